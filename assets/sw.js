@@ -16,7 +16,7 @@ const ours = "shardscope " + folder + " ";
 const version = ours + DIGEST;
 
 // The files without a digest in their names.
-const UNNAMED = ["bridge.tsv", "defaults.txt", "models.tsv", "names.txt", "nemo-rl.txt", "rules.txt", "titan.tsv", "worker.js"];
+const UNNAMED = ["inter.woff2", "tables.json", "worker.js"];
 
 const kind = (response) => (response.headers.get("Content-Type") || "").split(";")[0];
 

@@ -7,7 +7,7 @@
 
 mod acting;
 mod axe;
-mod chromedriver;
+mod driver;
 mod looks;
 mod page;
 mod reading;
@@ -17,6 +17,7 @@ mod watching;
 mod window;
 
 pub use axe::Violation;
+pub use driver::Kind;
 pub use page::{PATIENCE, Page, dist, root};
 pub use scratch::Scratch;
 pub use thirtyfour::Key;

@@ -5,7 +5,10 @@
 
 use shardscope::bash::Environment;
 use shardscope::config_tree::{Node, Tree, Value, read_json, read_toml, read_yaml};
-use shardscope::launch::export::{bridge_command, edit, megatron_command};
+use shardscope::launch::export::{
+    ACCELERATE_FILE, Exported, TITAN_FILE, accelerate_command, accelerate_yaml, bridge_command, edit,
+    megatron_command, torchtitan_command, torchtitan_toml,
+};
 use shardscope::launch::{
     Argument, MAX_DIAGNOSTICS, Request, Resolution, is_log, launch, megatron, read, read_log, resolve,
 };
@@ -22,13 +25,14 @@ use shardscope::source::{Diagnostic, Source, Span, render};
 pub type Body = fn(&[u8]);
 
 /// Every function under the name of its target.
-pub const BODIES: [(&str, Body); 10] = [
+pub const BODIES: [(&str, Body); 11] = [
     ("shell", shell),
     ("settings", settings),
     ("texts", texts),
     ("links", links),
     ("kept", kept),
     ("logs", logs),
+    ("measured", measured),
     ("asked", asked),
     ("patches", patches),
     ("exports", exports),
@@ -186,6 +190,16 @@ pub fn logs(bytes: &[u8]) {
     }
 }
 
+/// A file of a tool that measured a run: a pickle, JSON or text.
+pub fn measured(bytes: &[u8]) {
+    let Ok(found) = shardscope_measured::read(&bytes[..bytes.len().min(MOST)]) else { return };
+    assert!(!found.is_empty(), "an answer without a figure");
+    for one in found {
+        assert!(one.step.is_none_or(|step| step.seconds > 0.0 && step.seconds.is_finite()), "{one:?}");
+        assert!(one.tflops_per_gpu.is_none_or(f64::is_finite), "{one:?}");
+    }
+}
+
 /// A question as JSON, of the example.
 pub fn asked(bytes: &[u8]) {
     let Ok(asked) = serde_json::from_str::<Asked>(&text(bytes)) else { return };
@@ -281,8 +295,18 @@ pub fn exports(bytes: &[u8]) {
     let machine =
         target.setting(Field::Accelerator).map(|setting| setting.value.written()).unwrap_or_default();
     let machine = [(Field::Accelerator.name().to_owned(), machine)];
-    for exported in [megatron_command(&target), bridge_command(&target)] {
-        let again = resolved(&Source::new(&exported.text), &machine);
+    let beside = |command: String, file: &'static str, exported: Exported| {
+        let source = Source::from_files([("run.sh", command.as_str()), (file, exported.text.as_str())]);
+        (source, exported)
+    };
+    let alone = |exported: Exported| (Source::new(&exported.text), exported);
+    for (source, exported) in [
+        alone(megatron_command(&target)),
+        alone(bridge_command(&target)),
+        beside(torchtitan_command(&target), TITAN_FILE, torchtitan_toml(&target)),
+        beside(accelerate_command(&target), ACCELERATE_FILE, accelerate_yaml(&target)),
+    ] {
+        let again = resolved(&source, &machine);
         // What its readers marked a plan with is no part of a command.
         let unmarked = |of: &Resolution| of.plan.clone().map(|plan| plan.marked(Marks::default()));
         let equal = unmarked(&target) == unmarked(&again);

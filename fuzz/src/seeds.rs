@@ -80,6 +80,7 @@ pub fn seeds(root: &Path, target: &str) -> Vec<Vec<u8>> {
                 .to_vec(),
         ],
         "logs" => contents(&data.join("formats"), &["log", "txt"]),
+        "measured" => contents(&data.join("run_tools"), &["log", "txt", "json", "pickle"]),
         "asked" => [
             "fewest-gpus", "which-gpu", "cheapest", "scaling", "one-more-node", "longest-sequence",
             "largest-micro-batch", "largest-model",

@@ -1,30 +1,41 @@
 //! What every page has around its content: the head, the way back, the way to the others.
 
-use maud::{DOCTYPE, PreEscaped, html};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::page::Page;
-use crate::{evidence, guide};
+use crate::{evidence, gallery, guide};
 
 /// Every page, in the order of the links.
 #[must_use]
 pub fn pages() -> Vec<Page> {
     let mut all = Vec::from(guide::pages());
     all.push(evidence::page());
+    all.push(gallery::page());
     all
 }
 
-/// The files that the pages load, besides `pages.css`, which the build joins.
+/// The files that the pages load, besides `pages.css`, which the build joins; and those that the main page's engine does.
 #[must_use]
-pub fn assets() -> Vec<(&'static str, &'static str)> {
+pub fn assets() -> Vec<(&'static str, Cow<'static, str>)> {
     vec![
-        ("icon.svg", include_str!("../../assets/icon.svg")),
-        ("evidence.js", include_str!("../assets/evidence.js")),
+        ("icon.svg", include_str!("../../assets/icon.svg").into()),
+        ("evidence.js", include_str!("../assets/evidence.js").into()),
+        ("tables.json", tables().into()),
     ]
 }
 
+/// The texts of the engine's tables by name, which the main page has beside its program.
+fn tables() -> String {
+    let texts: BTreeMap<_, _> = shardscope::tables().map(|table| (table.name(), table.text())).collect();
+    serde_json::json!(texts).to_string()
+}
+
 /// As in `index.html`, the placeholder becomes the digests of the inline scripts when the page is built.
-const POLICY: &str = "default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; img-src 'self' data:; \
-                      base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; font-src 'self'; \
+                      img-src 'self' data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// As in `index.html`, a theme that the reader chose holds before the first paint.
 const THEME: &str = r#"
@@ -34,9 +45,25 @@ try {
 } catch (_) { /* storage may be forbidden, as in a sandboxed frame */ }
 "#;
 
+/// The mark of the project, as the main page has it.
+fn mark() -> Markup {
+    html! {
+        svg.mark viewBox="0 0 20 20" aria-hidden="true" {
+            @for (class, x, y) in [("mark-0", 1, 1), ("mark-1", 11, 1), ("mark-2", 1, 11), ("mark-3", 11, 11)] {
+                rect class=(class) x=(x) y=(y) width="8" height="8" rx="2" {}
+            }
+        }
+    }
+}
+
 /// `page` as a whole document.
 #[must_use]
 pub fn framed(page: &Page) -> String {
+    document(page.file, page.name, page.about, page.scripts, &(page.body)())
+}
+
+/// A whole document of a file, with a name, a sentence about it, modules that it runs, and its content.
+pub(crate) fn document(file: &str, name: &str, about: &str, scripts: &[&str], body: &Markup) -> String {
     let document = html! {
         (DOCTYPE)
         html lang="en" {
@@ -45,35 +72,35 @@ pub fn framed(page: &Page) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="description" content=(page.about);
-                meta property="og:title" content={ (page.name) " · Shardscope" };
-                meta property="og:description" content=(page.about);
+                meta name="description" content=(about);
+                meta property="og:title" content={ (name) " · Shardscope" };
+                meta property="og:description" content=(about);
                 meta property="og:type" content="article";
                 meta property="og:image" content="card.png";
                 meta name="twitter:card" content="summary_large_image";
-                title { (page.name) " · Shardscope" }
+                title { (name) " · Shardscope" }
                 script { (PreEscaped(THEME)) }
                 link rel="icon" type="image/svg+xml" href="icon.svg";
                 link rel="stylesheet" href="pages.css";
-                @for file in page.scripts {
-                    script type="module" src=(file) {}
+                @for script in scripts {
+                    script type="module" src=(script) {}
                 }
             }
             body.beside {
                 a.skip href="#content" { "To the content" }
                 header.top {
-                    a.home href="./" { "Shardscope" }
+                    a.home href="./" { (mark()) "Shardscope" }
                     nav aria-label="Pages" {
                         a href="./" { "Calculator" }
                         @for other in pages() {
-                            a href=(other.file) aria-current=[(other.file == page.file).then_some("page")] { (other.name) }
+                            a href=(other.file) aria-current=[(other.file == file).then_some("page")] { (other.name) }
                         }
                     }
                 }
                 main #content {
-                    h1 { (page.name) }
-                    p.lead { (page.about) }
-                    ((page.body)())
+                    h1 { (name) }
+                    p.lead { (about) }
+                    (body)
                 }
                 footer.foot { p { "Written from what the engine computes, when the site was built." } }
             }

@@ -6,6 +6,7 @@
 
 pub mod evidence;
 mod frame;
+pub mod gallery;
 pub mod guide;
 mod page;
 

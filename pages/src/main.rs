@@ -3,7 +3,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs, io};
 
-use pages::{assets, framed, pages};
+use pages::{assets, framed, gallery, pages};
 
 fn main() -> ExitCode {
     let Some(folder) = env::args().nth(1) else {
@@ -24,8 +24,11 @@ fn write(folder: &Path) -> io::Result<()> {
     for page in pages() {
         fs::write(folder.join(page.file), framed(&page))?;
     }
-    for (name, content) in assets() {
+    for (name, content) in gallery::examples() {
         fs::write(folder.join(name), content)?;
+    }
+    for (name, content) in assets() {
+        fs::write(folder.join(name), content.as_bytes())?;
     }
     Ok(())
 }

@@ -133,4 +133,4 @@ macro_rules! targets {
     };
 }
 
-targets!(shell, settings, texts, links, kept, logs, asked, patches, exports, plans);
+targets!(shell, settings, texts, links, kept, logs, measured, asked, patches, exports, plans);

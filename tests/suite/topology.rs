@@ -68,6 +68,7 @@ fn cluster(gpus_per_node: u64, fast_domain: u64, gpus: u64) -> Cluster {
             },
             multiprocessors: 132,
             fast_link: link("fast"),
+            host_link: link("host"),
             network: link("network"),
             context: Bytes::mib(500),
             source: "test".into(),

@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 pub use offline::list_files;
 
 use crate::process::{cargo, root, run};
+use crate::published::{ADDRESS, place};
 
 /// Joins the style sheets and writes the pages beside the main page, both into `target/`, where `index.html` has them from.
 pub fn prebuild() -> Result<()> {
@@ -28,14 +29,21 @@ pub fn prebuild() -> Result<()> {
 /// The picture that other sites show with a link.
 const CARD: &str = "card.png";
 
-/// The page with its picture at `site`, where the build knows it: those who show cards take no relative address.
-fn addressed(page: &str, site: Option<&str>) -> String {
+/// The page `file` with its picture and its own address at `site`, where the build knows it: those who show cards take no relative
+/// address, and a copy of the page elsewhere says which one it is of.
+fn addressed(page: &str, site: Option<&str>, file: &str) -> String {
     let Some(site) = site.map(|site| site.trim_end_matches('/')).filter(|site| !site.is_empty()) else {
         return page.to_owned();
     };
     // With quotes, and without where the page was minified.
     let whole = format!("content=\"{site}/{CARD}\"");
-    page.replace(&format!("content=\"{CARD}\""), &whole).replace(&format!("content={CARD}"), &whole)
+    let page =
+        page.replace(&format!("content=\"{CARD}\""), &whole).replace(&format!("content={CARD}"), &whole);
+    let own = place(site, file);
+    let canonical = format!(
+        "</title><link rel=\"canonical\" href=\"{own}\"><meta property=\"og:url\" content=\"{own}\">"
+    );
+    page.replacen("</title>", &canonical, 1)
 }
 
 /// Seals every page's content security policy and tells the service worker what to keep, in the folder that Trunk names.
@@ -51,7 +59,8 @@ pub fn postbuild() -> Result<()> {
         if page.extension().is_some_and(|extension| extension == "html") {
             let html = fs::read_to_string(&page)?;
             let sealed = if reloading { seal::unsealed(&html) } else { seal::sealed(&html) };
-            let sealed = sealed.map(|page| addressed(&page, env::var("SITE_URL").ok().as_deref()));
+            let name = page.file_name().unwrap_or_default().to_string_lossy();
+            let sealed = sealed.map(|html| addressed(&html, env::var(ADDRESS).ok().as_deref(), &name));
             let sealed = sealed.with_context(|| format!("{} cannot be sealed", page.display()))?;
             fs::write(&page, sealed)?;
         }
@@ -65,11 +74,18 @@ mod tests {
 
     #[test]
     fn the_card_has_the_site_s_address_where_that_is_known() {
-        let page = "<meta property=og:image content=card.png><meta content=\"card.png\">";
+        let page = "<title>a</title><meta property=og:image content=card.png><meta content=\"card.png\">";
         let whole = "content=\"https://example.org/x/card.png\"";
-        let expected = format!("<meta property=og:image {whole}><meta {whole}>");
-        assert_eq!(addressed(page, Some("https://example.org/x/")), expected);
-        assert_eq!(addressed(page, None), page);
-        assert_eq!(addressed(page, Some("")), page);
+        for (file, own) in
+            [("index.html", "https://example.org/x/"), ("a.html", "https://example.org/x/a.html")]
+        {
+            let head = format!(
+                "<link rel=\"canonical\" href=\"{own}\"><meta property=\"og:url\" content=\"{own}\">"
+            );
+            let expected = format!("<title>a</title>{head}<meta property=og:image {whole}><meta {whole}>");
+            assert_eq!(addressed(page, Some("https://example.org/x/"), file), expected);
+        }
+        assert_eq!(addressed(page, None, "index.html"), page);
+        assert_eq!(addressed(page, Some(""), "index.html"), page);
     }
 }

@@ -3,7 +3,7 @@
 //! What is already there in a fitting version is used as it is. Everything else goes into `.tools/` of this checkout, except
 //! the wasm32 target, which belongs to the Rust toolchain, and packages of the system's own package manager. A tool that
 //! is published as a program is fetched as one; where that cannot be had it is compiled.
-mod programs;
+pub(crate) mod programs;
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub enum For {
     Page,
     /// The JavaScript package: Node and npm
     Node,
-    /// The browser tests: the above, a browser and its driver, axe-core, documentation tools
+    /// The browser tests: the above, browsers and their drivers, axe-core, documentation tools
     Tests,
 }
 
@@ -64,6 +64,7 @@ fn page() -> Result<()> {
 
 fn tests() -> Result<()> {
     browser::install()?;
+    browser::install_firefox()?;
     if !browser::axe().is_file() {
         node("axe-core")?;
         timed(&format!("axe-core {} (accessibility rules, npm)", AXE.version), || npm(AXE))?;

@@ -16,6 +16,7 @@ pub mod page;
 pub mod phases;
 pub mod process;
 pub mod publish;
+pub mod published;
 pub mod reproducible;
 pub mod site;
 pub mod speed;

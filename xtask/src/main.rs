@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask::phases::{self, Phase};
 use xtask::{
-    browser, deny, docs_tools, documents, hooks, install, javascript, page, publish, reproducible, speed,
-    versions, weight, wheel,
+    browser, deny, docs_tools, documents, hooks, install, javascript, page, publish, published, reproducible,
+    speed, versions, weight, wheel,
 };
 
 #[derive(Parser)]
@@ -68,6 +68,12 @@ enum Command {
     Deny,
     /// Packs and compiles the crates as `cargo publish` would; uploads nothing
     Publish,
+    /// Assembles what is published, into target/site, from the page in dist/, and checks it below a path; SITE_URL is its address
+    Site {
+        /// Leave out the API documentation
+        #[arg(long)]
+        without_api: bool,
+    },
     /// Times estimates as WebAssembly against natively; fails above 2.5 times as long
     Speed,
     /// Builds the page twice from nothing and fails where the bytes differ
@@ -108,6 +114,7 @@ fn main() -> ExitCode {
         Command::Build => page::build(),
         Command::Deny => deny::check(),
         Command::Publish => publish::dry_run(),
+        Command::Site { without_api } => published::assemble(without_api),
         Command::Speed => speed::compare(),
         Command::Reproducible => reproducible::check(),
         Command::Documents { save: true, .. } => documents::save(),

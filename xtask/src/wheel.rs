@@ -11,6 +11,9 @@ const MATURIN: &str = "maturin>=1.9,<2";
 /// The client of the Model Context Protocol that meets `shardscope mcp`.
 const CLIENT: &str = "mcp>=2,<3";
 
+/// What the notebook's widget stands on, as `pyproject.toml` has it.
+const WIDGET: &str = "anywidget>=0.9,<1";
+
 /// Builds a wheel of the development build and tests it.
 pub fn test() -> Result<()> {
     let folder = target_folder().join("wheel");
@@ -32,8 +35,10 @@ pub fn test() -> Result<()> {
         .context("a virtual environment for the wheel")?;
     let python = folder.join("environment/bin/python").to_string_lossy().into_owned();
     output(command(&python).args(["-m", "pip", "install", "--quiet", "--no-index"]).arg(&wheel))?;
-    // Without the client its tests say that they were not made.
-    let _ = output(command(&python).args(["-m", "pip", "install", "--quiet", CLIENT]));
+    // Without one of them its tests say that they were not made.
+    for package in [CLIENT, WIDGET] {
+        let _ = output(command(&python).args(["-m", "pip", "install", "--quiet", package]));
+    }
     run(command(&python)
         .args(["-m", "unittest", "discover", "--start-directory"])
         .arg(root().join("packages/python/tests"))

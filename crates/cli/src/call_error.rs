@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::io;
 
 use shardscope::link::LinkError;
+use shardscope_measured::Unread;
 
 /// What of a call stands in the way of any answer; a run that makes no plan is an answer and no error.
 #[derive(Debug)]
@@ -19,6 +20,11 @@ pub(crate) enum CallError {
     },
     /// The list of changed files on standard input.
     UnreadablePaths(io::Error),
+    /// A file of measurements that is not read.
+    Unmeasured {
+        path: String,
+        why: Unread,
+    },
     NotUtf8 {
         path: String,
     },
@@ -55,6 +61,7 @@ impl Display for CallError {
                 write!(out, "{path} is larger than {} MiB, more than is read", most >> 20)
             }
             Self::UnreadablePaths(cause) => write!(out, "the list of paths cannot be read: {cause}"),
+            Self::Unmeasured { path, why } => write!(out, "{path} tells nothing: {why}"),
             Self::NotUtf8 { path } => write!(out, "{path} is not UTF-8, and is left as it is"),
             Self::Unwritable { path, cause } => write!(out, "{path} cannot be written: {cause}"),
             Self::Link(error) => error.fmt(out),
@@ -89,6 +96,7 @@ impl std::error::Error for CallError {
             | Self::Unwritable { cause, .. }
             | Self::UnreadablePaths(cause) => Some(cause),
             Self::Link(error) => Some(error),
+            Self::Unmeasured { why, .. } => Some(why),
             _ => None,
         }
     }

@@ -6,20 +6,26 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use shardscope::launch::{is_log, minimal_settings, read_log, resolve};
+use shardscope::launch::{minimal_settings, resolve};
 use shardscope::plan::{Field, Origin};
+use shardscope_measured::Tool;
 
 use crate::check::FAILS;
 use crate::input::Input;
+use crate::measured::{Found, taken};
 use crate::output::{NO_PLAN, print, refuse, tell};
 
 /// Fewer timed steps than this tell warming up from the pace no better than a guess.
-const LEAST_STEPS: usize = 10;
+const LEAST_STEPS: u64 = 10;
+/// Whose times are a run's own pace; a profiler slows it.
+const PACE: [Tool; 2] = [Tool::MegatronLog, Tool::TrainerLog];
+/// Whose peaks are whole; a snapshot's history may begin after the fullest moment.
+const MEMORY: [Tool; 2] = [Tool::MegatronLog, Tool::MemorySummary];
 
 /// `contribute`.
 #[derive(Args)]
 pub(crate) struct ContributeArguments {
-    /// Launch script, settings files and the run's log, in any order; with --check rows of evidence, a line each.
+    /// Launch script, settings files and the run's log or its other measurements, in any order; with --check rows of evidence, a line each.
     #[command(flatten)]
     input: Input,
     /// Tell whether rows that are there are complete, and print nothing else.
@@ -49,7 +55,7 @@ struct Row {
     /// The plan, by the fewest settings that make it.
     settings: BTreeMap<String, String>,
     /// Steps that were timed.
-    steps: usize,
+    steps: u64,
     /// Median of a step without the first. Unit: second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step_seconds: Option<f64>,
@@ -66,18 +72,17 @@ struct Row {
 
 /// Prints the row; ends with 1 where something is lacking, which is said on standard error.
 pub(crate) fn run(arguments: &ContributeArguments) -> ExitCode {
-    let pasted = match arguments.input.read() {
-        Ok(pasted) => pasted,
-        Err(problem) => return refuse(&problem),
-    };
     if arguments.check {
-        let texts = pasted.texts.iter().map(|text| text.text.as_str());
-        return checked(&texts.collect::<String>());
+        return match arguments.input.read() {
+            Ok(pasted) => checked(&pasted.texts.iter().map(|text| text.text.as_str()).collect::<String>()),
+            Err(problem) => refuse(&problem),
+        };
     }
-    let mut answer = match arguments.input.answer() {
-        Ok(answer) => answer,
+    let (input, pasted, found) = match taken(&arguments.input) {
+        Ok(taken) => taken,
         Err(problem) => return refuse(&problem),
     };
+    let mut answer = input.answer_of(pasted);
     if answer.estimated().is_none() {
         tell(&answer.obstacles());
         return ExitCode::from(NO_PLAN);
@@ -85,18 +90,21 @@ pub(crate) fn run(arguments: &ContributeArguments) -> ExitCode {
     let Some(settings) = minimal_settings(&answer.resolution) else {
         return refuse("settings alone cannot say this plan, and a row carries nothing of the script");
     };
-    let logs = pasted.texts.iter().filter(|text| is_log(&text.text));
-    let log = read_log(&logs.map(|text| text.text.as_str()).collect::<Vec<_>>().join("\n"));
+    let of = |tools: &'static [Tool]| {
+        found.iter().map(|found: &Found| &found.measured).filter(|one| tools.contains(&one.tool))
+    };
+    // Of the logs of several ranks the longest tells the pace.
+    let step = of(&PACE).filter_map(|one| one.step).max_by_key(|step| step.count);
     let row = Row {
         source: arguments.source.clone(),
         date: arguments.date.clone(),
         versions: arguments.versions.clone(),
         settings: settings.into_iter().filter(|(name, _)| !is_path(name)).collect(),
-        steps: log.iterations.iter().filter(|iteration| iteration.seconds.is_some()).count(),
-        step_seconds: log.median_seconds(),
-        tflops_per_gpu: log.iterations.iter().rev().find_map(|iteration| iteration.tflops_per_gpu),
-        max_allocated: log.max_allocated(),
-        max_reserved: log.memory.iter().filter_map(|memory| memory.max_reserved).max(),
+        steps: step.map_or(0, |step| step.count),
+        step_seconds: step.map(|step| step.seconds),
+        tflops_per_gpu: of(&PACE).filter_map(|one| one.tflops_per_gpu).next_back(),
+        max_allocated: of(&MEMORY).filter_map(|one| one.allocated).max(),
+        max_reserved: of(&MEMORY).filter_map(|one| one.reserved).max(),
     };
     // Writing to memory cannot fail, and all keys are text.
     print(&(serde_json::to_string(&row).unwrap_or_default() + "\n"));

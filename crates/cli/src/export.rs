@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use shardscope::launch::export::{bridge_command, deepspeed_json, megatron_command};
+use shardscope::launch::export::{
+    accelerate_yaml, bridge_command, deepspeed_json, megatron_command, torchtitan_toml,
+};
 
 use crate::check::FAILS;
 use crate::input::Input;
@@ -30,6 +32,10 @@ enum Target {
     Bridge,
     /// DeepSpeed's JSON, to lie beside the Megatron command.
     Deepspeed,
+    /// torchtitan's TOML, with the command that takes it.
+    Torchtitan,
+    /// accelerate's YAML, with the command of a trainer that says the rest.
+    Accelerate,
 }
 
 /// Prints the plan; with 1 nothing, where reading it back would give another plan.
@@ -46,6 +52,8 @@ pub(crate) fn run(arguments: &ExportArguments) -> ExitCode {
         Target::Megatron => megatron_command(&answer.resolution),
         Target::Bridge => bridge_command(&answer.resolution),
         Target::Deepspeed => deepspeed_json(&answer.resolution),
+        Target::Torchtitan => torchtitan_toml(&answer.resolution),
+        Target::Accelerate => accelerate_yaml(&answer.resolution),
     };
     if exported.unsaid.is_empty() {
         print(&exported.text);

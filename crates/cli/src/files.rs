@@ -12,17 +12,24 @@ pub(crate) const MAX_FILE: u64 = 4 << 20;
 /// # Errors
 /// Why it cannot be read.
 pub(crate) fn bytes(file: &str) -> Result<Vec<u8>, CallError> {
+    bytes_up_to(file, MAX_FILE)
+}
+
+/// The bytes of a file of `most` bytes, or of standard input.
+///
+/// # Errors
+/// Why it cannot be read.
+pub(crate) fn bytes_up_to(file: &str, most: u64) -> Result<Vec<u8>, CallError> {
     let mut bytes = Vec::new();
     // One more than is read, to know a larger file.
-    let most = MAX_FILE + 1;
     let read = if file == "-" {
-        std::io::stdin().lock().take(most).read_to_end(&mut bytes)
+        std::io::stdin().lock().take(most + 1).read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(file).and_then(|open| open.take(most).read_to_end(&mut bytes))
+        std::fs::File::open(file).and_then(|open| open.take(most + 1).read_to_end(&mut bytes))
     };
     read.map_err(|cause| CallError::Unreadable { path: file.to_owned(), cause })?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(CallError::TooLarge { path: file.to_owned(), most: MAX_FILE });
+    if bytes.len() as u64 > most {
+        return Err(CallError::TooLarge { path: file.to_owned(), most });
     }
     Ok(bytes)
 }

@@ -18,6 +18,7 @@ mod link;
 mod manual;
 #[cfg(not(target_family = "wasm"))]
 mod mcp;
+mod measured;
 mod output;
 mod report;
 mod review;
@@ -57,6 +58,8 @@ enum Command {
     Search(search::SearchArguments),
     /// Write the plan as another framework's command or file, and say what it cannot say.
     Export(export::ExportArguments),
+    /// Set what a run's own tools measured beside what was predicted: logs, PyTorch's snapshots and profiles, nvidia-smi.
+    Measured(measured::MeasuredArguments),
     /// Make a row of evidence from a run's script and log: settings and measurements, nothing of the script.
     Contribute(contribute::ContributeArguments),
     /// Make a link that opens a run in the page, or show what a link carries.
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Search(arguments) => search::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Measured(arguments) => measured::run(&arguments),
         Command::Contribute(arguments) => contribute::run(&arguments),
         Command::Link(arguments) => link::run(&arguments),
         #[cfg(not(target_family = "wasm"))]

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use input::{AskInput, CompareInput, EstimateInput, ExplainInput, LinkInput, SearchInput};
-use output::{Answered, Estimate, Explanations, Found, Layout, Link};
+use output::{Answered, Estimate, Explanations, Found, Layout, Line, Link};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
 use rmcp::{Json, ServerHandler, ServiceExt, tool, tool_handler, tool_router};
@@ -17,6 +17,7 @@ use shardscope::launch::minimal_settings;
 use shardscope::link::{Shared, encode};
 use shardscope::report::document::Document;
 use shardscope::search::Walk;
+use shardscope::session::{Asking, UserInput};
 
 use crate::compare::{Differences, document};
 use crate::explain::explained;
@@ -24,6 +25,8 @@ use crate::output::refuse;
 
 /// How long a search goes on. Unit: second.
 const SEARCH: Duration = Duration::from_secs(20);
+/// Things looked at between two looks at the clock, of a question.
+const STEP: u64 = 8;
 /// Layouts tried between two looks at the clock.
 const SLICE: u64 = 256;
 
@@ -79,19 +82,31 @@ impl Tools {
     }
 
     #[tool(
-        description = "What people ask before they launch, answered by searches for layouts of the run: the fewest GPUs that hold it, and \
-                       of which type; the cheapest number of nodes for so many tokens; scaling, and what one more node brings; the \
-                       longest sequence, the largest micro-batch and the largest model that fit.",
-        annotations(title = "Ask before a launch", read_only_hint = true, open_world_hint = false)
+        description = "What people ask before they launch, answered by searches for other layouts of the run: the fewest GPUs, which kind \
+                       of GPU, the cheapest number of nodes, scaling, one more node, the longest sequence, the largest micro-batch, the \
+                       largest model. Every answer has the settings to change.",
+        annotations(title = "Ask before launching", read_only_hint = true, open_world_hint = false)
     )]
     fn ask(&self, Parameters(input): Parameters<AskInput>) -> Result<Json<Answered>, String> {
-        let mut asking = input.asking()?;
+        // What keeps the run from a plan is told as of every other tool.
+        input.run.estimated()?;
+        let run = UserInput::of_pasted(input.run.pasted()?);
+        let mut asking = Asking::of(&run, &input.asked()?).map_err(|missing| missing.to_string())?;
         let until = Instant::now() + SEARCH;
         let mut more = true;
         while more && Instant::now() < until {
-            more = asking.step(SLICE);
+            more = asking.step(STEP);
         }
-        Ok(Json(Answered::of(&asking, !more)))
+        let lines = asking.lines();
+        let chosen = lines.iter().position(|line| line.chosen);
+        let limit = input.limit().max(1);
+        let first = chosen.unwrap_or(0).saturating_sub(limit / 2).min(lines.len().saturating_sub(limit));
+        Ok(Json(Answered {
+            answer: asking.answer(),
+            answered: chosen.is_some(),
+            complete: !more,
+            lines: lines.iter().skip(first).take(limit).map(Line::of).collect(),
+        }))
     }
 
     #[tool(

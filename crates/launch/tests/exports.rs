@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use shardscope_bash::Environment;
-use shardscope_launch::export::{Exported, bridge_command, deepspeed_json, megatron_command};
+use shardscope_launch::export::{
+    ACCELERATE_FILE, Exported, TITAN_FILE, accelerate_command, accelerate_yaml, bridge_command,
+    deepspeed_json, megatron_command, torchtitan_command, torchtitan_toml,
+};
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{Field, Marks, Plan};
 use shardscope_source::Source;
@@ -70,10 +73,15 @@ fn every_fixture_reads_back_equal_or_is_told_not_to() {
         let command = megatron_command(&target);
         // DeepSpeed's file lies beside a command, which says the model and the layout.
         let beside = ("run.sh".to_owned(), command.text.clone());
-        let exports: [(&str, &str, Exported, Files); 3] = [
+        let launched = |command: String| vec![("run.sh".to_owned(), command)];
+        let titan = launched(torchtitan_command(&target));
+        let accelerate = launched(accelerate_command(&target));
+        let exports: [(&str, &str, Exported, Files); 5] = [
             ("Megatron-LM", "run.sh", command, Vec::new()),
             ("Megatron-Bridge", "run.sh", bridge_command(&target), Vec::new()),
             ("DeepSpeed", "ds_config.json", deepspeed_json(&target), vec![beside]),
+            ("torchtitan", TITAN_FILE, torchtitan_toml(&target), titan),
+            ("accelerate", ACCELERATE_FILE, accelerate_yaml(&target), accelerate),
         ];
         for (export, file, exported, mut files) in exports {
             written += 1;
@@ -175,4 +183,97 @@ fn every_setting_that_is_written_is_known_again() {
     }
     assert!(written > 500, "{written}");
     assert!(unread.is_empty(), "{unread}");
+}
+
+/// A run of Megatron's CI in short: modules whose saved tensors go to the host.
+#[test]
+fn offloaded_modules_are_written_back() {
+    let script = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --ffn-hidden-size 4096 \
+        --num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 32 \
+        --vocab-size 50257 --bf16 --swiglu --normalization RMSNorm --disable-bias-linear --position-embedding-type rope \
+        --untie-embeddings-and-output-weights --transformer-impl transformer_engine --pipeline-model-parallel-size 2 \
+        --hidden-dropout 0 --attention-dropout 0 --fine-grained-activation-offloading \
+        --offload-modules qkv_linear core_attn attn_proj --min-offloaded-tensor-size 4096";
+    let target = resolved(&[("run.sh".to_owned(), script.to_owned())], &[]);
+    let wanted = bare(&target).expect("a plan");
+    assert_eq!(wanted.recipe().offload.least, 4096);
+    for exported in [megatron_command(&target), bridge_command(&target)] {
+        assert!(exported.text.contains("attn_proj"), "{}", exported.text);
+        let again = resolved(&[("run.sh".to_owned(), exported.text.clone())], &machine(&target));
+        assert_eq!(bare(&again).as_ref(), Some(&wanted), "{}", exported.text);
+    }
+}
+
+/// The files of a case, and what its reader answered.
+fn case(name: &str) -> (Files, Vec<(String, String)>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/formats/cases").join(name);
+    let (mut files, mut answers) = (Files::new(), Vec::new());
+    for entry in std::fs::read_dir(folder).expect("a case") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if name == "expected" {
+            let set = text.lines().filter_map(|line| line.strip_prefix("set ")?.split_once(" = "));
+            answers = set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        } else {
+            files.push((name, text));
+        }
+    }
+    (files, answers)
+}
+
+/// What torchtitan and Hugging Face's trainers run, their own files say whole.
+#[test]
+fn torchtitan_and_accelerate_say_their_own_plans() {
+    let script = |text: &str| (vec![("run.sh".to_owned(), text.to_owned())], Vec::new());
+    let fsdp = "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\nfsdp_config:\n  fsdp_version: 2\n";
+    let mut sharded = script(
+        "accelerate launch --config_file fsdp.yaml sft.py --model_name_or_path Qwen/Qwen3-8B --max_length 4096 \
+         --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --bf16 true --attn_implementation flash_attention_2",
+    );
+    sharded.0.push(("fsdp.yaml".to_owned(), fsdp.to_owned()));
+    let lora = script(
+        "torchrun --nproc_per_node 4 sft.py --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 2 \
+         --gradient_accumulation_steps 4 --max_length 4096 --bf16 true --use_peft --lora_r 16 --lora_target_modules all-linear \
+         --use_liger_kernel true --packing true --attn_implementation flash_attention_2",
+    );
+    let qlora = script(
+        "torchrun --nproc_per_node 4 sft.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1 \
+         --max_length 2048 --bf16 true --use_peft --lora_r 16 --load_in_4bit true --lora_target_modules q_proj v_proj",
+    );
+    let titan = ["titan", "titan_both", "titan_words", "titan_registry"].map(case);
+    let trainers = [case("trainer_script"), case("swift_trainer"), sharded, lora, qlora];
+    let each = titan.iter().map(|run| (true, run)).chain(trainers.iter().map(|run| (false, run)));
+    for (is_titan, (files, answers)) in each {
+        let target = resolved(files, answers);
+        let wanted = bare(&target).expect("a plan");
+        let (command, file, exported) = if is_titan {
+            (torchtitan_command(&target), TITAN_FILE, torchtitan_toml(&target))
+        } else {
+            (accelerate_command(&target), ACCELERATE_FILE, accelerate_yaml(&target))
+        };
+        assert_eq!(exported.unsaid, [], "{}", exported.text);
+        assert!(exported.text.starts_with(&format!("# {command}\n")), "{}", exported.text);
+        let again = vec![("run.sh".to_owned(), command), (file.to_owned(), exported.text.clone())];
+        assert_eq!(bare(&resolved(&again, &machine(&target))).as_ref(), Some(&wanted), "{}", exported.text);
+    }
+}
+
+/// What a file has no word for is named: Megatron-LM's shapes and optimizer in torchtitan, tensor parallelism in accelerate.
+#[test]
+fn what_torchtitan_and_accelerate_cannot_say_is_named() {
+    let files = vec![(
+        "run.sh".to_owned(),
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 \
+         --seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 32 --vocab-size 50257 --bf16 \
+         --tensor-model-parallel-size 2"
+            .to_owned(),
+    )];
+    let target = resolved(&files, &[]);
+    let (titan, accelerate) = (torchtitan_toml(&target), accelerate_yaml(&target));
+    for field in [Field::NumLayers, Field::HiddenSize, Field::Software] {
+        assert!(titan.unsaid.contains(&field) && accelerate.unsaid.contains(&field), "{}", field.name());
+    }
+    assert!(accelerate.unsaid.contains(&Field::TensorModelParallelSize), "{:?}", accelerate.unsaid);
+    assert!(!titan.unsaid.contains(&Field::TensorModelParallelSize), "{:?}", titan.unsaid);
 }

@@ -44,29 +44,12 @@ fn without_its_engine_the_page_has_its_heading_and_says_what_is_wrong() {
 }
 
 #[test]
-fn a_model_named_before_its_table_is_here_is_answered_when_it_comes() {
+fn without_the_engine_s_tables_there_is_no_answer_and_the_page_says_so() {
     let page = Page::blank();
-    page.devtools("Page.enable", json!({}));
-    // The tables are held back until the test lets them go.
-    page.devtools(
-        "Page.addScriptToEvaluateOnNewDocument",
-        json!({ "source": "
-            const ask = window.fetch.bind(window);
-            const gate = new Promise(open => { window.letTablesGo = open });
-            window.fetch = async (url, ...rest) => {
-                if (/\\.(tsv|txt)$/.test(String(url))) await gate;
-                return ask(url, ...rest);
-            };" }),
-    );
-    page.goto("");
-    page.click_text("[role=tab]", "Model + GPUs");
-    page.fill("#start-model", "microsoft/phi-4");
-    page.wait_text("#start-unknown", "still loading");
-    page.click_text(".start .chip", "128");
-    page.js("window.letTablesGo()", &[]);
-    page.wait_text(".plan-name", "128 × H100");
-    assert_eq!(page.text("#start-unknown"), "");
-    page.assert_quiet();
+    page.devtools("Network.enable", json!({}));
+    page.devtools("Network.setBlockedURLs", json!({ "urls": ["*tables.json"] }));
+    page.goto_shell("");
+    page.wait_text("#loading", "could not be loaded");
 }
 
 /// Ends the engine as one at fault ends: by a module with one function, which is `unreachable`.

@@ -4,6 +4,7 @@ mod answers;
 mod docs;
 mod embedding;
 mod evidence;
+mod firefox;
 mod guide;
 mod hands;
 mod harness;

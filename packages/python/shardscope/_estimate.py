@@ -87,9 +87,20 @@ def compare(before: Script, after: Script | None = None, *, change: Mapping[str,
     return json.loads(call(["compare", "--format", "json", *options, "--", *operands], None))
 
 
-def link(*files: Script, text: str | None = None, page: str = "", settings_alone: bool = False) -> str:
-    """A link that opens the run in the page at the address `page`."""
+def link(
+    *files: Script,
+    text: str | None = None,
+    page: str = "",
+    settings_alone: bool = False,
+    accelerator: str | None = None,
+    settings: Mapping[str, Setting] | None = None,
+    environment: Mapping[str, str] | None = None,
+    arguments: str | None = None,
+    without: Sequence[str] = (),
+) -> str:
+    """A link that opens the run in the page at the address `page`, with what `estimate` takes changed in it."""
     options = ["--page", page] + (["--settings"] if settings_alone else [])
+    options += _options(accelerator, settings, environment, arguments, without)
     return call(["link", *options, *_operands(files, text)], text).strip()
 
 

@@ -110,26 +110,33 @@ class Server(unittest.TestCase):
         self.assertEqual(again["memory"]["worst"]["peak_reserved"], best[0]["peak_reserved"])
         self.assertAlmostEqual(again["time"]["step_seconds"], best[0]["step_seconds"], places=9)
 
-    def test_questions_are_answered(self):
-        fewest, cheapest, missing, misspelt, open_ = self.call(
-            ("ask", {"text": SCRIPT, "question": "fewest-gpus"}),
-            ("ask", {"text": SCRIPT, "question": "cheapest", "tokens": 10**9, "price": 2.0, "most_nodes": 2}),
-            ("ask", {"text": SCRIPT, "question": "cheapest", "tokens": 10**9}),
-            ("ask", {"text": SCRIPT, "question": "fewest_gpus"}),
-            ("ask", {"text": SCRIPT.replace("--num-layers 24", ""), "question": "fewest-gpus"}),
+    def test_questions_before_launching_have_answers_that_are_plans(self):
+        small = SCRIPT.replace("--nnodes 2 --nproc_per_node 8", "--nnodes 1 --nproc_per_node 8")
+        run = {"text": small, "accelerator": "H100-SXM"}
+        fewest, batch, cheapest, tokens, price, unknown = self.call(
+            ("ask", {**run, "question": "fewest-gpus"}),
+            ("ask", {**run, "question": "largest-micro-batch", "limit": 3}),
+            ("ask", {**run, "question": "cheapest", "tokens": 1e9, "price": 2, "most_nodes": 2}),
+            ("ask", {**run, "question": "cheapest"}),
+            ("ask", {**run, "question": "cheapest", "tokens": -1}),
+            ("ask", {**run, "question": "fewest-gpus", "tokns": 1}),
         )
-        self.assertFalse(fewest.is_error, fewest.content)
-        said = fewest.structured_content
-        (chosen,) = [line for line in said["lines"] if line["chosen"]]
-        self.assertTrue(said["complete"] and said["answer"])
-        again = shardscope.estimate(text=SCRIPT, settings=chosen["layout"]["change"])["report"]
-        self.assertTrue(again["memory"]["fits"])
-        self.assertAlmostEqual(again["time"]["step_seconds"], chosen["layout"]["step_seconds"], places=9)
-        costs = [line["cost"] for line in cheapest.structured_content["lines"]]
+        for answer in (fewest, batch, cheapest):
+            self.assertFalse(answer.is_error, answer.content)
+            said = answer.structured_content
+            self.assertTrue(said["answered"] and said["answer"], said)
+            (chosen,) = [line for line in said["lines"] if line["chosen"]]
+            again = shardscope.estimate(text=small, settings={"accelerator": "H100-SXM", **chosen["layout"]["change"]})["report"]
+            self.assertEqual(again["topology"]["world_size"], chosen["gpus"])
+            self.assertEqual(again["memory"]["worst"]["peak_reserved"], chosen["layout"]["peak_reserved"])
+            self.assertAlmostEqual(again["time"]["step_seconds"], chosen["layout"]["step_seconds"], places=9)
+        self.assertLessEqual(len(batch.structured_content["lines"]), 3)
         (chosen,) = [line for line in cheapest.structured_content["lines"] if line["chosen"]]
-        self.assertEqual(chosen["cost"], min(costs))
-        self.assertEqual(len(costs), 2)
-        for answer, words in [(missing, "hand in price"), (misspelt, "there are fewest-gpus"), (open_, "num_layers")]:
+        steps = -(-10**9 // (512 * 2048))  # whole ones
+        hours = steps * chosen["layout"]["step_seconds"] / 3600
+        self.assertAlmostEqual(chosen["cost"], hours * chosen["gpus"] * 2, places=6)
+        expected = ["How many tokens", "tokens is no positive number", "there is no argument tokns"]
+        for answer, words in zip((tokens, price, unknown), expected):
             self.assertTrue(answer.is_error, words)
             self.assertIn(words, answer.content[0].text)
 

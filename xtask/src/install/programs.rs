@@ -97,6 +97,18 @@ pub(super) fn wasm_opt(version: &str) -> Result<()> {
     )
 }
 
+/// Firefox's driver, which Debian has no package of.
+pub(crate) fn geckodriver(version: &str) -> Result<()> {
+    let right = || has_at_least("geckodriver", version);
+    first_of(
+        &format!("geckodriver {version}"),
+        &[
+            ("cargo binstall", &|| binstall("geckodriver", version, right)),
+            ("compiled, 1 to 3 minutes", &|| cargo_install("geckodriver", version, &[])),
+        ],
+    )
+}
+
 /// By cargo-binstall, where it is here: it knows where projects publish their programs.
 fn binstall(package: &str, version: &str, right: impl Fn() -> bool) -> Result<()> {
     if find("cargo-binstall").is_none() {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use rmcp::schemars::{self, JsonSchema};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use shardscope::link::{MAX_TEXT, MAX_TEXTS, Pasted, PastedText, decode};
 use shardscope::plan::Plan;
 use shardscope::report::Report;
-use shardscope::session::{AskError, Asked, Asking, Topic, Trained, UserInput};
+use shardscope::session::{Asked, Topic, Trained};
 use shardscope::source::suggest;
+use shardscope::units::Count;
 
 use crate::compare::Read;
 use crate::input::{Answer, Changes, answer, fragment, take};
@@ -178,59 +179,100 @@ impl SearchInput {
 pub(super) struct AskInput {
     #[serde(flatten)]
     pub(super) run: Run,
-    /// One of fewest-gpus, which-gpu, cheapest, scaling, one-more-node, longest-sequence, largest-micro-batch, largest-model.
-    question: String,
-    /// What trains: full, lora or qlora [default: as in the run].
+    /// What is asked.
+    question: Asking,
+    /// What trains; left out, as in the run.
     #[serde(default)]
-    train: Option<String>,
-    /// For cheapest: tokens to train on. Unit: token.
+    train: Option<Training>,
+    /// For cheapest: tokens to train on, for example 15e12; left out, the run's own budget.
     #[serde(default)]
-    tokens: Option<u64>,
-    /// For cheapest: the time that there is. Unit: day.
+    tokens: Option<f64>,
+    /// For cheapest: days that there are.
     #[serde(default)]
     days: Option<f64>,
-    /// For cheapest: price of one GPU for one hour, in any currency.
+    /// For cheapest: price of an accelerator for an hour; left out, the run's price_per_gpu_hour.
     #[serde(default)]
     price: Option<f64>,
-    /// For cheapest and scaling: most nodes that there are.
+    /// For cheapest and scaling: nodes that there are; left out, the run's own.
     #[serde(default)]
     most_nodes: Option<u64>,
+    /// Lines listed at most, those around the answer [default: 10].
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+/// A question that is answered by searches for other layouts of the run.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Asking {
+    /// The fewest accelerators of the run's kind that hold it.
+    FewestGpus,
+    /// Of which kind of accelerators the fewest hold it: the run's own, A100, H100, H200, B200, MI300X, MI355X.
+    WhichGpu,
+    /// The number of nodes on which the tokens cost least.
+    Cheapest,
+    /// The fastest layout from one node up to most_nodes.
+    Scaling,
+    /// What one more node brings.
+    OneMoreNode,
+    /// The longest sequence that fits.
+    LongestSequence,
+    /// The largest micro-batch that fits.
+    LargestMicroBatch,
+    /// The largest model of the catalog that fits on the run's machines.
+    LargestModel,
+}
+
+/// What trains.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Training {
+    /// Everything.
+    Full,
+    /// LoRA's adapters.
+    Lora,
+    /// Adapters over weights of 4 bits.
+    Qlora,
 }
 
 impl AskInput {
-    /// The question about the run.
+    /// The question as the engine takes it.
     ///
     /// # Errors
-    /// A sentence that says what is missing or misspelt.
-    pub(super) fn asking(&self) -> Result<Asking, String> {
-        let topic = word(&self.question, "question", &Topic::ALL)?;
-        let train = |name: &String| word(name, "train", &Trained::ALL);
-        let asked = Asked {
-            topic,
-            trained: self.train.as_ref().map(train).transpose()?,
-            tokens: self.tokens,
-            days: self.days,
-            price: self.price,
-            most_nodes: self.most_nodes,
+    /// A sentence that says what to change in the call.
+    pub(super) fn asked(&self) -> Result<Asked, String> {
+        let positive = |name: &str, value: Option<f64>| match value {
+            Some(value) if value > 0.0 && value.is_finite() => Ok(Some(value)),
+            Some(_) => Err(format!("{name} is no positive number")),
+            None => Ok(None),
         };
-        Asking::of(&UserInput::of_pasted(self.run.pasted()?), &asked).map_err(|problem| match problem {
-            AskError::NoPlan(_) => {
-                self.run.answer().map_or_else(|problem| problem, |answer| no_plan(&answer))
-            }
-            AskError::Tokens => "hand in tokens: on how many it is trained".to_owned(),
-            AskError::Price => "hand in price: what a GPU costs for an hour".to_owned(),
+        let tokens = positive("tokens", self.tokens)?.map(|tokens| Count::rounded_up(tokens).get());
+        Ok(Asked {
+            topic: match self.question {
+                Asking::FewestGpus => Topic::FewestGpus,
+                Asking::WhichGpu => Topic::WhichGpu,
+                Asking::Cheapest => Topic::Cheapest,
+                Asking::Scaling => Topic::Scaling,
+                Asking::OneMoreNode => Topic::OneMoreNode,
+                Asking::LongestSequence => Topic::LongestSequence,
+                Asking::LargestMicroBatch => Topic::LargestMicroBatch,
+                Asking::LargestModel => Topic::LargestModel,
+            },
+            trained: self.train.map(|train| match train {
+                Training::Full => Trained::Full,
+                Training::Lora => Trained::Lora,
+                Training::Qlora => Trained::QLora,
+            }),
+            tokens,
+            days: positive("days", self.days)?,
+            price: positive("price", self.price)?,
+            most_nodes: self.most_nodes,
         })
     }
-}
 
-/// The one of `all` that is written as `said`.
-fn word<T: Serialize + Copy>(said: &str, argument: &str, all: &[T]) -> Result<T, String> {
-    let written = |one: &T| serde_json::to_value(one).ok().and_then(|name| Some(name.as_str()?.to_owned()));
-    let names: Vec<String> = all.iter().filter_map(written).collect();
-    let place = names.iter().position(|name| name == said);
-    place
-        .and_then(|place| all.get(place).copied())
-        .ok_or_else(|| format!("there is no {argument} {said}; there are {}", names.join(", ")))
+    pub(super) fn limit(&self) -> usize {
+        self.limit.unwrap_or(LAYOUTS)
+    }
 }
 
 /// `compare`.

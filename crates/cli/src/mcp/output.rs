@@ -9,7 +9,7 @@ use shardscope::launch::Origin;
 use shardscope::plan::Plan;
 use shardscope::report::Report;
 use shardscope::search::Outcome;
-use shardscope::session::{AskedLine, Asking};
+use shardscope::session::AskedLine;
 use shardscope::source::{Severity, render};
 
 use crate::explain::Explained;
@@ -231,48 +231,47 @@ impl Layout {
 /// The answer to a question.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Answered {
-    /// In one sentence.
-    answer: String,
-    /// Whether all was looked at; a question ends after 20 seconds.
-    complete: bool,
-    /// Every size, kind or model that was looked at, in order.
-    lines: Vec<Line>,
+    /// The answer in one sentence.
+    pub(super) answer: String,
+    /// Whether there is one.
+    pub(super) answered: bool,
+    /// Whether everything was looked at; a search ends after 20 seconds.
+    pub(super) complete: bool,
+    /// What was looked at, in order; where there are many, those around the answer.
+    pub(super) lines: Vec<Line>,
 }
 
-/// What was found at one of them.
+/// One thing that was looked at.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Line {
-    /// The size, kind or model.
+pub(super) struct Line {
+    /// What varies: a number of accelerators, a length, a batch, a kind of accelerator, or a model.
     name: String,
     /// Whether it is the answer.
     chosen: bool,
-    /// The fastest layout that fits; none where nothing does.
-    layout: Option<Layout>,
-    /// How many GPUs it has.
+    /// Accelerators; none where nothing fits.
     gpus: Option<u64>,
-    /// Throughput of the whole run. Unit: token per second.
+    /// The best layout there, with everything that is changed of the run; of largest-model, all settings of a run of its own.
+    layout: Option<Layout>,
+    /// Over all accelerators.
     tokens_per_second: Option<f64>,
-    /// How long the asked tokens take. Unit: day.
+    /// For the tokens asked about. Unit: day.
     days: Option<f64>,
-    /// What they cost, in the currency of the price.
+    /// For the tokens asked about, in the currency of the price.
     cost: Option<f64>,
 }
 
-impl Answered {
-    pub(super) fn of(asking: &Asking, complete: bool) -> Self {
-        let line = |line: AskedLine| {
-            let reached = line.reached.as_ref();
-            Line {
-                layout: reached.and_then(|reached| reached.outcome.as_ref()).map(Layout::of),
-                gpus: reached.map(|reached| reached.gpus),
-                tokens_per_second: reached.map(|reached| reached.tokens_per_second),
-                days: reached.and_then(|reached| reached.days),
-                cost: reached.and_then(|reached| reached.cost),
-                chosen: line.chosen,
-                name: line.name,
-            }
-        };
-        Self { answer: asking.answer(), complete, lines: asking.lines().into_iter().map(line).collect() }
+impl Line {
+    pub(super) fn of(line: &AskedLine) -> Self {
+        let reached = line.reached.as_ref();
+        Self {
+            name: line.name.clone(),
+            chosen: line.chosen,
+            gpus: reached.map(|one| one.gpus),
+            layout: reached.and_then(|one| one.outcome.as_ref()).map(Layout::of),
+            tokens_per_second: reached.map(|one| one.tokens_per_second),
+            days: reached.and_then(|one| one.days),
+            cost: reached.and_then(|one| one.cost),
+        }
     }
 }
 

@@ -30,6 +30,31 @@ fn what_an_export_cannot_say_is_said_before_it_is_copied() {
     assert!(json(&String::from_utf8_lossy(&partial.stdout))["train_batch_size"] == 512);
     assert!(String::from_utf8_lossy(&partial.stderr).starts_with("it cannot say: "));
     printed(&["export", "--to", "megatron", "-"], "echo\n", 2);
+    for target in ["torchtitan", "accelerate"] {
+        let output = call(&["export", "--to", target, "-"], SCRIPT);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{target}: {told}");
+        assert!(told.starts_with("it cannot say: num_layers, hidden_size, "), "{target}: {told}");
+    }
+}
+
+#[test]
+fn a_plan_of_torchtitan_is_written_as_its_file() {
+    let folder = Folder::new("export-titan");
+    let script = "torchrun --nnodes=2 --nproc_per_node=8 -m torchtitan.train --model.name llama3 --model.flavor 8B \
+        --training.seq_len 4096 --parallelism.tensor_parallel_degree 2\n";
+    let toml = printed(&["export", "--to", "torchtitan", "--accelerator", "H100-SXM", "-"], script, 0);
+    let command = toml.lines().next().expect("a command").trim_start_matches("# ").to_owned();
+    assert_eq!(
+        command,
+        "torchrun --nnodes 2 --nproc_per_node 8 -m torchtitan.train --job.config_file train.toml"
+    );
+    let files = [folder.file("run.sh", &command), folder.file("train.toml", &toml)];
+    let report = |files: &[&str], text: &str| {
+        let all = [&["report", "--accelerator", "H100-SXM", "--format", "json"], files].concat();
+        json(&printed(&all, text, 0))["report"].clone()
+    };
+    assert_eq!(report(&[&files[0], &files[1]], "")["memory"], report(&["-"], script)["memory"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod badge;
 mod compare;
 mod export;
 mod gate;
+mod measured;
 mod review;
 mod submit;
 mod tutorials;
@@ -179,6 +180,7 @@ fn shells_and_man_know_the_commands() {
         "apply",
         "explain",
         "export",
+        "measured",
         "contribute",
         "link",
         "submit",

@@ -1,16 +1,21 @@
 //! Settings written out again: the script back with values changed in place, and the same plan as a
-//! Megatron-LM command, as Megatron-Bridge's overrides and as DeepSpeed's JSON. What is written is read
+//! Megatron-LM command, as Megatron-Bridge's overrides, as DeepSpeed's JSON, torchtitan's TOML and accelerate's YAML. What is written is read
 //! again before it is given out, so it says what it should.
 
+mod accelerate;
 mod bridge;
 mod deepspeed;
 mod edit;
 mod megatron;
+mod named;
 mod place;
 mod round;
+mod titan;
 
+pub use accelerate::{ACCELERATE_FILE, accelerate_command, accelerate_yaml};
 pub use bridge::bridge_command;
 pub use deepspeed::deepspeed_json;
 pub use edit::{Edited, edit};
 pub use megatron::megatron_command;
 pub use round::Exported;
+pub use titan::{TITAN_FILE, torchtitan_command, torchtitan_toml};

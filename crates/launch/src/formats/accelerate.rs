@@ -5,7 +5,7 @@ use super::leaves::{Leaf, Leaves, Scalars};
 use super::reader::{Claim, Reader, Role};
 use super::signs;
 use super::trainer::{left_to_file, words};
-use crate::{Argument, Effect, NotModelled, Origin, Reading};
+use crate::{Argument, Effect, NotModelled, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 use std::cell::Cell;
@@ -44,12 +44,6 @@ fn read(root: &Node) -> Reading {
     for path in IDLE {
         leaves.pass(path);
     }
-    leaves.state(
-        Field::AttentionKernel,
-        "flash",
-        Origin::Default,
-        "PyTorch chooses its fused kernel by itself",
-    );
     leaves.reading.software = Some((Software::TorchFsdp, "an accelerate configuration".to_owned()));
     leaves.finish("an accelerate configuration")
 }
@@ -121,6 +115,10 @@ fn engine(leaves: &mut Leaves<'_>) {
     match leaves.get("distributed_type") {
         Some(leaf) if leaf.value == "FSDP" => fsdp(leaves),
         Some(leaf) if leaf.value == "DEEPSPEED" => leaves.say(Field::DataParallelEngine, "deepspeed", leaf),
+        // Copies on all ranks, unless the program itself shares them.
+        Some(leaf) if leaf.value == "MULTI_GPU" => {
+            leaves.say(Field::ZeroStage, "0", leaf);
+        }
         _ => {}
     }
     if let Some(leaf) = leaves.get("deepspeed_config.deepspeed_config_file") {

@@ -103,6 +103,10 @@ fn engine_decides(texts: &mut [Text]) {
         .and_then(|text| text.reading.found.iter().find(|found| found.field == Field::ZeroStage))
         .cloned();
     let Some(stage) = stage.filter(|found| found.hole.is_none()) else { return };
+    // accelerate's file may say that it copies the model, and the program hands it to DeepSpeed.
+    for text in texts.iter_mut().filter(|text| text.role() == Some(Role::Launcher)) {
+        text.reading.keep(&|found| found.field != Field::ZeroStage);
+    }
     for text in texts.iter_mut().filter(|text| text.format.is_none()) {
         let flag = text.reading.found.iter().find(|found| found.field == Field::ZeroStage).cloned();
         let Some(flag) = flag else { continue };

@@ -42,11 +42,13 @@ pub enum Software {
     Unsloth,
     /// NeMo Automodel's own modules of Llama, Qwen2 and Qwen3.
     Automodel,
+    /// OLMo's own trainer and modules (allenai/OLMo).
+    Olmo,
 }
 
 impl Software {
     /// Every software with its name in the report.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -61,6 +63,7 @@ impl Software {
         Self::Litgpt,
         Self::Unsloth,
         Self::Automodel,
+        Self::Olmo,
     ];
 
     /// The name used in settings and reports.
@@ -81,6 +84,7 @@ impl Software {
             Self::Litgpt => "litgpt",
             Self::Unsloth => "unsloth",
             Self::Automodel => "automodel",
+            Self::Olmo => "olmo",
         }
     }
 }

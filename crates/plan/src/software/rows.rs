@@ -94,6 +94,7 @@ const CORE_TE: Semantics = Semantics {
     drops_cast_logits: false,
     gathers_pipeline_outputs: false,
     keeps_every_second_product: false,
+    checkpoints_between: false,
     issue: HostIssue::MegatronCore,
     attention_build: AttentionBuild::Native,
     pytorch_linears: false,
@@ -208,12 +209,17 @@ const TRANSFORMERS_MODULES: Modules = Modules {
     norm: NormModule::CastBefore,
     rotation: Rotation::Shared,
     repeats_groups: false,
+    repeats_for_sdpa: false,
     adapters: AdapterLibrary::Peft,
     joins_projections: false,
     quantizes: true,
     fuses_adapters: false,
     loss_chunks: 1,
     logits_chunk: None,
+    fp32_layer_norm: false,
+    rotates_in_place: false,
+    breaks_at_attention: false,
+    shifts_logits: false,
     casts_weights_once: false,
 };
 
@@ -294,6 +300,24 @@ const AUTOMODEL: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
+/// OLMo (`olmo/model.py:OLMoSequentialBlock`, `olmo/train.py:Trainer`): one projection for queries, keys and values and one for
+/// both halves of the MLP, flash-attn's package, and its own loop over FSDP1.
+const OLMO: Semantics = Semantics {
+    modules: Modules {
+        name: "OLMo",
+        repeats_for_sdpa: true,
+        quantizes: false,
+        fp32_layer_norm: true,
+        rotates_in_place: true,
+        breaks_at_attention: true,
+        shifts_logits: true,
+        ..TRANSFORMERS_MODULES
+    },
+    attention_build: AttentionBuild::Native,
+    checkpoints_between: true,
+    ..HF_TRANSFORMERS
+};
+
 impl Software {
     /// What is known of how it keeps, fuses and gathers.
     #[must_use]
@@ -310,6 +334,7 @@ impl Software {
             Self::Litgpt => &LITGPT,
             Self::Unsloth => &UNSLOTH,
             Self::Automodel => &AUTOMODEL,
+            Self::Olmo => &OLMO,
             Self::MegatronDeepspeed => &MEGATRON_DEEPSPEED,
             Self::TorchFsdp => &TORCH_FSDP,
             Self::GptNeox => &NEOX,

@@ -182,7 +182,7 @@ impl Space {
             recomputations::recomputations(&self.plan, &self.base, &self.choices, &self.lists, layers);
         if shape.overlap.expert {
             // Two micro-batches at once leave no whole layer to recompute (`transformer_config.py:__post_init__`).
-            all.retain(|one| !is_whole(one));
+            all.retain(|one| !one.is_whole());
         }
         all
     }
@@ -371,9 +371,4 @@ impl Space {
         out.dedup();
         out
     }
-}
-
-/// Whether whole layers are recomputed.
-const fn is_whole(recompute: &Recompute) -> bool {
-    matches!(recompute, Recompute::Uniform { .. } | Recompute::Block { .. })
 }

@@ -3,9 +3,10 @@
 
 mod layout;
 
+use super::dotted;
 use super::leaves::{Leaf, Leaves, Scalars};
 use super::llama_like::LLAMA_LAYER;
-use super::reader::{Claim, Reader};
+use super::reader::{Claim, Command, Reader};
 use super::signs;
 use crate::{Argument, Origin, Reading};
 use layout::WHOSE;
@@ -93,6 +94,14 @@ impl Reader for Torchtitan {
 
     fn programs(&self) -> &'static [&'static str] {
         &["torchtitan.train", "torchtitan/train.py"]
+    }
+
+    /// Its own program needs no second word to be known: `torchtitan.train --job.config_file x.toml`.
+    fn claims(&self, command: &Command<'_>) -> Option<Claim> {
+        let count = dotted::count(command.words, self.dotted());
+        let own = self.programs().iter().any(|program| command.program.ends_with(program));
+        let enough = if own { 1 } else { dotted::ENOUGH };
+        (count >= enough).then_some(Claim::Shared(count))
     }
 
     fn read_words(&self, words: &[Argument]) -> Reading {

@@ -1,0 +1,184 @@
+//! `shardscope measured`: what a run's own tools say of it, beside what was predicted.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+use shardscope::link::Pasted;
+use shardscope::plan::Plan;
+use shardscope::report::Report;
+use shardscope::units::{Bytes, Count, FlopsPerSecond, Quantity, Seconds, gib, seconds, tflops};
+use shardscope_measured::{MOST_BYTES, Measured, Unread, read};
+
+use crate::call_error::CallError;
+use crate::files::bytes_up_to;
+use crate::gate::signed;
+use crate::input::{Input, fragment};
+use crate::output::{Format, NO_PLAN, harmless, print, print_json, refuse, tell};
+
+/// `measured`.
+#[derive(Args)]
+pub(crate) struct MeasuredArguments {
+    /// Launch script and settings files, or a link, and what was measured, in any order: logs of Megatron-LM or of Hugging Face's
+    /// Trainer, trainer_state.json, PyTorch's memory snapshots, summaries and profiles, what nvidia-smi printed.
+    #[command(flatten)]
+    input: Input,
+    /// How the answer is written.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// What a tool says, and the file that it says it in.
+pub(crate) struct Found {
+    pub(crate) file: String,
+    pub(crate) measured: Measured,
+}
+
+/// One figure, predicted and measured. Numbers are bare, in the unit beside them.
+#[derive(Serialize)]
+struct Line {
+    figure: &'static str,
+    unit: &'static str,
+    predicted: f64,
+    measured: f64,
+    /// Share of the measured figure by which the prediction is above it.
+    off: f64,
+    by: &'static str,
+    file: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    remark: &'static str,
+    #[serde(skip)]
+    words: [String; 2],
+}
+
+/// Sets the figures side by side.
+pub(crate) fn run(arguments: &MeasuredArguments) -> ExitCode {
+    let (input, pasted, found) = match taken(&arguments.input) {
+        Ok(taken) => taken,
+        Err(problem) => return refuse(&problem),
+    };
+    if found.is_empty() {
+        return refuse(
+            "no file has a measurement that is known here: a log, a memory snapshot, a profile, nvidia-smi's lines",
+        );
+    }
+    if pasted.texts.is_empty() && pasted.settings.is_empty() {
+        return refuse("no run is given: add its launch script or a link");
+    }
+    let mut answer = input.answer_of(pasted);
+    let Some((plan, report)) = answer.estimated() else {
+        tell(&answer.obstacles());
+        return ExitCode::from(NO_PLAN);
+    };
+    tell(&answer.problems());
+    let lines: Vec<Line> = found.iter().flat_map(|found| lines(found, &plan, &report)).collect();
+    match arguments.format {
+        Format::Text => print(&lines.iter().map(Line::text).collect::<String>()),
+        Format::Json => print_json(&lines),
+        Format::Markdown => {
+            print("| figure | predicted | measured | off | by |\n|---|---:|---:|---:|---|\n");
+            print(&lines.iter().map(Line::markdown).collect::<String>());
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The run without the files that are measurements, what was read of it, and the measurements.
+///
+/// # Errors
+/// What cannot be read, a pickle that is no memory snapshot among it.
+pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<Found>), CallError> {
+    let mut found = Vec::new();
+    let mut files = Vec::new();
+    for file in &input.files {
+        if file == "-" || fragment(file).is_some() {
+            files.push(file.clone());
+            continue;
+        }
+        let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        match read(&bytes_up_to(file, MOST_BYTES as u64)?) {
+            Ok(all) => {
+                found.extend(all.into_iter().map(|measured| Found { file: name.to_owned(), measured }))
+            }
+            Err(Unread::Nothing) => files.push(file.clone()),
+            Err(why) => return Err(CallError::Unmeasured { path: file.clone(), why }),
+        }
+    }
+    let input = Input { files, changes: input.changes.clone() };
+    let mut pasted = input.read()?;
+    // Standard input has been read with the run.
+    pasted.texts.retain(|text| match read(text.text.as_bytes()) {
+        Ok(all) if text.name == "-" => {
+            found.extend(all.into_iter().map(|measured| Found { file: "-".to_owned(), measured }));
+            false
+        }
+        _ => true,
+    });
+    Ok((input, pasted, found))
+}
+
+fn lines(found: &Found, plan: &Plan, report: &Report) -> Vec<Line> {
+    let (time, memory) = (&report.time, &report.memory);
+    let mut lines = Vec::new();
+    let mut line = |figure, unit, figures: [f64; 2], words: [String; 2]| {
+        let [predicted, measured] = figures;
+        lines.push(Line {
+            figure,
+            unit,
+            predicted,
+            measured,
+            off: predicted / measured - 1.0,
+            by: found.measured.tool.name(),
+            file: found.file.clone(),
+            remark: found.measured.remark,
+            words,
+        });
+    };
+    if let Some(step) = found.measured.step {
+        let both = [time.step.get(), step.seconds];
+        line("step time", "s", both, both.map(|value| seconds(Seconds::new(value))));
+    }
+    if let Some(rate) = found.measured.tflops_per_gpu {
+        let gpus = Count::new(plan.layout().world_size.max(1)).number();
+        let both = [time.flops.megatron.get() / time.step.get() / gpus, rate * 1e12];
+        line(
+            "per GPU, as Megatron-LM counts",
+            "FLOP/s",
+            both,
+            both.map(|rate| tflops(FlopsPerSecond::new(rate))),
+        );
+    }
+    let totals = || memory.ranks.iter().map(|rank| &rank.totals);
+    let predicted = [
+        ("peak allocated", found.measured.allocated, totals().map(|rank| rank.peak_allocated).max()),
+        (
+            "peak reserved by PyTorch",
+            found.measured.reserved,
+            totals().map(|rank| rank.cached_on(memory.capacity)).max(),
+        ),
+        ("in use on the device", found.measured.device, totals().map(|rank| rank.peak_reserved).max()),
+    ];
+    for (figure, measured, predicted) in predicted {
+        if let (Some(measured), Some(predicted)) = (measured.filter(|bytes| *bytes > 0), predicted) {
+            let both = [predicted, Bytes::new(measured)];
+            line(figure, "B", both.map(Quantity::number), both.map(gib));
+        }
+    }
+    lines
+}
+
+impl Line {
+    fn text(&self) -> String {
+        let [predicted, measured] = &self.words;
+        let remark = if self.remark.is_empty() { String::new() } else { format!("; {}", self.remark) };
+        let (figure, off, by, file) = (self.figure, signed(self.off), self.by, harmless(&self.file));
+        format!("{figure}: predicted {predicted}, measured {measured} ({off}) by {by} in {file}{remark}\n")
+    }
+
+    fn markdown(&self) -> String {
+        let [predicted, measured] = &self.words;
+        let file = shardscope::report::text::inert(&harmless(&self.file));
+        let (figure, off, by) = (self.figure, signed(self.off), self.by);
+        format!("| {figure} | {predicted} | {measured} | {off} | {by}: {file} |\n")
+    }
+}

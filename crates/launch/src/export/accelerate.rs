@@ -1,0 +1,156 @@
+//! What the YAML of `accelerate config` says of a plan: machines, precision, DeepSpeed or FSDP. The model, the batch and what
+//! trains stay in the words of the program it launches.
+
+use super::named::model_name;
+use super::round::{Exported, unsaid, written};
+use crate::Resolution;
+use shardscope_plan::Field;
+
+/// The name that the command of [`accelerate_yaml`] gives its file.
+pub const ACCELERATE_FILE: &str = "accelerate.yaml";
+
+/// Settings that options of a trainer say, as `transformers/training_args.py`, PEFT and TRL call them.
+const OPTIONS: [(&str, Field); 11] = [
+    ("per_device_train_batch_size", Field::MicroBatchSize),
+    ("gradient_accumulation_steps", Field::NumMicroBatches),
+    ("max_length", Field::SeqLength),
+    ("max_steps", Field::TrainIters),
+    ("attn_implementation", Field::AttnImplementation),
+    ("lora_r", Field::LoraRank),
+    ("lora_alpha", Field::LoraAlpha),
+    ("lora_dropout", Field::LoraDropout),
+    ("bnb_4bit_quant_type", Field::BaseQuantization),
+    ("optim", Field::Optimizer),
+    ("experts_implementation", Field::ExpertsImplementation),
+];
+
+/// Switches of the same.
+const SWITCHES: [(&str, Field); 8] = [
+    ("bf16", Field::Bf16),
+    ("fp16", Field::Fp16),
+    ("gradient_checkpointing", Field::GradientCheckpointing),
+    ("use_liger_kernel", Field::LigerKernel),
+    ("packing", Field::Packing),
+    ("use_dora", Field::UseDora),
+    ("load_in_4bit", Field::DoubleQuantization),
+    ("use_bnb_nested_quant", Field::DoubleQuantization),
+];
+
+/// The command that takes the file of [`accelerate_yaml`], with the words of a trainer for what the file does not say.
+#[must_use]
+pub fn accelerate_command(resolution: &Resolution) -> String {
+    let value = |field| written(resolution, field);
+    let mut command = format!("accelerate launch --config_file {ACCELERATE_FILE} train.py");
+    let mut say = |option: &str, value: &str| {
+        if !value.is_empty() {
+            command.push_str(&format!(" --{option} {value}"));
+        }
+    };
+    say("model_name_or_path", model_name(resolution).unwrap_or_default());
+    let dtype = match value(Field::ParamsDtype).as_str() {
+        "bf16" => "bfloat16",
+        "fp16" => "float16",
+        "fp32" => "float32",
+        _ => "",
+    };
+    say("dtype", dtype);
+    let train = value(Field::TrainType);
+    let (adapters, quantized) = (matches!(train.as_str(), "lora" | "qlora"), train == "qlora");
+    for (option, field) in OPTIONS {
+        let wanted = match field {
+            Field::BaseQuantization => quantized,
+            Field::LoraRank | Field::LoraAlpha | Field::LoraDropout => adapters,
+            _ => true,
+        };
+        if wanted {
+            say(option, &optimizer(&value(field)));
+        }
+    }
+    for (option, field) in SWITCHES {
+        match option {
+            "load_in_4bit" if quantized => say(option, "true"),
+            "load_in_4bit" => {}
+            _ if value(field) == "true" => say(option, "true"),
+            _ => {}
+        }
+    }
+    if adapters {
+        say("use_peft", "true");
+        say("lora_target_modules", &value(Field::LoraTargetModules));
+        say("modules_to_save", &value(Field::ModulesToSave));
+    }
+    command
+}
+
+/// The optimizers that Megatron-LM's names stand for, as the Trainer calls them.
+fn optimizer(value: &str) -> String {
+    match value {
+        "adam" => "adamw_torch".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// accelerate's file of the plan, its command in the first line. Both are read again together: what they do not say is named.
+#[must_use]
+pub fn accelerate_yaml(resolution: &Resolution) -> Exported {
+    let command = accelerate_command(resolution);
+    let text = format!("# {command}\n{}", yaml(resolution));
+    let unsaid = unsaid(resolution, &[("run.sh", &command), (ACCELERATE_FILE, &text)]);
+    Exported { text, unsaid }
+}
+
+fn yaml(resolution: &Resolution) -> String {
+    let value = |field| written(resolution, field);
+    let on = |field| value(field) == "true";
+    let engine = value(Field::DataParallelEngine);
+    let kind = match engine.as_str() {
+        "deepspeed" => "DEEPSPEED",
+        "fsdp1" | "fsdp2" => "FSDP",
+        _ => "MULTI_GPU",
+    };
+    let precision = if on(Field::Bf16) {
+        "bf16"
+    } else if on(Field::Fp16) {
+        "fp16"
+    } else {
+        "'no'"
+    };
+    let mut out = format!(
+        "compute_environment: LOCAL_MACHINE\ndistributed_type: {kind}\nmixed_precision: {precision}\n"
+    );
+    for (key, field) in [("num_machines", Field::NumNodes), ("num_processes", Field::WorldSize)] {
+        if !value(field).is_empty() {
+            out.push_str(&format!("{key}: {}\n", value(field)));
+        }
+    }
+    let stage = value(Field::ZeroStage);
+    match kind {
+        "DEEPSPEED" => {
+            out.push_str(&format!("deepspeed_config:\n  zero_stage: {stage}\n"));
+            let devices = [
+                ("offload_optimizer_device", Field::OffloadOptimizer),
+                ("offload_param_device", Field::OffloadParam),
+            ];
+            for (key, _) in devices.into_iter().filter(|(_, field)| on(*field)) {
+                out.push_str(&format!("  {key}: cpu\n"));
+            }
+        }
+        "FSDP" => {
+            out.push_str("fsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n");
+            if engine == "fsdp2" {
+                let reshard = stage == "3";
+                out.push_str(&format!("  fsdp_version: 2\n  fsdp_reshard_after_forward: {reshard}\n"));
+            } else {
+                let strategy = match stage.as_str() {
+                    "3" => "FULL_SHARD",
+                    "2" => "SHARD_GRAD_OP",
+                    _ => "NO_SHARD",
+                };
+                out.push_str(&format!("  fsdp_version: 1\n  fsdp_sharding_strategy: {strategy}\n"));
+            }
+            out.push_str(&format!("  fsdp_offload_params: {}\n", on(Field::OffloadParam)));
+        }
+        _ => {}
+    }
+    out
+}

@@ -1,0 +1,182 @@
+//! What torchtitan's TOML says of a plan. Keys: `torchtitan/config/job_config.py` of January 2026, as its reader takes them.
+
+use super::megatron::launch;
+use super::named::is_shape;
+use super::round::{Exported, unsaid, written};
+use crate::Resolution;
+use shardscope_catalog as catalog;
+use shardscope_plan::Field;
+
+/// Models and flavors that torchtitan's code has (`torchtitan/models/*/__init__.py`), each with its name in the catalog.
+const FLAVORS: &[(&str, &str, &str)] = &[
+    ("llama3", "8B", "Llama-3.1-8B"),
+    ("llama3", "70B", "Llama-3.1-70B"),
+    ("llama3", "405B", "Llama-3.1-405B"),
+    ("deepseek_v3", "16B", "DeepSeek-V2-Lite"),
+    ("deepseek_v3", "236B", "DeepSeek-V2"),
+    ("deepseek_v3", "671B", "DeepSeek-V3"),
+    ("qwen3", "0.6B", "Qwen3-0.6B"),
+    ("qwen3", "1.7B", "Qwen3-1.7B"),
+    ("qwen3", "4B", "Qwen3-4B"),
+    ("qwen3", "8B", "Qwen3-8B"),
+    ("qwen3", "14B", "Qwen3-14B"),
+    ("qwen3", "32B", "Qwen3-32B"),
+    ("gpt_oss", "20B", "gpt-oss-20B"),
+    ("gpt_oss", "120B", "gpt-oss-120B"),
+];
+
+/// Schedules by the plan's name and chunks of a rank (`torch.distributed.pipelining`).
+const SCHEDULES: [(&str, u64, &str); 6] = [
+    ("1f1b", 1, "1F1B"),
+    ("gpipe", 1, "GPipe"),
+    ("1f1b", 2, "Interleaved1F1B"),
+    ("zb-v", 2, "ZBVZeroBubble"),
+    ("dualpipe-v", 2, "DualPipeV"),
+    ("zb-h1", 2, "InterleavedZeroBubble"),
+];
+
+/// The name that the command of [`torchtitan_toml`] gives its file.
+pub const TITAN_FILE: &str = "train.toml";
+
+/// The command that takes the file of [`torchtitan_toml`]: the machines stand in it alone.
+#[must_use]
+pub fn torchtitan_command(resolution: &Resolution) -> String {
+    format!("{} --job.config_file {TITAN_FILE}", launch(resolution, "-m torchtitan.train"))
+}
+
+/// torchtitan's TOML of the plan, its command in the first line. Both are read again together: what they do not say is named, as
+/// a shape is that torchtitan has no flavor of.
+#[must_use]
+pub fn torchtitan_toml(resolution: &Resolution) -> Exported {
+    let command = torchtitan_command(resolution);
+    let text = format!("# {command}\n{}", toml(resolution));
+    let unsaid = unsaid(resolution, &[("run.sh", &command), (TITAN_FILE, &text)]);
+    Exported { text, unsaid }
+}
+
+/// A table of the file, left out where it has no keys.
+struct Table {
+    name: &'static str,
+    lines: String,
+}
+
+impl Table {
+    const fn called(name: &'static str) -> Self {
+        Self { name, lines: String::new() }
+    }
+
+    fn number(&mut self, key: &str, value: &str) {
+        if !value.is_empty() {
+            self.lines.push_str(&format!("{key} = {value}\n"));
+        }
+    }
+
+    fn word(&mut self, key: &str, value: &str) {
+        self.number(key, &format!("\"{value}\""));
+    }
+
+    fn into_text(self) -> String {
+        if self.lines.is_empty() { String::new() } else { format!("\n[{}]\n{}", self.name, self.lines) }
+    }
+}
+
+fn toml(resolution: &Resolution) -> String {
+    let value = |field| written(resolution, field);
+    let count = |field| value(field).parse::<u64>().unwrap_or(1).max(1);
+    let on = |field| value(field) == "true";
+    let mut model = Table::called("model");
+    let flavor = FLAVORS
+        .iter()
+        .find(|(.., name)| catalog::model(name).is_some_and(|(_, settings)| is_shape(resolution, &settings)));
+    if let Some((name, flavor, _)) = flavor {
+        model.word("name", name);
+        model.word("flavor", flavor);
+    }
+    if !value(Field::Fp8).is_empty() {
+        model.number("converters", "[\"float8\"]");
+    }
+    let mut training = Table::called("training");
+    let stages = count(Field::PipelineModelParallelSize);
+    let (micro, micro_batches) = (count(Field::MicroBatchSize), count(Field::NumMicroBatches));
+    let local = if stages > 1 { micro.saturating_mul(micro_batches) } else { micro };
+    training.number("local_batch_size", &local.to_string());
+    if stages == 1 && micro_batches > 1 {
+        training.number("global_batch_size", &value(Field::GlobalBatchSize));
+    }
+    training.number("seq_len", &value(Field::SeqLength));
+    training.number("steps", &value(Field::TrainIters));
+    training.word("mixed_precision_param", if on(Field::Bf16) { "bfloat16" } else { "float32" });
+    if on(Field::OffloadOptimizer) {
+        training.number("enable_cpu_offload", "true");
+    }
+    let mut parallelism = Table::called("parallelism");
+    let (stage, data) = (value(Field::ZeroStage), value(Field::DataParallelSize));
+    let sharded = !matches!(stage.as_str(), "" | "0");
+    parallelism.number("data_parallel_replicate_degree", if sharded { "1" } else { &data });
+    parallelism.number("data_parallel_shard_degree", if sharded { &data } else { "1" });
+    parallelism.word("fsdp_reshard_after_forward", if stage == "3" { "always" } else { "never" });
+    for (key, field) in [
+        ("tensor_parallel_degree", Field::TensorModelParallelSize),
+        ("pipeline_parallel_degree", Field::PipelineModelParallelSize),
+        ("context_parallel_degree", Field::ContextParallelSize),
+        ("expert_parallel_degree", Field::ExpertModelParallelSize),
+    ] {
+        parallelism.number(key, &value(field));
+    }
+    if count(Field::ExpertModelParallelSize) > 1 {
+        parallelism.number("expert_tensor_parallel_degree", &value(Field::ExpertTensorParallelSize));
+    }
+    if on(Field::TpCommOverlap) {
+        parallelism.number("enable_async_tensor_parallel", "true");
+    }
+    if stages > 1 {
+        pipeline(resolution, &mut parallelism, stages, micro);
+    }
+    let mut compile = Table::called("compile");
+    let components = [("model", on(Field::CompiledLayers)), ("loss", value(Field::LossKind) == "compiled")];
+    let components: Vec<String> =
+        components.iter().filter(|(_, on)| *on).map(|(name, _)| format!("\"{name}\"")).collect();
+    if !components.is_empty() {
+        compile.number("enable", "true");
+        compile.number("components", &format!("[{}]", components.join(", ")));
+    }
+    let tables = [model, training, parallelism, recomputed(resolution, stages), compile];
+    tables.map(Table::into_text).concat()
+}
+
+fn pipeline(resolution: &Resolution, parallelism: &mut Table, stages: u64, micro: u64) {
+    let value = |field| written(resolution, field);
+    let chunks = value(Field::VirtualPipelineModelParallelSize).parse::<u64>().unwrap_or(1).max(1);
+    let schedule = value(Field::PipelineSchedule);
+    let of = |(name, least, _): &&(&str, u64, &str)| *name == schedule && *least == chunks.min(2);
+    if let Some((.., name)) = SCHEDULES.iter().find(of) {
+        parallelism.word("pipeline_parallel_schedule", name);
+    }
+    parallelism.number("pipeline_parallel_microbatch_size", &micro.to_string());
+    let layers = value(Field::NumLayers).parse::<u64>().unwrap_or(0);
+    let parts = stages.saturating_mul(chunks);
+    if chunks > 1 && parts > 0 && layers.is_multiple_of(parts) {
+        parallelism.number("pipeline_parallel_layers_per_stage", &(layers / parts).to_string());
+    }
+}
+
+/// Layers recomputed whole, some of them, or parts of each.
+fn recomputed(resolution: &Resolution, stages: u64) -> Table {
+    let value = |field| written(resolution, field);
+    let mut table = Table::called("activation_checkpoint");
+    let layers = value(Field::NumLayers).parse::<u64>().unwrap_or(0) / stages;
+    let recomputed = value(Field::RecomputeNumLayers).parse::<u64>().unwrap_or(0);
+    match (value(Field::RecomputeGranularity).as_str(), value(Field::RecomputeMethod).as_str()) {
+        ("full", "block") if recomputed > 0 => {
+            table.word("mode", "selective");
+            table.word("selective_ac_option", &(layers / recomputed).max(1).to_string());
+        }
+        ("full", _) => table.word("mode", "full"),
+        ("selective", _) => {
+            table.word("mode", "selective");
+            table.word("selective_ac_option", "op");
+        }
+        _ => table.word("mode", "none"),
+    }
+    table
+}

@@ -1,0 +1,164 @@
+//! What the tools around a run say of it, to be held against its estimate: logs of Megatron-LM and of Hugging Face's Trainer,
+//! PyTorch's memory snapshots, memory summaries and profiler, and nvidia-smi.
+//!
+//! Files are a stranger's: they are bounded in size and in what is kept of them, pickles are read as data (nothing in one is
+//! ever looked up, made or called), and whatever a file holds, reading it ends with an answer or a refusal.
+
+mod json;
+mod number;
+mod pickle;
+mod profile;
+mod smi;
+mod snapshot;
+mod summary;
+mod trainer;
+
+use std::fmt;
+
+pub use pickle::PickleError;
+
+/// Largest file that is read. Unit: byte.
+pub const MOST_BYTES: usize = 512 << 20;
+
+/// Whose words they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tool {
+    /// Iteration lines of Megatron-LM and its forks.
+    MegatronLog,
+    /// Progress, metrics and state of Hugging Face's Trainer.
+    TrainerLog,
+    /// `torch.cuda.memory._dump_snapshot`, or what `_snapshot` returns as JSON.
+    MemorySnapshot,
+    /// `torch.cuda.memory_summary` or `memory_stats`.
+    MemorySummary,
+    /// `torch.profiler`: its table or its trace.
+    Profiler,
+    /// nvidia-smi: its table, CSV or details.
+    NvidiaSmi,
+}
+
+impl Tool {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MegatronLog => "Megatron log",
+            Self::TrainerLog => "Trainer log",
+            Self::MemorySnapshot => "PyTorch memory snapshot",
+            Self::MemorySummary => "PyTorch memory statistics",
+            Self::Profiler => "PyTorch profiler",
+            Self::NvidiaSmi => "nvidia-smi",
+        }
+    }
+}
+
+/// The time of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Unit: second.
+    pub seconds: f64,
+    /// Steps that were timed.
+    pub count: u64,
+}
+
+/// What one tool says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The tool.
+    pub tool: Tool,
+    /// The time of a step: the median where steps were timed one by one, else the mean.
+    pub step: Option<Step>,
+    /// As the framework's log counts it. Unit: TFLOP/s of a GPU.
+    pub tflops_per_gpu: Option<f64>,
+    /// Most that torch had allocated on a device. Unit: byte.
+    pub allocated: Option<u64>,
+    /// Most that torch had reserved on a device. Unit: byte.
+    pub reserved: Option<u64>,
+    /// Most that was in use on a device, by whatever. Unit: byte.
+    pub device: Option<u64>,
+    /// What to know of these figures; empty where nothing.
+    pub remark: &'static str,
+}
+
+impl Measured {
+    const fn by(tool: Tool) -> Self {
+        Self {
+            tool,
+            step: None,
+            tflops_per_gpu: None,
+            allocated: None,
+            reserved: None,
+            device: None,
+            remark: "",
+        }
+    }
+
+    const fn says_something(&self) -> bool {
+        self.step.is_some()
+            || self.tflops_per_gpu.is_some()
+            || self.allocated.is_some()
+            || self.reserved.is_some()
+            || self.device.is_some()
+    }
+}
+
+/// Why a file says nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It is larger than [`MOST_BYTES`].
+    TooLarge,
+    /// A pickle that is not read.
+    Pickle(PickleError),
+    /// A pickle of something else than a memory snapshot.
+    NoSnapshot,
+    /// Nothing of it is known here.
+    Nothing,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge => write!(out, "it is larger than {} MiB", MOST_BYTES >> 20),
+            Self::Pickle(error) => write!(out, "the pickle is not read: {error}"),
+            Self::NoSnapshot => out.write_str("the pickle is no memory snapshot: it has no segments"),
+            Self::Nothing => out.write_str("it has no lines or figures of a tool that is known here"),
+        }
+    }
+}
+
+impl std::error::Error for Unread {}
+
+/// What a file says, one value for each tool that speaks in it.
+///
+/// # Errors
+/// Why it says nothing.
+pub fn read(bytes: &[u8]) -> Result<Vec<Measured>, Unread> {
+    if bytes.len() > MOST_BYTES {
+        return Err(Unread::TooLarge);
+    }
+    if pickle::is_pickle(bytes) {
+        let tree = pickle::read(bytes).map_err(Unread::Pickle)?;
+        return snapshot::of_pickle(&tree).map(|found| vec![found]).ok_or(Unread::NoSnapshot);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(found) = json::read(&text) {
+        return Ok(vec![found]);
+    }
+    let all =
+        [megatron(&text), trainer::read(&text), summary::read(&text), profile::read(&text), smi::read(&text)];
+    let found: Vec<Measured> = all.into_iter().flatten().filter(Measured::says_something).collect();
+    if found.is_empty() { Err(Unread::Nothing) } else { Ok(found) }
+}
+
+/// The lines of Megatron-LM, which the engine reads itself.
+fn megatron(text: &str) -> Option<Measured> {
+    let log = shardscope_launch::is_log(text).then(|| shardscope_launch::read_log(text))?;
+    let timed = log.iterations.iter().filter(|iteration| iteration.seconds.is_some()).count() as u64;
+    Some(Measured {
+        step: log.median_seconds().map(|seconds| Step { seconds, count: timed }),
+        tflops_per_gpu: log.iterations.iter().rev().find_map(|iteration| iteration.tflops_per_gpu),
+        allocated: log.max_allocated(),
+        reserved: log.memory.iter().filter_map(|memory| memory.max_reserved).max(),
+        ..Measured::by(Tool::MegatronLog)
+    })
+}

@@ -1,0 +1,150 @@
+//! PyTorch's memory snapshots: what the caching allocator holds at one moment, and what it did before.
+//! Form: `torch/csrc/cuda/Module.cpp` (THCPModule_memorySnapshot), `torch/cuda/memory.py` (`_dump_snapshot`).
+
+use std::collections::BTreeMap;
+
+use super::pickle::{Id, Tree};
+use super::{Measured, Tool};
+
+/// Blocks of the allocator are multiples of it (`c10/core/AllocatorConfig.h`, kMinBlockSize). Unit: byte.
+const BLOCK: u64 = 512;
+
+/// What the allocator holds on a device at the moment of the snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Index of the device.
+    pub(crate) device: u64,
+    /// Unit: byte.
+    pub(crate) reserved: u64,
+    /// Unit: byte.
+    pub(crate) allocated: u64,
+}
+
+/// What an entry of a trace changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Allocated,
+    Freed,
+    Reserved,
+    Released,
+}
+
+impl Change {
+    /// By the entry's action. What is awaited after a free counts as free, as in `memory_allocated`.
+    pub(crate) fn of(action: &[u8]) -> Option<Self> {
+        Some(match action {
+            b"alloc" => Self::Allocated,
+            b"free_requested" | b"free" => Self::Freed,
+            b"segment_alloc" | b"segment_map" => Self::Reserved,
+            b"segment_free" | b"segment_unmap" => Self::Released,
+            _ => return None,
+        })
+    }
+}
+
+/// A change and its size in bytes.
+pub(crate) type Entry = (Change, u64);
+
+/// A snapshot.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) segments: Vec<Held>,
+    /// By the index of the device, the latest last.
+    pub(crate) traces: Vec<Vec<Entry>>,
+}
+
+impl Snapshot {
+    /// The most that was held: walking back from the end, which is known, through what was done before.
+    ///
+    /// A trace has the sizes that were asked for. Each is rounded as the allocator rounds it; a block may be larger still where
+    /// the rest of what it was cut from was too small to keep, so that the peak of what was allocated is a lower bound.
+    pub(crate) fn measured(&self) -> Measured {
+        let mut found = Measured::by(Tool::MemorySnapshot);
+        let mut devices: BTreeMap<u64, (i128, i128)> = BTreeMap::new();
+        for held in &self.segments {
+            let (reserved, allocated) = devices.entry(held.device).or_default();
+            *reserved += i128::from(held.reserved);
+            *allocated += i128::from(held.allocated);
+        }
+        // A device may have held something before and nothing at the end.
+        for device in 0..self.traces.len() as u64 {
+            devices.entry(device).or_default();
+        }
+        for (device, (mut reserved, mut allocated)) in devices {
+            let (mut most_reserved, mut most_allocated) = (reserved, allocated);
+            let trace = usize::try_from(device).ok().and_then(|device| self.traces.get(device));
+            for (change, size) in trace.into_iter().flatten().rev() {
+                let block = i128::from(size.div_ceil(BLOCK).max(1)) * i128::from(BLOCK);
+                match change {
+                    Change::Allocated => allocated -= block,
+                    Change::Freed => allocated += block,
+                    Change::Reserved => reserved -= i128::from(*size),
+                    Change::Released => reserved += i128::from(*size),
+                }
+                most_reserved = most_reserved.max(reserved);
+                most_allocated = most_allocated.max(allocated);
+            }
+            found.reserved = found.reserved.max(u64::try_from(most_reserved).ok());
+            found.allocated = found.allocated.max(u64::try_from(most_allocated).ok());
+        }
+        found.remark = if self.traces.iter().all(Vec::is_empty) {
+            "at the moment of the snapshot: what was before it was not recorded"
+        } else {
+            "allocated: at least this, as a trace has the sizes asked for; peaks before the trace began are not in it"
+        };
+        found
+    }
+}
+
+/// The snapshot that a pickle holds.
+pub(crate) fn of_pickle(tree: &Tree<'_>) -> Option<Measured> {
+    let root = tree.root();
+    let whole = |of: Id, key: &str| tree.get(of, key).and_then(|value| tree.whole(value));
+    let mut snapshot = Snapshot::default();
+    for segment in tree.list(tree.get(root, "segments")?)? {
+        snapshot.segments.push(Held {
+            device: whole(*segment, "device").unwrap_or(0),
+            reserved: whole(*segment, "total_size")?,
+            allocated: whole(*segment, "allocated_size")?,
+        });
+    }
+    let traces = tree.get(root, "device_traces").and_then(|traces| tree.list(traces)).unwrap_or_default();
+    for trace in traces {
+        let entry = |entry: &Id| {
+            let action = tree.text(tree.get(*entry, "action")?)?;
+            Some((Change::of(action)?, whole(*entry, "size")?))
+        };
+        snapshot.traces.push(tree.list(*trace)?.iter().filter_map(entry).collect());
+    }
+    Some(snapshot.measured())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Change, Held, Snapshot};
+
+    #[test]
+    fn the_peak_lies_inside_the_trace() {
+        let held = |device, reserved, allocated| Held { device, reserved, allocated };
+        let snapshot = Snapshot {
+            segments: vec![held(0, 2 << 20, 1024), held(1, 20 << 20, 512)],
+            traces: vec![
+                vec![
+                    (Change::Reserved, 2 << 20),
+                    (Change::Allocated, 1),
+                    (Change::Allocated, 1000),
+                    (Change::Freed, 1),
+                    (Change::Allocated, 0),
+                    (Change::Freed, 1000),
+                    (Change::Allocated, 512),
+                ],
+                vec![(Change::Released, 40 << 20), (Change::Freed, 4096)],
+            ],
+        };
+        let found = snapshot.measured();
+        assert_eq!((found.reserved, found.allocated), (Some(60 << 20), Some(512 + 4096)));
+        let alone = Snapshot { segments: vec![held(0, 7, 5)], traces: Vec::new() };
+        assert_eq!((alone.measured().reserved, alone.measured().allocated), (Some(7), Some(5)));
+        assert!(alone.measured().remark.starts_with("at the moment"));
+    }
+}

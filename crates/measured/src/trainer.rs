@@ -1,0 +1,78 @@
+//! What Hugging Face's Trainer prints: tqdm's line of progress, and the metrics of the whole run.
+//! Form: `tqdm/std.py` (format_meter), `transformers/trainer_utils.py` (speed_metrics).
+
+use std::collections::BTreeMap;
+
+use super::number::{MOST_SAMPLES, leading, median, positive, whole, whole_at_end};
+use super::{Measured, Step, Tool};
+
+/// Of metrics of the whole run.
+pub(crate) const MEAN: &str = "the mean of all steps, with warming up, evaluations and checkpoints";
+/// Of tqdm's rates.
+const SMOOTHED: &str = "the median of the rates that tqdm printed, which it smooths";
+
+/// Progress of one bar.
+#[derive(Default)]
+struct Bar {
+    rates: Vec<f64>,
+    /// Where it was at its first and its last line.
+    first: Option<u64>,
+    last: u64,
+}
+
+/// What the lines say.
+pub(crate) fn read(text: &str) -> Option<Measured> {
+    // Training has a bar, and evaluations may have others: told apart by how far they go.
+    let mut bars: BTreeMap<u64, Bar> = BTreeMap::new();
+    let mut mean = None;
+    let mut samples = 0;
+    for line in text.split(['\n', '\r']) {
+        if let Some((done, of, seconds)) = progress(line).filter(|_| samples < MOST_SAMPLES) {
+            samples += 1;
+            let bar = bars.entry(of).or_default();
+            let first = *bar.first.get_or_insert(done);
+            // A line is printed again behind whatever was printed between.
+            if done > bar.last.max(first) {
+                bar.last = done;
+                bar.rates.extend(seconds);
+            }
+        }
+        mean = metric(line, "train_steps_per_second").map(|rate| 1.0 / rate).and_then(positive).or(mean);
+    }
+    // The mean comes with the run's end, and the median of single steps is nearer to its pace.
+    let longest = bars.into_iter().max_by_key(|(_, bar)| bar.rates.len());
+    let paced = longest.and_then(|(_, bar)| {
+        let count = bar.last.saturating_sub(bar.first.unwrap_or(0));
+        median(bar.rates).filter(|_| count > 0).map(|seconds| Step { seconds, count })
+    });
+    let (step, remark) = match (paced, mean) {
+        (Some(step), _) => (step, SMOOTHED),
+        (None, Some(seconds)) => (Step { seconds, count: 1 }, MEAN),
+        (None, None) => return None,
+    };
+    Some(Measured { step: Some(step), remark, ..Measured::by(Tool::TrainerLog) })
+}
+
+/// A line of progress without a description before it: steps done, of how many, and seconds for one where they are told.
+/// `  3%|▎         | 30/1000 [02:30<1:20:50,  5.00s/it]`
+fn progress(line: &str) -> Option<(u64, u64, Option<f64>)> {
+    let (percent, rest) = line.split_once("%|")?;
+    whole(percent).filter(|_| percent.trim_start().bytes().all(|sign| sign.is_ascii_digit()))?;
+    let (_, rest) = rest.split_once("| ")?;
+    let (counted, rest) = rest.split_once(" [")?;
+    let (done, of) = counted.split_once('/')?;
+    let (inside, _) = rest.split_once(']')?;
+    let (_, rate) = inside.rsplit_once(',')?;
+    let seconds = match (rate.trim().strip_suffix("s/it"), rate.trim().strip_suffix("it/s")) {
+        (Some(seconds), _) => leading(seconds),
+        (None, Some(rate)) => leading(rate).and_then(positive).map(|rate| 1.0 / rate),
+        (None, None) => return None,
+    };
+    Some((whole_at_end(done)?, whole(of)?, seconds.and_then(positive)))
+}
+
+/// The number of a metric as a dict, or as the table that `log_metrics` prints.
+fn metric(line: &str, name: &str) -> Option<f64> {
+    let (_, behind) = line.split_once(name)?;
+    leading(behind.trim_start_matches(['\'', '"', ':', '=', ' ']))
+}

@@ -1,0 +1,165 @@
+//! The folder that is published: the built page with its guide, evidence and gallery, and beside it the API documentation of the
+//! crates, the links of every version that must open for ever, a picture for each worked example, and what search engines ask for.
+//!
+//! Its address is one variable, `SITE_URL`, at the build of the page (which names itself by it) and here. Without one everything is
+//! there but what needs an address: canonical links, `sitemap.xml`, whole addresses of pictures.
+mod cards;
+mod smoke;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::fingerprint::files_below;
+use crate::process::{cargo, note, root, run, say, target_folder};
+
+/// The variable with the address at which the folder is to be found.
+pub const ADDRESS: &str = "SITE_URL";
+/// The path at which the smoke test serves it: a page of a project stands below one.
+const BELOW: &str = "/project/below/";
+
+/// The address, with a slash at its end; none where none is given.
+#[must_use]
+pub fn address() -> Option<String> {
+    let given = env::var(ADDRESS).ok().map(|address| address.trim().trim_end_matches('/').to_owned());
+    given.filter(|address| !address.is_empty()).map(|address| address + "/")
+}
+
+/// Assembles `target/site` from `dist/`, and checks it below a path.
+///
+/// # Errors
+/// Where there is no built page, no browser for the pictures, or something that the folder names is not in it.
+pub fn assemble(without_api: bool) -> Result<()> {
+    let (dist, site) = (root().join("dist"), root().join("target/site"));
+    if !dist.join("index.html").is_file() {
+        bail!("there is no page in dist/; tools/serve --build makes it");
+    }
+    if site.exists() {
+        fs::remove_dir_all(&site).context("the older target/site cannot be removed")?;
+    }
+    copy(&dist, &site)?;
+    let address = address();
+    say("drawing the cards of the gallery");
+    note(&format!("{} cards", cards::draw(&site, address.as_deref())?));
+    if !without_api {
+        say("documenting the crates");
+        run(&mut cargo(["doc", "--locked", "--no-deps", "--workspace", "--lib", "--exclude", "e2e"]))?;
+        copy(&target_folder().join("doc"), &site.join("api"))?;
+        let leading = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>API · Shardscope</title>\
+                       <meta http-equiv=\"refresh\" content=\"0; url=shardscope/index.html\"><a href=\"shardscope/index.html\">API</a></html>\n";
+        fs::write(site.join("api/index.html"), leading)?;
+    }
+    link_versions(&site)?;
+    for_search_engines(&site, address.as_deref())?;
+    say(&format!("looking at everything below {BELOW}"));
+    note(&format!("{} addresses answer", smoke::check(&site, BELOW, address.as_deref())?));
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    for file in files_below(from)? {
+        let target = to.join(file.strip_prefix(from)?);
+        fs::create_dir_all(target.parent().unwrap_or(to))?;
+        fs::copy(&file, &target).with_context(|| file.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// `link-format/1.txt`: links of that version, each of which every later page opens.
+fn link_versions(site: &Path) -> Result<()> {
+    let golden = fs::read_to_string(root().join("tests/data/links/golden.txt"))?;
+    let folder = site.join("link-format");
+    fs::create_dir_all(&folder)?;
+    for (version, links) in by_version(&golden) {
+        fs::write(folder.join(format!("{version}.txt")), links)?;
+    }
+    Ok(())
+}
+
+/// The links of each version: `#/1?…` and `#z1:…` are of the first.
+fn by_version(golden: &str) -> Vec<(u32, String)> {
+    let mut versions: Vec<(u32, String)> = Vec::new();
+    for line in golden.lines().filter(|line| line.starts_with('#')) {
+        let digits: String = line.chars().skip(2).take_while(char::is_ascii_digit).collect();
+        let Ok(version) = digits.parse() else { continue };
+        let line = format!("{line}\n");
+        match versions.iter_mut().find(|(known, _)| *known == version) {
+            Some((_, links)) => links.push_str(&line),
+            None => versions.push((version, line)),
+        }
+    }
+    versions
+}
+
+/// The pages at the top of the folder, in order.
+fn pages(site: &Path) -> Result<Vec<PathBuf>> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(site)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "html") {
+            pages.push(path);
+        }
+    }
+    pages.sort();
+    Ok(pages)
+}
+
+/// `robots.txt`, and `sitemap.xml` where the address is known.
+fn for_search_engines(site: &Path, address: Option<&str>) -> Result<()> {
+    let mut robots = "User-agent: *\nAllow: /\n".to_owned();
+    if let Some(address) = address {
+        robots += &format!("Sitemap: {address}sitemap.xml\n");
+        let mut map = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n".to_owned();
+        for page in pages(site)? {
+            let name = page.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            map += &format!("  <url><loc>{}</loc></url>\n", place(address, &name));
+        }
+        if site.join("api/shardscope/index.html").is_file() {
+            map += &format!("  <url><loc>{address}api/shardscope/index.html</loc></url>\n");
+        }
+        fs::write(site.join("sitemap.xml"), map + "</urlset>\n")?;
+    }
+    fs::write(site.join("robots.txt"), robots)?;
+    Ok(())
+}
+
+/// Where a page of the site is to be found; the first one by the folder itself.
+pub(crate) fn place(address: &str, file: &str) -> String {
+    let address = address.trim_end_matches('/');
+    if file == "index.html" { format!("{address}/") } else { format!("{address}/{file}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_version, for_search_engines, place};
+    use std::fs;
+
+    #[test]
+    fn links_are_told_apart_by_version() {
+        let golden = "// words\n#/1?a=1\n#z1:AAAA\n#/2?b=2\nnothing\n#/1?c!/1?d\n";
+        let expected = [(1, "#/1?a=1\n#z1:AAAA\n#/1?c!/1?d\n".to_owned()), (2, "#/2?b=2\n".to_owned())];
+        assert_eq!(by_version(golden), expected);
+        let real = include_str!("../../tests/data/links/golden.txt");
+        assert_eq!(by_version(real).len(), 1);
+    }
+
+    #[test]
+    fn search_engines_are_told_every_page_where_the_address_is_known() {
+        let site = tempfile::tempdir().unwrap();
+        for name in ["index.html", "guide.html", "x.js"] {
+            fs::write(site.path().join(name), "").unwrap();
+        }
+        for_search_engines(site.path(), None).unwrap();
+        assert!(!site.path().join("sitemap.xml").exists());
+        for_search_engines(site.path(), Some("https://example.org/x/")).unwrap();
+        let read = |name: &str| fs::read_to_string(site.path().join(name)).unwrap();
+        assert!(read("robots.txt").ends_with("Sitemap: https://example.org/x/sitemap.xml\n"));
+        let map = read("sitemap.xml");
+        let places: Vec<&str> =
+            map.split("<loc>").skip(1).map(|rest| rest.split('<').next().unwrap()).collect();
+        assert_eq!(places, ["https://example.org/x/guide.html", "https://example.org/x/"]);
+        assert_eq!(place("https://example.org", "a.html"), "https://example.org/a.html");
+    }
+}

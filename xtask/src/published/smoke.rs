@@ -1,0 +1,165 @@
+//! Whether everything that the published folder names is in it, asked as a browser asks: over HTTP, below a path.
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use regex::Regex;
+use serde_json::Value;
+
+use super::{pages, place};
+use crate::site::{Server, Site};
+
+/// Asks for every page, what it names, and what the worker, the manifest and the sitemap name; how many addresses answered.
+pub(super) fn check(folder: &Path, below: &str, address: Option<&str>) -> Result<usize> {
+    let mut wanted: BTreeSet<String> = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for page in pages(folder)? {
+        let name = page.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let html = fs::read_to_string(&page)?;
+        wanted.insert(name.clone());
+        for named in references(&html)? {
+            match local(&named) {
+                Ok(Some(file)) => drop(wanted.insert(file)),
+                Ok(None) => {}
+                Err(why) => wrong.push(format!("{name}: {why}")),
+            }
+        }
+        if let Some(address) = address {
+            let canonical = format!("<link rel=\"canonical\" href=\"{}\">", place(address, &name));
+            if !html.contains(&canonical) {
+                wrong.push(format!("{name} has no {canonical}"));
+            }
+        }
+    }
+    wanted.extend(kept(&fs::read_to_string(folder.join("sw.js")).context("there is no sw.js")?)?);
+    let manifest: Value = serde_json::from_str(&fs::read_to_string(folder.join("manifest.webmanifest"))?)?;
+    let icons = manifest["icons"].as_array().into_iter().flatten();
+    wanted.extend(icons.filter_map(|icon| Some(icon["src"].as_str()?.to_owned())));
+    wanted.extend(["robots.txt", "embed.js", "link-format/1.txt"].map(str::to_owned));
+    if let Some(address) = address {
+        let map = fs::read_to_string(folder.join("sitemap.xml"))?;
+        let places = map.split("<loc>").skip(1).filter_map(|rest| rest.split('<').next());
+        wanted.extend(places.filter_map(|place| Some(place.strip_prefix(address)?.to_owned())));
+    }
+    let site = Site { folder: folder.to_owned(), path: below.to_owned(), cross_origin: true };
+    let running = Server::bind(site, 0, 1)?.start()?;
+    for file in &wanted {
+        let status = ask(running.url(), file)?;
+        if status != "200" {
+            wrong.push(format!("{file} answers {status}"));
+        }
+    }
+    if wrong.is_empty() {
+        Ok(wanted.len())
+    } else {
+        bail!("the published folder is broken:\n{}", wrong.join("\n"))
+    }
+}
+
+/// What a page loads or leads to, and its pictures for others.
+fn references(html: &str) -> Result<Vec<String>> {
+    let attribute = Regex::new(r#"(?i)\s(?:href|src)\s*=\s*(?:"([^"]*)"|([^\s">]+))"#)?;
+    let picture = Regex::new(r#"(?i)property="?og:image"?\s+content=(?:"([^"]*)"|([^\s">]+))"#)?;
+    let either = |found: regex::Captures<'_>| {
+        found
+            .get(1)
+            .or_else(|| found.get(2))
+            .map(|text| text.as_str().replace("&amp;", "&"))
+            .unwrap_or_default()
+    };
+    Ok(attribute.captures_iter(html).map(either).chain(picture.captures_iter(html).map(either)).collect())
+}
+
+/// The file of the folder that an address names; none where it leads elsewhere.
+fn local(named: &str) -> Result<Option<String>> {
+    let file = named.split(['#', '?']).next().unwrap_or_default();
+    let elsewhere =
+        ["http://", "https://", "mailto:", "data:", "blob:"].iter().any(|scheme| file.starts_with(scheme));
+    if elsewhere || file.is_empty() {
+        return Ok(None);
+    }
+    if file.starts_with('/') || file.starts_with("..") {
+        bail!("{named} leads out of the folder, which may stand below any path");
+    }
+    Ok(Some(file.trim_start_matches("./").to_owned()))
+}
+
+/// The files that the service worker keeps.
+fn kept(worker: &str) -> Result<Vec<String>> {
+    let (_, files) = worker.split_once("const FILES = ").context("sw.js names no files")?;
+    let (files, _) = files.split_once(';').context("sw.js names no files")?;
+    Ok(serde_json::from_str(files)?)
+}
+
+/// The status with which a file is answered.
+fn ask(base: &str, file: &str) -> Result<String> {
+    let (host, path) =
+        base.strip_prefix("http://").and_then(|rest| rest.split_once('/')).context("an address")?;
+    let mut stream = TcpStream::connect(host)?;
+    write!(
+        stream,
+        "GET /{path}{} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n",
+        file.replace(' ', "%20")
+    )?;
+    let mut answer = [0; 64];
+    let read = stream.read(&mut answer)?;
+    let head = String::from_utf8_lossy(answer.get(..read).unwrap_or_default()).into_owned();
+    Ok(head.split(' ').nth(1).unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+    use std::fs;
+
+    fn site(index: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("link-format")).unwrap();
+        for (name, text) in [
+            ("index.html", index),
+            ("guide.html", "<a href=\"./#/1?tp=2\">x</a><meta property=\"og:image\" content=\"a b.png\">"),
+            ("a b.png", ""),
+            ("x-1.js", ""),
+            ("embed.js", ""),
+            ("robots.txt", ""),
+            ("link-format/1.txt", ""),
+            ("sw.js", "const FILES = [\"x-1.js\"];\n"),
+            ("manifest.webmanifest", "{\"icons\":[{\"src\":\"x-1.js\"}]}"),
+        ] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn what_a_page_names_must_be_there_below_any_path() {
+        let good = site(
+            "<script src=./x-1.js></script><a href=guide.html#top>g</a><a href=\"https://example.org/no\">o</a>",
+        );
+        assert_eq!(check(good.path(), "/a/b/", None).unwrap(), 8);
+        for (index, why) in [
+            ("<script src=x-2.js></script>", "x-2.js answers 404"),
+            ("<a href=\"/guide.html\">", "leads out of the folder"),
+            ("<meta property=og:image content=none.png>", "none.png answers 404"),
+        ] {
+            let error = check(site(index).path(), "/a/b/", None).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        // With an address every page says which one it is.
+        let named = site("<link rel=\"canonical\" href=\"https://example.org/p/\">");
+        fs::write(
+            named.path().join("sitemap.xml"),
+            "<loc>https://example.org/p/</loc><loc>https://example.org/p/gone.html</loc>",
+        )
+        .unwrap();
+        let error = check(named.path(), "/", Some("https://example.org/p/")).unwrap_err().to_string();
+        assert!(
+            error.contains("guide.html has no <link") && error.contains("gone.html answers 404"),
+            "{error}"
+        );
+        assert!(!error.contains("index.html has no"), "{error}");
+    }
+}
