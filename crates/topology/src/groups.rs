@@ -219,9 +219,7 @@ impl Groups {
         if pattern.size() <= 1 {
             return true;
         }
-        !matches!(pattern.cut, Cut::Joined(_) | Cut::Partial)
-            && extent > 0
-            && cluster.fast_domain.is_multiple_of(extent)
+        !matches!(pattern.cut, Cut::Joined(_) | Cut::Partial) && cluster.fast_domain.is_multiple_of(extent)
     }
 
     pub(super) fn pattern(&self, kind: GroupKind) -> Pattern {

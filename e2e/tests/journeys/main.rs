@@ -9,6 +9,7 @@ mod guide;
 mod hands;
 mod harness;
 mod help;
+mod hostile;
 mod loading;
 mod looks;
 mod map;

@@ -60,11 +60,10 @@ const CHANGE: &str = r"
             if (!document.querySelector('.knobs')) {
                 undo(false);
             } else if (kind < 4) {
-                const knob = one([...document.querySelectorAll('.knobs button:not([disabled])')]);
+                const knob = one([...document.querySelectorAll('.knobs [aria-label^=More]:enabled, .knobs [aria-label^=Less]:enabled')]);
                 if (knob) { knob.click(); made.knobs++; }
             } else if (kind < 6 && box) {
-                const numbers = [...box.value.matchAll(/\b\d+\b/g)];
-                const at = one(numbers);
+                const at = one([...box.value.matchAll(/\b\d+\b/g)]) ?? { index: 0, 0: '' };
                 const value = String(Math.max(1, below(2) ? at[0] * 2 : at[0] >> 1));
                 box.value = box.value.slice(0, at.index) + value + box.value.slice(at.index + at[0].length);
                 box.dispatchEvent(new Event('input', { bubbles: true }));
