@@ -9,6 +9,7 @@ mod acting;
 mod axe;
 mod chromedriver;
 mod looks;
+mod moving;
 mod page;
 mod reading;
 mod scratch;
@@ -17,6 +18,7 @@ mod watching;
 mod window;
 
 pub use axe::Violation;
+pub use moving::{frames_of, moving_picture};
 pub use page::{PATIENCE, Page, dist, root};
 pub use scratch::Scratch;
 pub use thirtyfour::Key;

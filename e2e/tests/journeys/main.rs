@@ -11,6 +11,7 @@ mod help;
 mod loading;
 mod looks;
 mod map;
+mod moving;
 mod offline;
 mod paper;
 mod readers;
