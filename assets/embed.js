@@ -37,8 +37,8 @@ class ShardScope extends HTMLElement {
     this.style.display = "block";
     this.listen = (event) => {
       if (event.source !== this.frame.contentWindow || event.origin !== base.origin) return;
-      const height = Number(event.data && event.data.shardscope && event.data.shardscope.height);
-      if (height > 0 && height < HIGHEST) this.frame.height = String(Math.ceil(height));
+      const height = event.data?.shardscope?.height;
+      if (typeof height === "number" && height > 0 && height < HIGHEST) this.frame.height = String(Math.ceil(height));
     };
     addEventListener("message", this.listen);
     // The switches of documentation sites set a class or an attribute of the page or its body.

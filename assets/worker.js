@@ -4,9 +4,7 @@
 addEventListener("message", async ({ data: { glue, module, asked } }) => {
   try {
     globalThis.asked = asked;
-    const text = async (file) => (await fetch(file)).text();
-    const files = ["bridge.tsv", "titan.tsv", "models.tsv", "rules.txt", "defaults.txt", "nemo-rl.txt", "names.txt"];
-    globalThis.tables = await Promise.all(files.map(text)).catch(() => []);
+    globalThis.tables = await (await fetch("tables.json")).text();
     const engine = await import(glue);
     await engine.default({ module_or_path: module });
   } catch (_) {

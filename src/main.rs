@@ -10,13 +10,14 @@ fn main() {
     crash::report_panics();
     match app::worker() {
         Some(scope) => app::serve(&scope),
-        // `index.html` knows it before the engine does: whoever brings nothing is not kept waiting.
-        None if app::brings_own() => app::mount_with_tables(),
         None => app::mount(),
     }
 }
 
 #[cfg(feature = "prerender")]
 fn main() {
+    // The build names the file of the engine's tables.
+    let tables = std::env::args().nth(1).and_then(|file| std::fs::read_to_string(file).ok());
+    assert!(tables.is_some_and(|tables| app::provide_tables(&tables)), "the engine's tables cannot be read");
     println!("{}", app::prerendered());
 }

@@ -3,7 +3,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::chromedriver::browser;
+use crate::driver::browser;
 use crate::page::Page;
 
 /// A rule of axe-core that the page breaks.

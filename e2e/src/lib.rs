@@ -7,7 +7,7 @@
 
 mod acting;
 mod axe;
-mod chromedriver;
+mod driver;
 mod looks;
 mod moving;
 mod page;
@@ -18,6 +18,7 @@ mod watching;
 mod window;
 
 pub use axe::Violation;
+pub use driver::Kind;
 pub use moving::{frames_of, moving_picture};
 pub use page::{PATIENCE, Page, dist, root};
 pub use scratch::Scratch;

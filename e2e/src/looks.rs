@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use crate::driver::Kind;
 use crate::page::{Page, screenshots};
 use crate::window::Window;
 
@@ -69,6 +70,13 @@ impl Page {
     pub(crate) fn show(&self, window: Window) {
         self.window.set(window);
         let Window { width, height, scale, mobile } = window;
+        if self.kind == Kind::Firefox {
+            // Its driver sets the whole window, which has more around the page.
+            let around = self.js("return [outerWidth - innerWidth, outerHeight - innerHeight]", &[]);
+            let around = |at: usize| around[at].as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+            let size = (width + around(0), height + around(1));
+            return self.wait("a window", self.session().set_window_rect(0, 0, size.0, size.1));
+        }
         self.devtools(
             "Emulation.setDeviceMetricsOverride",
             json!({ "width": width, "height": height, "deviceScaleFactor": scale, "mobile": mobile }),

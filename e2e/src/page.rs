@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use serde_json::{Value, json};
+use thirtyfour::common::capabilities::firefox::FirefoxPreferences;
 use thirtyfour::prelude::*;
-use thirtyfour::{ChromeCapabilities, ChromiumLikeCapabilities, LoggingPrefsLogLevel};
+use thirtyfour::{Capabilities, ChromiumLikeCapabilities, LoggingPrefsLogLevel};
 use tokio::runtime::{Builder, Runtime};
-use xtask::site::{Running, Server, Site};
+use xtask::site::{Fault, Running, Server, Site};
 
-use crate::chromedriver::{Chromedriver, browser};
+use crate::driver::{Driver, Kind, browser, firefox};
 use crate::scratch::Scratch;
 use crate::watch::Watch;
 use crate::window::{DESKTOP, Window};
@@ -29,7 +30,8 @@ const SUB_PATH: &str = "/repo/sub/";
 pub struct Page {
     // dropped in this order: the driver ends before its folder goes
     session: OnceCell<WebDriver>,
-    driver: Chromedriver,
+    pub(crate) driver: Driver,
+    pub(crate) kind: Kind,
     runtime: Runtime,
     site: Running,
     scratch: Scratch,
@@ -47,6 +49,14 @@ impl Page {
         page
     }
 
+    /// The same in another browser.
+    #[track_caller]
+    pub fn open_in(kind: Kind, path: &str) -> Self {
+        let page = Self::blank_in(kind, &dist());
+        page.goto(path);
+        page
+    }
+
     /// A browser with nothing in it yet, for what must be set before the page loads.
     #[track_caller]
     pub fn blank() -> Self {
@@ -56,19 +66,29 @@ impl Page {
     /// The same for another folder than `dist/`, as after the next release.
     #[track_caller]
     pub fn blank_of(folder: &Path) -> Self {
+        Self::blank_in(Kind::Chromium, folder)
+    }
+
+    #[track_caller]
+    fn blank_in(kind: Kind, folder: &Path) -> Self {
         let site = Site { folder: folder.to_owned(), path: SUB_PATH.to_owned(), cross_origin: true };
         let site = Server::bind(site, 0, 1).and_then(Server::start).expect("a free port on 127.0.0.1");
         let scratch = Scratch::new();
         let page = Self {
             session: OnceCell::new(),
-            driver: Chromedriver::start(scratch.path()),
+            driver: Driver::start(kind, scratch.path()),
+            kind,
             scratch,
             runtime: Builder::new_current_thread().enable_all().build().expect("a runtime"),
             site,
             watch: RefCell::default(),
             window: Cell::new(DESKTOP),
         };
-        let session = page.wait("a browser", WebDriver::new(page.driver.url(), page.capabilities()));
+        let capabilities = match kind {
+            Kind::Chromium => page.chromium(),
+            Kind::Firefox => gecko(),
+        };
+        let session = page.wait("a browser", WebDriver::new(page.driver.url(), capabilities));
         page.session.set(session).unwrap_or_else(|_| unreachable!("set once"));
         page.show(DESKTOP);
         page
@@ -128,6 +148,11 @@ impl Page {
     /// The server is gone, and with it the network.
     pub fn cut_off(&self) {
         self.site.stop();
+    }
+
+    /// The server answers everything by `fault`; none: as it should.
+    pub fn misbehave(&self, fault: Option<Fault>) {
+        self.site.misbehave(fault);
     }
 
     /// Runs the body of a function in the page, with `arguments[0]`…, and gives what it returns.
@@ -197,7 +222,7 @@ impl Page {
         }
     }
 
-    fn capabilities(&self) -> ChromeCapabilities {
+    fn chromium(&self) -> Capabilities {
         let mut chrome = DesiredCapabilities::chrome();
         let preferences = json!({ "download.default_directory": self.scratch.path() });
         let set = || -> WebDriverResult<()> {
@@ -210,7 +235,7 @@ impl Page {
             chrome.set_logging_prefs("performance".to_owned(), LoggingPrefsLogLevel::All)
         };
         set().expect("capabilities are JSON");
-        chrome
+        chrome.into()
     }
 
     /// What a failed test leaves: a picture and the console. Must not panic: it may run while another panic unwinds.
@@ -219,6 +244,7 @@ impl Page {
         let picture = screenshots().join(format!("failed-{name}.png"));
         let traces = async {
             drop(session.screenshot(&picture).await);
+            // Firefox's driver has no such log, and says so.
             session.browser_log().await.unwrap_or_default()
         };
         let log = self.limited(FAREWELL, traces);
@@ -242,6 +268,21 @@ impl Drop for Page {
             }
         }
     }
+}
+
+fn gecko() -> Capabilities {
+    let mut gecko = DesiredCapabilities::firefox();
+    let mut set = || -> WebDriverResult<()> {
+        gecko.set_firefox_binary(&firefox().firefox.to_string_lossy())?;
+        gecko.add_arg("-headless")?;
+        let mut preferences = FirefoxPreferences::new();
+        // What the page says to the console and what it throws stand among the lines of the driver.
+        preferences.set("devtools.console.stdout.content", true)?;
+        preferences.set("ui.prefersReducedMotion", 1)?;
+        gecko.set_preferences(preferences)
+    };
+    set().expect("capabilities are JSON");
+    gecko.into()
 }
 
 fn flags() -> Vec<&'static str> {

@@ -1,6 +1,7 @@
 //! What goes on behind the page: the console, and every address it asks for.
 use std::collections::BTreeSet;
 
+use crate::driver::Kind;
 use crate::page::Page;
 use crate::watch::requested;
 
@@ -44,10 +45,27 @@ impl Page {
 
     #[track_caller]
     fn listen(&self) {
+        if self.kind == Kind::Firefox {
+            return self.listen_to_firefox();
+        }
         let console = self.wait("the console", self.session().get_log("browser"));
         let network = self.wait("the network log", self.session().get_log("performance"));
         let mut watch = self.watch.borrow_mut();
         watch.console.extend(console.into_iter().map(|entry| (entry.level, entry.message)));
         watch.requests.extend(network.iter().filter_map(|entry| requested(&entry.message)));
+    }
+
+    /// Its driver has no logs to ask for: errors are among what it writes, requests are those that the page itself knows.
+    #[track_caller]
+    fn listen_to_firefox(&self) {
+        let asked = self.js("return performance.getEntriesByType('resource').map(entry => entry.name)", &[]);
+        let asked = asked.as_array().into_iter().flatten().filter_map(|url| url.as_str());
+        let errors =
+            self.driver.said().into_iter().filter(|line| {
+                line.starts_with("JavaScript error: http") || line.starts_with("console.error: ")
+            });
+        let mut watch = self.watch.borrow_mut();
+        watch.console = errors.map(|line| ("SEVERE".to_owned(), line)).collect();
+        watch.requests.extend(asked.map(str::to_owned));
     }
 }

@@ -62,9 +62,9 @@ function figures(errors) {
   if (n === 0) return ["0", "–", "–", "–", "–", "–", "–", "–"];
   const up = (a, b) => a - b;
   const sizes = errors.map(Math.abs).sort(up);
-  const percent = (share) => `${(100 * share).toFixed(1)} %`;
+  const percent = (share) => `${(100 * share).toFixed(1)}%`;
   // The share first, as the engine has it: 23 of 40 are 57.49… % so and 57.5 % otherwise.
-  const within = (limit) => `${(100 * (sizes.filter((size) => size <= limit).length / n)).toFixed(0)} %`;
+  const within = (limit) => `${(100 * (sizes.filter((size) => size <= limit).length / n)).toFixed(0)}%`;
   const bias = middle([...errors].sort(up));
   return [
     String(n),
@@ -160,7 +160,7 @@ function point(one, section) {
   const line = document.createElement("small");
   const what = one.row.cells[1].querySelector("small");
   line.textContent = [cells[4], cells[5], cells[6], what ? what.textContent : ""].filter(Boolean).join(", ");
-  chart.querySelector(".readout").append(`${cells[0]}: ${cells[1]} ${unit} measured, ${cells[2]} predicted, ${cells[3]} %`, line);
+  chart.querySelector(".readout").append(`${cells[0]}: ${cells[1]} ${unit} measured, ${cells[2]} predicted, ${cells[3]}%`, line);
 }
 
 function show(one) {

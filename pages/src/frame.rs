@@ -1,5 +1,8 @@
 //! What every page has around its content: the head, the way back, the way to the others.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::page::Page;
@@ -14,18 +17,25 @@ pub fn pages() -> Vec<Page> {
     all
 }
 
-/// The files that the pages load, besides `pages.css`, which the build joins.
+/// The files that the pages load, besides `pages.css`, which the build joins; and those that the main page's engine does.
 #[must_use]
-pub fn assets() -> Vec<(&'static str, &'static str)> {
+pub fn assets() -> Vec<(&'static str, Cow<'static, str>)> {
     vec![
-        ("icon.svg", include_str!("../../assets/icon.svg")),
-        ("evidence.js", include_str!("../assets/evidence.js")),
+        ("icon.svg", include_str!("../../assets/icon.svg").into()),
+        ("evidence.js", include_str!("../assets/evidence.js").into()),
+        ("tables.json", tables().into()),
     ]
 }
 
+/// The texts of the engine's tables by name, which the main page has beside its program.
+fn tables() -> String {
+    let texts: BTreeMap<_, _> = shardscope::tables().map(|table| (table.name(), table.text())).collect();
+    serde_json::json!(texts).to_string()
+}
+
 /// As in `index.html`, the placeholder becomes the digests of the inline scripts when the page is built.
-const POLICY: &str = "default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; img-src 'self' data:; \
-                      base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'self' INLINE-SCRIPTS; style-src 'self'; font-src 'self'; \
+                      img-src 'self' data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// As in `index.html`, a theme that the reader chose holds before the first paint.
 const THEME: &str = r#"
@@ -34,6 +44,17 @@ try {
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch (_) { /* storage may be forbidden, as in a sandboxed frame */ }
 "#;
+
+/// The mark of the project, as the main page has it.
+fn mark() -> Markup {
+    html! {
+        svg.mark viewBox="0 0 20 20" aria-hidden="true" {
+            @for (class, x, y) in [("mark-0", 1, 1), ("mark-1", 11, 1), ("mark-2", 1, 11), ("mark-3", 11, 11)] {
+                rect class=(class) x=(x) y=(y) width="8" height="8" rx="2" {}
+            }
+        }
+    }
+}
 
 /// `page` as a whole document.
 #[must_use]
@@ -68,7 +89,7 @@ pub(crate) fn document(file: &str, name: &str, about: &str, scripts: &[&str], bo
             body.beside {
                 a.skip href="#content" { "To the content" }
                 header.top {
-                    a.home href="./" { "Shardscope" }
+                    a.home href="./" { (mark()) "Shardscope" }
                     nav aria-label="Pages" {
                         a href="./" { "Calculator" }
                         @for other in pages() {

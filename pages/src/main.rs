@@ -28,7 +28,7 @@ fn write(folder: &Path) -> io::Result<()> {
         fs::write(folder.join(name), content)?;
     }
     for (name, content) in assets() {
-        fs::write(folder.join(name), content)?;
+        fs::write(folder.join(name), content.as_bytes())?;
     }
     Ok(())
 }

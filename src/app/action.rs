@@ -26,8 +26,6 @@ pub(crate) enum Action {
     Begin(Box<UserInput>),
     /// A model and GPUs were chosen; the plan follows by an event of its own.
     Choose(Choice),
-    /// The tables of models and recipes have arrived, or cannot be had.
-    Tables,
     /// The share sheet opens or closes.
     Share(bool),
     /// The colours of the page.

@@ -32,7 +32,6 @@ pub(crate) fn first() -> AppState {
         input: InputTab::Script,
         choice,
         chosen: false,
-        tables: false,
         panel: view.panel,
         sharing: false,
         theme: Theme::kept(),

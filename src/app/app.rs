@@ -13,7 +13,6 @@ use super::embed::Embedded;
 use super::header::{BrokenLink, Header};
 use super::hooks::{use_question, use_search, use_window_event};
 use super::input::Input;
-use super::later::use_tables;
 use super::share::Share;
 use super::state::AppState;
 use super::tour::Tour;
@@ -40,7 +39,6 @@ pub(crate) fn app() -> Html {
     use_answer(&app, &dispatch);
     use_address(&app);
     use_keys(&dispatch);
-    use_tables(&dispatch);
     use_search(app.ui.search.as_ref(), dispatch.clone());
     use_question(app.ui.inquiry.as_ref(), dispatch.clone());
     use_window_event("beforeprint", super::context::send(&dispatch, || Action::Print(true)));

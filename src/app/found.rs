@@ -155,7 +155,9 @@ impl Layout {
             recompute: match of.recompute {
                 Recompute::None => Recomputed::None,
                 Recompute::Selective(_) => Recomputed::Selective,
-                Recompute::Uniform { .. } | Recompute::Block { .. } => Recomputed::Full,
+                Recompute::Uniform { .. } | Recompute::Block { .. } | Recompute::Every { .. } => {
+                    Recomputed::Full
+                }
             },
             peak: outcome.peak.get(),
             tight: outcome.tight,

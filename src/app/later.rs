@@ -1,33 +1,27 @@
-//! What the first answer does not need, from the page's own origin after it: tables of recipes, models and model types.
+//! The engine's tables (flags, recipes, models, model types, terms), which come from the page's own origin beside its program.
+
+use std::collections::HashMap;
 
 use js_sys::Reflect;
-use shardscope::launch::{TABLES, provide_tables};
 use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::{JsFuture, spawn_local};
+use wasm_bindgen_futures::JsFuture;
 use web_sys::Response;
-use yew::prelude::*;
 
-use super::action::Action;
 use super::browser;
-use super::context::Dispatch;
 
+/// Where they lie: a JSON object with the text of each table by its name, which `pages/src/frame.rs` writes.
+const FILE: &str = "tables.json";
 /// Where `worker.js` leaves them.
 const LEFT: &str = "tables";
 
-/// Gets the tables and hands them to the engine; `index.html` asks for them ahead where there may be a text. Without them, as
-/// offline at a first visit, no model or recipe is known by its name, which the answer then says.
-pub(crate) async fn load() {
-    let mut tables = Vec::new();
-    for file in TABLES {
-        tables.extend(text(file).await);
-    }
-    if let Ok(tables) = tables.try_into() {
-        provide_tables(tables);
-    }
+/// Gets the tables and hands them to the engine; `index.html` asks for them ahead. False where they cannot be had: without them
+/// no flag or model is known, so that there is no answer.
+pub(crate) async fn load() -> bool {
+    text().await.is_some_and(|tables| provide(&tables))
 }
 
-async fn text(file: &str) -> Option<String> {
-    let answer = JsFuture::from(browser::window()?.fetch_with_str(file)).await.ok()?;
+async fn text() -> Option<String> {
+    let answer = JsFuture::from(browser::window()?.fetch_with_str(FILE)).await.ok()?;
     let answer: Response = answer.dyn_into().ok()?;
     if !answer.ok() {
         return None;
@@ -35,24 +29,15 @@ async fn text(file: &str) -> Option<String> {
     JsFuture::from(answer.text().ok()?).await.ok()?.as_string()
 }
 
-/// Gets them once the page stands; what the reader has brought or chosen meanwhile is then read once more.
-#[hook]
-pub(crate) fn use_tables(dispatch: &Dispatch) {
-    let dispatch = dispatch.clone();
-    use_effect_with((), move |()| {
-        spawn_local(async move {
-            load().await;
-            dispatch.emit(Action::Tables);
-        });
-    });
+/// Gives each of the engine's tables its text; false where one is missing.
+pub(crate) fn provide(tables: &str) -> bool {
+    let Ok(mut texts) = serde_json::from_str::<HashMap<String, String>>(tables) else { return false };
+    shardscope::tables().all(|table| texts.remove(table.name()).map(|text| table.provide(text)).is_some())
 }
 
 /// In a worker: the tables as `worker.js` got them.
 pub(crate) fn take_over(scope: &JsValue) {
-    let Ok(left) = Reflect::get(scope, &LEFT.into()) else { return };
-    let text = |place: u32| Reflect::get_u32(&left, place).ok()?.as_string();
-    let tables: Vec<String> = (0_u32..).take(TABLES.len()).filter_map(text).collect();
-    if let Ok(tables) = tables.try_into() {
-        provide_tables(tables);
+    if let Some(tables) = Reflect::get(scope, &LEFT.into()).ok().and_then(|left| left.as_string()) {
+        provide(&tables);
     }
 }

@@ -30,28 +30,23 @@ mod widgets;
 mod words;
 mod worker;
 
+#[cfg(feature = "prerender")]
+pub(crate) use later::provide as provide_tables;
 pub(crate) use worker::{scope as worker, serve};
 
-/// Whether the reader comes with a link, or was here before: `index.html` has found out.
-pub(crate) fn brings_own() -> bool {
-    browser::document()
-        .and_then(|document| document.document_element())
-        .is_some_and(|root| root.class_name().split_whitespace().any(|name| name == "has-own"))
-}
-
-/// [`mount`], for a reader who brings a text or a link: once the tables are there that their text may need.
-pub(crate) fn mount_with_tables() {
-    wasm_bindgen_futures::spawn_local(async {
-        later::load().await;
-        mount();
-    });
-}
-
-/// Takes over `#app` with what stands in it: the static shell, and the example's answer as the build wrote it.
+/// Takes over `#app` with what stands in it, the static shell and the example's answer as the build wrote it, once the engine has
+/// its tables.
+#[cfg(not(feature = "prerender"))]
 pub(crate) fn mount() {
-    if let Some(shell) = browser::element("app") {
-        yew::Renderer::<app::App>::with_root(shell).render();
-    }
+    wasm_bindgen_futures::spawn_local(async {
+        if !later::load().await {
+            // `index.html` tells the reader.
+            wasm_bindgen::throw_str("the engine's tables did not arrive");
+        }
+        if let Some(shell) = browser::element("app") {
+            yew::Renderer::<app::App>::with_root(shell).render();
+        }
+    });
 }
 
 /// The page as somebody sees it who brings nothing: the example and its answer.

@@ -115,10 +115,13 @@ fn exported(id: &'static str, label: &'static str, written: Exported) -> Html {
     let unsaid: Vec<&str> = written.unsaid.iter().map(|field| field.name()).collect();
     html! {
         <>
-            <Copyable {id} {label} text={written.text} lines=3 />
+            // Before the button, so that nobody copies another plan unawares.
             if !unsaid.is_empty() {
-                <p class="soft small">{ format!("Not expressible there: {}.", unsaid.join(", ")) }</p>
+                <p class="small" role="note">
+                    { format!("This is not the whole plan; it cannot say {}.", unsaid.join(", ")) }
+                </p>
             }
+            <Copyable {id} {label} text={written.text} lines=3 />
         </>
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use shardscope::session::{Asked, Event, Pinned, PtrEq, State, apply, start};
+use shardscope::session::{Asked, Event, Pinned, PtrEq, State, apply};
 
 use super::action::Action;
 use super::browser::is_embedded;
@@ -158,18 +158,6 @@ impl yew::Reducible for AppState {
             Action::Choose(choice) => {
                 ui.choice = choice;
                 ui.chosen = true;
-            }
-            Action::Tables => {
-                ui.tables = true;
-                // A model that was named before its table was here could not start.
-                let chosen = ui.chosen.then(|| start(&ui.choice)).flatten();
-                // Nobody has changed anything: what the last change did stays as it is.
-                let before = ui.before.clone();
-                next.apply(Event::Reread);
-                next.ui.before = before;
-                if let Some(input) = chosen {
-                    next.apply(Event::Start(Box::new(input)));
-                }
             }
             Action::Share(open) => ui.sharing = open,
             Action::Theme(theme) => {

@@ -19,8 +19,6 @@ pub(crate) struct UiState {
     pub choice: Choice,
     /// Whether the plan was made from them.
     pub chosen: bool,
-    /// Whether the tables of models have arrived, or cannot be had: before that no name is known, and none is unknown.
-    pub tables: bool,
     pub panel: PanelId,
     pub sharing: bool,
     pub theme: Theme,

@@ -7,7 +7,7 @@ pub(crate) const fn plural(count: u64, one: &'static str, many: &'static str) ->
 
 /// A message of the engine as a sentence: a capital at its head, unless it begins with a name.
 pub(crate) fn sentence(message: &str) -> String {
-    let first = message.split(' ').next().unwrap_or_default();
+    let first = message.split([' ', ',', ':']).next().unwrap_or_default();
     if !first.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return message.to_owned();
     }
@@ -16,6 +16,19 @@ pub(crate) fn sentence(message: &str) -> String {
         head.make_ascii_uppercase();
     }
     text
+}
+
+/// A pipeline schedule as its papers write it, from the name that its setting has.
+pub(crate) fn schedule_name(name: &str) -> String {
+    match name {
+        "gpipe" => "GPipe".to_owned(),
+        "dualpipe" => "DualPipe".to_owned(),
+        "dualpipe-v" => "DualPipe-V".to_owned(),
+        "interleaved" => "interleaved 1F1B".to_owned(),
+        "v-half" => "V-Half".to_owned(),
+        "v-min" => "V-Min".to_owned(),
+        other => other.to_uppercase(),
+    }
 }
 
 /// What a value that is not there is shown as.

@@ -1,26 +1,35 @@
 """Records what autograd keeps of models of transformers, type by type and layer by layer, on a CPU.
 
     pip install torch==2.15.0 transformers==5.23.0 peft==0.21.2
-    python hybrid_layers.py > ../data/activations/hybrid.jsonl
+    python hybrid_layers.py [TYPE...] > ../data/activations/hybrid.jsonl
 
 Dropout on a GPU keeps a mask of one byte an element, and SDPA's kernels keep none at all, only the state of random
 numbers; a CPU keeps noise in the type of what it drops. Stand-ins keep what a GPU does.
 The kernels of flash-linear-attention and causal-conv1d need a GPU. Stand-ins take their place that keep what the
 packages' sources say theirs keep (fla-core 0.6.0 ChunkGatedDeltaRuleFunction, causal-conv1d CausalConv1dFn); everything
-around them is transformers' own. Every tensor that autograd
-packs is taken once per storage, parameters left out, and counted to the layer whose forward packs it first.
+around them is transformers' own. Every tensor that autograd packs and that is alive when the loss is there (what a router
+works out its choice with is not) is taken once per storage, parameters left out, and counted to the layer whose forward
+packs it first.
 """
 
 import collections
 import importlib
 import json
 import platform
+import weakref
 
 import torch
 import transformers
 from transformers import AutoConfig, AutoModelForCausalLM
 
 CHUNK = 64
+
+
+class Packed:
+    """A tensor as a node of the graph holds it, which dies with the node."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
 
 
 class Keep(torch.autograd.Function):
@@ -55,6 +64,18 @@ def delta_rule(query, key, value, g, beta, **_):
     return Keep.apply(make, query, key, value, g, beta), None
 
 
+def scan(zxbcdt, weight, bias, dt_bias, A, rmsnorm_weight=None, ngroups=1, outproj_weight=None, headdim=None, **_):
+    """Keeps the projection's output as it comes, the scan's, the rate and, with a norm, a statistic for each group; convolution,
+    norm and output projection are within (mamba_ssm 2.2.4 ssd_combined.py:MambaSplitConv1dScanCombinedFn)."""
+    def make(zxbcdt, A, outproj):
+        heads = dt_bias.shape[0]
+        kept = [zxbcdt, torch.empty(*zxbcdt.shape[:2], heads, headdim, dtype=zxbcdt.dtype), A]
+        if rmsnorm_weight is not None:
+            kept.append(torch.empty(zxbcdt.shape[0] * zxbcdt.shape[1] * ngroups, dtype=torch.float32))
+        return kept, torch.empty(*zxbcdt.shape[:2], outproj.shape[0], dtype=zxbcdt.dtype)
+    return Keep.apply(make, zxbcdt, A, outproj_weight)
+
+
 def dropout(input, p=0.5, training=True, inplace=False):
     """Keeps a mask of truth values (aten/src/ATen/native/cuda/Dropout.cu)."""
     if not training or p == 0:
@@ -62,20 +83,49 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return Keep.apply(lambda x: ([torch.empty(x.shape, dtype=torch.bool)], torch.empty_like(x)), input)
 
 
+def efficient(query, key, value):
+    """Keeps queries, keys and values, the output with tokens in front of heads, and a sum for each of them, in blocks of 32
+    (aten/src/ATen/native/transformers/cuda/attention.cu:_efficient_attention_forward)."""
+    def make(query, key, value):
+        heads, tokens, width = query.shape[1], query.shape[2], value.shape[3]
+        out = torch.zeros(query.shape[0], tokens, heads, width, dtype=query.dtype).transpose(1, 2)
+        sums = torch.empty(query.shape[0], heads, -(-tokens // 32) * 32, dtype=torch.float32)
+        return [query, key, value, out, sums], out
+    return Keep.apply(make, query, key, value)
+
+
 def attention(function):
-    """SDPA without dropout, which keeps the same."""
-    def call(*inputs, dropout_p=0.0, **options):
-        return function(*inputs, **options)
+    """SDPA without dropout, which keeps the same. Where values have another width than keys, a GPU's flash attention takes
+    none, and the CPU falls back to scores: the kernel that a GPU takes then keeps none."""
+    def call(query, key, value, *inputs, dropout_p=0.0, **options):
+        if query.shape[-1] != value.shape[-1]:
+            if torch.is_autocast_enabled("cpu"):
+                query, key, value = (t.to(torch.bfloat16) for t in (query, key, value))
+            return efficient(query, key, value)
+        return function(query, key, value, *inputs, **options)
     return call
 
 
+def widened(function):
+    """Autocast on a GPU takes softmaxes and sums in fp32, on a CPU in what they are given (aten/src/ATen/autocast_mode.h)."""
+    def call(input, *inputs, dtype=None, **options):
+        if dtype is None and torch.is_autocast_enabled("cpu") and input.is_floating_point():
+            dtype = torch.float32
+        return function(input, *inputs, dtype=dtype, **options)
+    return call
+
+
+torch.nn.functional.softmax = widened(torch.nn.functional.softmax)
+torch.softmax = widened(torch.softmax)
+torch.Tensor.sum = widened(torch.Tensor.sum)
 torch.nn.functional.dropout = dropout
 torch.nn.functional.scaled_dot_product_attention = attention(torch.nn.functional.scaled_dot_product_attention)
 
 
 def stand_in(model_type):
     module = importlib.import_module(f"transformers.models.{model_type}.modeling_{model_type}")
-    for name, function in dict(causal_conv1d_fn=convolution, torch_chunk_gated_delta_rule=delta_rule).items():
+    for name, function in dict(causal_conv1d_fn=convolution, torch_chunk_gated_delta_rule=delta_rule,
+                               mamba2_split_conv1d_scan_combined=scan).items():
         if hasattr(module, name):
             setattr(module, name, function)
 
@@ -86,28 +136,42 @@ def record(case):
     dtype = torch.float32 if case["dtype"] == "fp32" else torch.bfloat16
     settings = AutoConfig.for_model(case["type"].split(":")[0], **case["config"], use_cache=False, attn_implementation=case["attn"])
     model = AutoModelForCausalLM.from_config(settings).to(dtype).train()
+    held = [name for name in getattr(model, "_keep_in_fp32_modules_strict", None) or []]
+    for name, parameter in model.named_parameters():
+        # As from_pretrained loads them.
+        if any(part in name for part in held):
+            parameter.data = parameter.data.float()
     own = {p.untyped_storage().data_ptr() for p in [*model.parameters(), *model.buffers()]}
-    place, users, held, notes = [], collections.defaultdict(set), {}, {}
+    place, packed = [], []
     layers = next(m for name, m in model.named_modules() if isinstance(m, torch.nn.ModuleList) and name.split(".")[-1] in ("layers", "h", "blocks"))
     for index, layer in enumerate(layers):
         layer.register_forward_pre_hook(lambda *_, index=index: place.append(f"layer{index}"))
         layer.register_forward_hook(lambda *_: place.pop() and None)
 
     def pack(tensor):
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in own and storage.nbytes():
-            held[storage.data_ptr()] = storage
-            notes.setdefault(storage.data_ptr(), f"{list(tensor.shape)} {str(tensor.dtype)[6:]}")
-            users[storage.data_ptr()].add(place[-1] if place else "outside")
-        return tensor
+        box = Packed(tensor)
+        packed.append((weakref.ref(box), place[-1] if place else "outside"))
+        return box
 
     if "adapts" in case:
         library = importlib.import_module("peft")
         model = library.get_peft_model(model, library.LoraConfig(r=8, target_modules=case["adapts"], lora_dropout=0.0))
         own = {p.untyped_storage().data_ptr() for p in [*model.parameters(), *model.buffers()]}
     tokens = torch.randint(0, settings.vocab_size, (case["b"], case["s"]))
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        model(input_ids=tokens, labels=tokens.clone()).loss
+    mixed = torch.autocast("cpu", torch.bfloat16, enabled="autocast" in case)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda box: box.tensor), mixed:
+        loss = model(input_ids=tokens, labels=tokens.clone()).loss
+    users, held, notes = collections.defaultdict(set), {}, {}
+    for box, where in packed:
+        if box() is None:
+            continue
+        tensor = box().tensor
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own and storage.nbytes():
+            held[storage.data_ptr()] = storage
+            notes.setdefault(storage.data_ptr(), f"{list(tensor.shape)} {str(tensor.dtype)[6:]}")
+            users[storage.data_ptr()].add(where)
+    del loss
     kept, detail = collections.Counter(), collections.defaultdict(list)
     for address, places in users.items():
         inside = places - {"outside"}
@@ -122,6 +186,10 @@ HEADS = dict(num_attention_heads=4, num_key_value_heads=2, head_dim=32)
 # Types without a head width of their own.
 WHOLE = dict(num_attention_heads=4, num_key_value_heads=2)
 GPT2 = dict(n_layer=4, n_embd=128, n_head=4, n_inner=352, n_positions=4096)
+LATENT = dict(num_attention_heads=4, num_key_value_heads=4, kv_lora_rank=40, qk_rope_head_dim=16, qk_nope_head_dim=24,
+              v_head_dim=32)
+GROUPED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=96,
+               first_k_dense_replace=1)
 ROUTED = dict(num_experts=4, num_experts_per_tok=2)
 CASES = {
     "qwen3_5_text": dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=24,
@@ -169,6 +237,49 @@ CASES = {
     "opt": dict(ffn_dim=352, num_attention_heads=4, word_embed_proj_dim=128),
     "gpt2": GPT2,
     "seed_oss": HEADS,
+    "deepseek_v3": dict(q_lora_rank=48, n_group=4, topk_group=2, norm_topk_prob=True, **LATENT, **GROUPED),
+    "deepseek_v2": dict(q_lora_rank=None, topk_method="greedy", **LATENT, **GROUPED),
+    "glm4_moe": dict(attention_bias=True, use_qk_norm=False, n_group=1, topk_group=1, norm_topk_prob=True, **GROUPED,
+                     **HEADS),
+    "glm4_moe_lite": dict(q_lora_rank=48, n_group=1, topk_group=1, norm_topk_prob=True,
+                          mlp_layer_types=["dense"] + ["sparse"] * 3, **LATENT, **GROUPED),
+    "llama4_text": dict(num_local_experts=4, num_experts_per_tok=1, intermediate_size_mlp=200, attention_chunk_size=40,
+                        interleave_moe_layer_step=2, no_rope_layers=[1, 1, 1, 0], **HEADS),
+    "minimax_m2": dict(num_local_experts=4, num_experts_per_tok=2, rotary_dim=16, **HEADS),
+    "phimoe": dict(num_local_experts=4, num_experts_per_tok=2, lm_head_bias=True, **WHOLE),
+    "ernie4_5_moe": dict(moe_num_experts=4, moe_k=2, moe_intermediate_size=96, moe_num_shared_experts=2,
+                         moe_layer_start_index=1, **WHOLE),
+    "dots1": dict(n_group=1, topk_group=1, norm_topk_prob=True, **GROUPED, **HEADS),
+    "hunyuan_v1_moe": dict(num_experts=4, moe_topk=2, **HEADS),
+    "falcon": dict(num_attention_heads=4, ffn_hidden_size=352),
+    "bloom": dict(n_layer=4, n_head=4),
+    "gptj": dict(n_layer=4, n_embd=128, n_head=4, n_inner=352, n_positions=4096, rotary_dim=16),
+    "mpt": dict(n_layers=4, d_model=128, n_heads=4),
+    "exaone_moe": dict(sliding_window=40, num_shared_experts=1, moe_intermediate_size=96, mlp_layer_types=["dense"] + ["sparse"] * 3,
+                       **ROUTED, **WHOLE),
+    "apertus": WHOLE,
+    "helium": WHOLE,
+    "cwm": dict(sliding_window=40, **HEADS),
+    "granitemoeshared": dict(num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=80, **WHOLE),
+    "granitemoehybrid": dict(num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=80,
+                             layer_types=["mamba"] * 3 + ["attention"], mamba_n_heads=8, mamba_d_head=32, mamba_d_state=16,
+                             mamba_chunk_size=64, **WHOLE),
+    "granitemoehybrid:dense": dict(num_local_experts=0, shared_intermediate_size=352,
+                                   layer_types=["mamba"] * 3 + ["attention"], mamba_n_heads=8, mamba_d_head=32,
+                                   mamba_d_state=16, mamba_chunk_size=64, position_embedding_type="rope", **WHOLE),
+    "bamba": dict(attn_layer_indices=[3], mamba_n_heads=8, mamba_d_head=32, mamba_d_state=16, mamba_chunk_size=64, **WHOLE),
+    "falcon_h1": dict(mamba_n_heads=8, mamba_d_head=32, mamba_d_ssm=256, mamba_d_state=16, mamba_chunk_size=64, **HEADS),
+    "nemotron_h": dict(layers_block_type=["mamba", "moe", "attention", "mlp"], mamba_num_heads=8, mamba_head_dim=32,
+                       ssm_state_size=16, n_groups=2, chunk_size=64, n_routed_experts=4, num_experts_per_tok=2,
+                       moe_intermediate_size=96, moe_shared_expert_intermediate_size=80, **HEADS),
+    "lfm2": dict(layer_types=["conv"] * 3 + ["full_attention"], block_auto_adjust_ff_dim=False, **WHOLE),
+    "olmo": WHOLE,
+    "hy_v3": dict(num_shared_experts=1, moe_intermediate_size=96, mlp_layer_types=["dense"] + ["sparse"] * 3, **ROUTED, **HEADS),
+    "solar_open": dict(n_group=1, topk_group=1, norm_topk_prob=True, **GROUPED, **HEADS),
+    "mistral4": dict(q_lora_rank=48, n_group=1, topk_group=1, norm_topk_prob=True, **LATENT, **GROUPED),
+    "youtu": dict(q_lora_rank=48, **LATENT),
+    "gemma4_text": dict(sliding_window=40, global_head_dim=32, hidden_size_per_layer_input=0,
+                        layer_types=["sliding_attention"] * 3 + ["full_attention"], **HEADS),
     # Behind the colon, what differs from the type's defaults.
     "gpt2:no_dropout": dict(attn_pdrop=0, resid_pdrop=0, embd_pdrop=0, **GPT2),
     "phi:dropout": dict(resid_pdrop=0.1, embd_pdrop=0.1, **WHOLE),
@@ -177,8 +288,17 @@ CASES = {
     "starcoder2:dropout": dict(attention_dropout=0.1, residual_dropout=0.1, embedding_dropout=0.1, sliding_window=None,
                                **WHOLE),
     "granite:dropout": dict(attention_dropout=0.1, **WHOLE),
+    "deepseek_v3:no_q": dict(q_lora_rank=None, n_group=1, topk_group=1, norm_topk_prob=True, **LATENT, **GROUPED),
+    "deepseek_v3:all": dict(q_lora_rank=48, n_group=4, topk_group=2, norm_topk_prob=True, **LATENT, **GROUPED),
+    "qwen3_moe:all": dict(moe_intermediate_size=96, norm_topk_prob=True, **ROUTED, **HEADS),
+    "deepseek_v2:grouped": dict(q_lora_rank=48, n_group=4, topk_group=2, topk_method="group_limited_greedy", **LATENT,
+                                **GROUPED),
+    "glm4_moe:normed": dict(use_qk_norm=True, n_group=1, topk_group=1, norm_topk_prob=True, **GROUPED, **HEADS),
+    "falcon:new": dict(num_attention_heads=4, num_kv_heads=2, ffn_hidden_size=352, new_decoder_architecture=True),
     "gemma:gelu_new": dict(hidden_activation="gelu_new", hidden_act="gelu_new", **HEADS),
 }
+
+PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 # Types beside which adapters were recorded, and their modules.
 ADAPTED = {
@@ -192,7 +312,28 @@ ADAPTED = {
     "ernie4_5": ["k_proj"],
     "nemotron": ["q_proj", "v_proj", "up_proj"],
     "seed_oss": ["v_proj", "down_proj"],
+    "deepseek_v3": ["q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj"],
+    "deepseek_v3:no_q": ["q_proj", "o_proj"],
+    "deepseek_v3:all": "all-linear",
+    "deepseek_v2:grouped": PROJECTIONS[3:],
+    "glm4_moe:normed": PROJECTIONS,
+    "qwen3_moe": PROJECTIONS,
+    "qwen3_moe:all": "all-linear",
+    "granitemoe": "all-linear",
+    "deepseek_v2": ["kv_b_proj"],
+    "glm4_moe": ["q_proj", "v_proj"],
+    "bamba": ["gate_proj", "down_proj"],
+    "falcon_h1": ["q_proj", "o_proj"],
+    "llama4_text": ["q_proj", "v_proj", "o_proj"],
+    "phimoe": ["q_proj", "k_proj", "v_proj"],
+    "ernie4_5_moe": ["v_proj", "o_proj"],
+    "minimax_m2": ["q_proj", "k_proj", "v_proj", "o_proj"],
+    "dots1": ["q_proj", "v_proj"],
 }
+
+# Types that were recorded under autocast to bf16 too, whose weights are then fp32.
+AUTOCAST = ["llama", "qwen3_moe", "deepseek_v3", "deepseek_v2:grouped", "glm4_moe:normed", "minimax_m2", "hunyuan_v1_moe", "hunyuan_v1_dense",
+            "llama4_text", "ernie4_5_moe", "phimoe"]
 
 if __name__ == "__main__":
     import sys
@@ -200,15 +341,26 @@ if __name__ == "__main__":
     if "--detail" not in sys.argv:
         print(json.dumps(dict(what="Bytes that autograd keeps of models, by tests/record/hybrid_layers.py",
                               versions=versions)))
-    ways = [(model_type, attn, None) for model_type in CASES for attn in ("sdpa", "eager")]
-    ways += [(model_type, "eager", modules) for model_type, modules in ADAPTED.items()]
-    for model_type, attn, modules in ways:
-        for dtype, b, s in [("bf16", 1, 128), ("bf16", 3, 64), ("fp32", 2, 192)]:
+    only = [word for word in sys.argv[1:] if not word.startswith("--")]
+    SIZES = [("bf16", 1, 128), ("bf16", 3, 64), ("fp32", 2, 192)]
+    FROZEN = [("frozen", 3, 64)]
+    MIXED = [("autocast", 1, 128), ("autocast", 3, 64)]
+    ways = [(model_type, attn, None, SIZES) for model_type in CASES for attn in ("sdpa", "eager")]
+    ways += [(model_type, "eager", modules, SIZES + FROZEN) for model_type, modules in ADAPTED.items()]
+    ways += [(model_type, attn, None, MIXED) for model_type in AUTOCAST for attn in ("sdpa", "eager")]
+    for model_type, attn, modules, sizes in ways:
+        if only and model_type not in only:
+            continue
+        for dtype, b, s in sizes:
             name = f"{model_type}-lora" if modules else model_type
             case = dict(id=f"{name}-{attn}-{dtype}-b{b}-s{s}", type=model_type, attn=attn, dtype=dtype, b=b, s=s,
                         config={"pad_token_id": None, **COMMON, **CASES[model_type]})
             if modules:
                 case["adapts"] = modules
+            if dtype == "autocast":
+                case |= dict(dtype="fp32", autocast="bf16")
+            if dtype == "frozen":
+                case |= dict(dtype="bf16", autocast="bf16")
             try:
                 recorded, detail = record(case)
             except Exception as error:

@@ -159,6 +159,21 @@ fn deep_pipelines_and_huge_batches_are_bounded() {
     assert!(report.is_none() && said.contains("pipeline-parts"), "{said}");
 }
 
+/// Advice tries changes by twos: a model of thousands of layers has no more of them than one of a hundred.
+#[test]
+fn models_of_thousands_of_layers_are_advised_on() {
+    let flags = "--num-layers 4096 --hidden-size 768 --num-attention-heads 768 --seq-length 2048 --max-position-embeddings 2048 \
+                 --micro-batch-size 1 --global-batch-size 1536 --vocab-size 32000 --bf16 --swiglu";
+    let plan = plan_from_flags(flags, 768, 8, "H100-SXM").expect("a plan");
+    let started = processor_seconds();
+    let report = advised(&plan).expect("an estimate");
+    let took = processor_seconds() - started;
+    println!("{} pieces of advice in {took} s", report.advice.len());
+    assert!(took < 2.0 * SLOWER, "{took} s");
+    let edits = shardscope::search::single_edits(&plan).len();
+    assert!(edits < 300, "{edits} single changes");
+}
+
 const LLAMA_8B: &str = "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 \
     --group-query-attention --num-query-groups 8 --seq-length 8192 --max-position-embeddings 8192 --vocab-size 128256 \
     --swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear --bf16 --micro-batch-size 1 \

@@ -106,6 +106,7 @@ fn cluster() -> Cluster {
             },
             multiprocessors: 132,
             fast_link: link.clone(),
+            host_link: link.clone(),
             network: link,
             context: Bytes::mib(500),
             source: "test".into(),

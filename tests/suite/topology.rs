@@ -2,6 +2,8 @@
 //! (`data/megatron/groups.jsonl`: per kind the number of groups, their size, and the first 16 digits of
 //! the SHA-256 of the JSON list of lists).
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use shardscope::launch::plan_from_flags;
@@ -66,6 +68,7 @@ fn cluster(gpus_per_node: u64, fast_domain: u64, gpus: u64) -> Cluster {
             },
             multiprocessors: 132,
             fast_link: link("fast"),
+            host_link: link("host"),
             network: link("network"),
             context: Bytes::mib(500),
             source: "test".into(),
@@ -130,6 +133,102 @@ fn groups_partition_the_ranks_and_know_their_members() {
                 assert!(partial || listed);
             }
         }
+    }
+}
+
+/// Nodes and fast links of several sizes, odd ones too, that do and do not hold whole groups: the slowest link of a kind is that
+/// between two members of some group, and a group is on as many nodes and domains as its members.
+#[test]
+fn the_slowest_link_is_that_of_walking_every_group() {
+    let mut compared = 0;
+    for line in include_str!("../data/megatron/groups.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).expect("a case a line");
+        let layout = layout(&case["config"]);
+        if case.get("error").is_some() || layout.world_size > 256 {
+            continue;
+        }
+        let groups = Groups::of(&layout);
+        for (per_node, domain) in [(8, 8), (8, 4), (4, 8), (4, 16), (6, 3), (2, 1), (1, 1), (5, 10)] {
+            let machines = cluster(per_node, domain, layout.world_size);
+            for kind in groups.kinds() {
+                let told = || format!("{} of {} on {per_node} with {domain}", kind.short(), case["id"]);
+                let mut slowest = None;
+                for group in groups.all(kind) {
+                    let spread = group.spread(&machines);
+                    let places = |size: u64| {
+                        group.ranks().map(|rank| rank.get() / size).collect::<BTreeSet<_>>().len() as u64
+                    };
+                    assert_eq!(
+                        (spread.nodes, spread.domains, spread.size),
+                        (places(per_node), places(domain), group.ranks().count() as u64),
+                        "{}",
+                        told()
+                    );
+                    let link = match (spread.size, spread.domains, spread.nodes) {
+                        (1, ..) => Link::Alone,
+                        (_, 1, _) => Link::Fast,
+                        (_, _, 1) => Link::Node,
+                        _ => Link::Network,
+                    };
+                    assert_eq!((spread.link, group.link(&machines)), (link, link), "{}", told());
+                    slowest = slowest.max(Some(link));
+                }
+                let found = groups.slowest(kind, &machines).map(|group| group.link(&machines));
+                assert_eq!(found, slowest, "{}", told());
+                assert_eq!(Some(groups.link(kind, &machines)), slowest, "{}", told());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 5_000, "{compared}");
+}
+
+/// Three levels of context parallelism: a level's groups differ in its digit of the context rank alone.
+#[test]
+fn middle_levels_of_context_are_cut_out_of_both_sides() {
+    let config = serde_json::json!({"world_size": 24, "tp": 2, "cp": 12, "hierarchical_cp": [2, 3, 2]});
+    let groups = Groups::of(&layout(&config));
+    let lists = |level| {
+        let all = groups.all(GroupKind::ContextLevel(level));
+        all.map(|group| group.ranks().map(Rank::get).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let mut found: Vec<Vec<u64>> = lists(1);
+    found.sort();
+    let middle: Vec<Vec<u64>> =
+        [0, 1, 2, 3, 12, 13, 14, 15].map(|first| vec![first, first + 4, first + 8]).to_vec();
+    assert_eq!(found, middle);
+    let pairs = |level: u8, stride: u64| {
+        assert!(
+            lists(level).iter().all(|group| group.len() == 2 && group[1] == group[0] + stride),
+            "{level}"
+        );
+        assert_eq!(lists(level).len(), 12);
+    };
+    pairs(0, 2);
+    pairs(2, 12);
+    for level in 0..3 {
+        for rank in (0..24).map(Rank::new) {
+            let own = groups.group(GroupKind::ContextLevel(level), rank).expect("a group");
+            assert!(own.ranks().any(|member| member == rank), "{level} {rank:?}");
+        }
+    }
+}
+
+/// Second shards of weights (ZeRO++ hpZ): runs of so many members of a data-parallel group, told of where there are several.
+#[test]
+fn second_shards_are_runs_of_the_data_group() {
+    let config = serde_json::json!({"world_size": 16, "tp": 2});
+    for (shards, runs) in [(0, 1), (16, 1), (8, 1), (4, 2), (2, 4)] {
+        let groups = Groups::of(&Layout { second_shards: shards, ..layout(&config) });
+        assert_eq!(groups.world(), 16);
+        assert_eq!(groups.kinds().contains(&GroupKind::SecondShards), runs > 1, "{shards}");
+        let found: Vec<Vec<u64>> =
+            groups.all(GroupKind::SecondShards).map(|group| group.ranks().map(Rank::get).collect()).collect();
+        let each = 8 / runs;
+        let run = |tensor: u64, run: u64| (0..each).map(|place| tensor + 2 * (run * each + place)).collect();
+        let expected: Vec<Vec<u64>> =
+            (0..2).flat_map(|tensor| (0..runs).map(move |at| run(tensor, at))).collect();
+        assert_eq!(found, expected, "{shards}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::install::programs;
 use crate::packages::apt;
 use crate::process::{Version, command, find, note, output, timed, tools};
 
@@ -24,12 +25,60 @@ const DRIVERS: [&str; 4] = [
     "/usr/lib/chromium-browser/chromedriver",
     "/snap/bin/chromium.chromedriver",
 ];
+/// The version of its driver that is compiled where there is none.
+const GECKODRIVER: &str = "0.37.1";
 const HELP: &str = "a headless Chromium and its chromedriver are needed, and not both are here.
        Debian:  sudo apt-get install chromium chromium-driver
        Ubuntu:  sudo snap install chromium
        Fedora:  sudo dnf install chromium chromedriver
        macOS:   brew install --cask google-chrome chromedriver
        or set CHROME and CHROMEDRIVER to two that fit. The browser tests are never skipped.";
+
+/// Where Firefox is looked for, after `$FIREFOX`, and its driver, after `$GECKODRIVER`.
+const FIREFOXES: [&str; 3] = ["firefox-esr", "firefox", "/Applications/Firefox.app/Contents/MacOS/firefox"];
+const FIREFOX_HELP: &str = "a Firefox and geckodriver are needed, and not both are here.
+       Debian:  sudo apt-get install firefox-esr
+       Fedora:  sudo dnf install firefox
+       macOS:   brew install --cask firefox
+       and:     cargo install geckodriver
+       or set FIREFOX and GECKODRIVER. The browser tests are never skipped.";
+
+/// What the browser tests need of Firefox.
+#[derive(Debug, Clone)]
+pub struct Firefox {
+    /// Firefox itself.
+    pub firefox: PathBuf,
+    /// Its driver.
+    pub geckodriver: PathBuf,
+}
+
+/// The Firefox of this machine and its driver; an error that says how to get them where one is missing.
+pub fn locate_firefox() -> Result<Firefox> {
+    // GitHub's machines name the folder of theirs.
+    let theirs = given("GECKOWEBDRIVER").map(|folder| format!("{folder}/geckodriver"));
+    let drivers = theirs.into_iter().chain(["geckodriver".to_owned()]);
+    let firefox = first("FIREFOX", "firefox", FIREFOXES.map(str::to_owned)).context(FIREFOX_HELP)?;
+    let geckodriver = first("GECKODRIVER", "geckodriver", drivers).context(FIREFOX_HELP)?;
+    Ok(Firefox { firefox, geckodriver })
+}
+
+/// Gets Firefox and its driver where they are missing.
+pub fn install_firefox() -> Result<()> {
+    if locate_firefox().is_ok() {
+        return Ok(());
+    }
+    if first("FIREFOX", "firefox", FIREFOXES.map(str::to_owned)).is_none()
+        && let Err(error) = timed("Firefox (system packages)", || debian(&["firefox-esr"]))
+    {
+        note(&format!("{error:#}"));
+    }
+    if first("GECKODRIVER", "geckodriver", ["geckodriver".to_owned()]).is_none()
+        && let Err(error) = programs::geckodriver(GECKODRIVER)
+    {
+        note(&format!("{error:#}"));
+    }
+    locate_firefox().map(drop)
+}
 
 /// What the browser tests need.
 #[derive(Debug, Clone)]
@@ -81,6 +130,8 @@ pub fn chrome() -> Result<PathBuf> {
 pub fn print() -> Result<()> {
     let Browser { chrome, chromedriver, axe } = locate()?;
     println!("CHROME={}\nCHROMEDRIVER={}\nAXE={}", chrome.display(), chromedriver.display(), axe.display());
+    let Firefox { firefox, geckodriver } = locate_firefox()?;
+    println!("FIREFOX={}\nGECKODRIVER={}", firefox.display(), geckodriver.display());
     Ok(())
 }
 
@@ -89,7 +140,9 @@ pub fn install() -> Result<()> {
     if locate().is_ok() {
         return Ok(());
     }
-    if let Err(error) = timed("Chromium and chromedriver (system packages)", debian) {
+    if let Err(error) =
+        timed("Chromium and chromedriver (system packages)", || debian(&["chromium", "chromium-driver"]))
+    {
         note(&format!("{error:#}"));
     }
     if locate().is_err()
@@ -112,12 +165,12 @@ fn first(variable: &str, own: &str, more: impl IntoIterator<Item = String>) -> O
 }
 
 /// Ubuntu's packages of these names only point to snaps.
-fn debian() -> Result<()> {
+fn debian(packages: &[&str]) -> Result<()> {
     let system = fs::read_to_string("/etc/os-release").unwrap_or_default();
     if !Path::new("/etc/debian_version").exists() || system.lines().any(|line| line == "ID=ubuntu") {
         bail!("this system is not Debian");
     }
-    apt(&["chromium", "chromium-driver"])
+    apt(packages)
 }
 
 /// Google's builds for tests, as puppeteer's installer fetches them.

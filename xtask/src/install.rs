@@ -3,7 +3,7 @@
 //! What is already there in a fitting version is used as it is. Everything else goes into `.tools/` of this checkout, except
 //! the wasm32 target, which belongs to the Rust toolchain, and packages of the system's own package manager. A tool that
 //! is published as a program is fetched as one; where that cannot be had it is compiled.
-mod programs;
+pub(crate) mod programs;
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
-use crate::packages::{node, npm};
+use crate::packages::{NpmPackage, node, npm};
 use crate::process::{command, find, output, root, timed};
 use crate::{browser, docs_tools};
 
@@ -22,7 +22,18 @@ pub const WASM: &str = "wasm32-unknown-unknown";
 const TRUNK: &str = "0.21.14";
 /// Older ones refuse what rustc 1.95 writes.
 const BINARYEN: &str = "132";
-const AXE: &str = "4.14.1";
+/// The same where Node runs it.
+const NPM_BINARYEN: NpmPackage = NpmPackage {
+    name: "binaryen",
+    version: "132.0.0",
+    integrity: "sha512-4Usg7yEvwO3FMso3Oov6qkOOHSod1IEv+boKkh77kTljM+eNBouqCTbqWswGzbG+vDNO/b/v2C4gfEh1WgB9Lg==",
+};
+/// Accessibility rules.
+const AXE: NpmPackage = NpmPackage {
+    name: "axe-core",
+    version: "4.14.1",
+    integrity: "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+};
 
 /// What things are installed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -31,7 +42,7 @@ pub enum For {
     Page,
     /// The JavaScript package: Node and npm
     Node,
-    /// The browser tests: the above, a browser and its driver, axe-core, documentation tools
+    /// The browser tests: the above, browsers and their drivers, axe-core, documentation tools
     Tests,
 }
 
@@ -53,9 +64,10 @@ fn page() -> Result<()> {
 
 fn tests() -> Result<()> {
     browser::install()?;
+    browser::install_firefox()?;
     if !browser::axe().is_file() {
         node("axe-core")?;
-        timed(&format!("axe-core {AXE} (accessibility rules, npm)"), || npm(&format!("axe-core@{AXE}")))?;
+        timed(&format!("axe-core {} (accessibility rules, npm)", AXE.version), || npm(AXE))?;
     }
     docs_tools::install();
     Ok(())

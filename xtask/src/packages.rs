@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::process::{command, find, note, output, run, timed, tools};
 
@@ -20,8 +21,20 @@ pub(crate) fn node(what_for: &str) -> Result<()> {
     })
 }
 
-/// Installs an npm package into `.tools/npm`.
-pub(crate) fn npm(package: &str) -> Result<()> {
+/// A package of npm, as it was when it was looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NpmPackage {
+    /// Its name.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// The digest of its archive, as npm writes it into its lock files.
+    pub integrity: &'static str,
+}
+
+/// Installs an npm package into `.tools/npm`, without running anything of it; one with other bytes is removed again.
+pub(crate) fn npm(package: NpmPackage) -> Result<()> {
+    let NpmPackage { name, version, integrity } = package;
     let folder = tools().join("npm");
     fs::create_dir_all(&folder)?;
     let manifest = folder.join("package.json");
@@ -29,8 +42,21 @@ pub(crate) fn npm(package: &str) -> Result<()> {
         fs::write(manifest, "{ \"private\": true }\n")?;
     }
     let mut install = command("npm");
-    install.args(["install", "--silent", "--no-audit", "--no-fund", "--save-exact", package]);
-    output(install.current_dir(folder)).map(drop)
+    install.args(["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact"]);
+    output(install.arg(format!("{name}@{version}")).current_dir(&folder))?;
+    let lock = fs::read_to_string(folder.join("package-lock.json")).context("npm left no lock file")?;
+    if locked(&lock, name)? == integrity {
+        return Ok(());
+    }
+    fs::remove_dir_all(folder.join("node_modules").join(name))?;
+    bail!("what npm has as {name} {version} is not what it was: {integrity}")
+}
+
+/// The digest of a package's archive in a lock file.
+fn locked(lock: &str, name: &str) -> Result<String> {
+    let lock: Value = serde_json::from_str(lock).context("the lock file is not JSON")?;
+    let found = lock["packages"][format!("node_modules/{name}")]["integrity"].as_str();
+    found.map(str::to_owned).with_context(|| format!("the lock file has no digest of {name}"))
 }
 
 /// Installs packages of Debian's kind, as root or by sudo.
@@ -90,4 +116,16 @@ fn environment(folder: &Path) -> Result<()> {
         bail!("there is no python3 here");
     }
     output(command("python3").args(["-m", "venv", "--clear"]).arg(folder)).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_file_says_what_was_fetched() {
+        let lock = r#"{ "packages": { "": {}, "node_modules/x": { "version": "1.0.0", "integrity": "sha512-A==" } } }"#;
+        assert_eq!(locked(lock, "x").unwrap(), "sha512-A==");
+        assert!(locked(lock, "y").is_err());
+    }
 }

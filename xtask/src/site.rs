@@ -8,15 +8,17 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 use axum::Router;
 use axum::extract::Request;
+use axum::http::StatusCode;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, HeaderValue, LAST_MODIFIED, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::middleware::{Next, from_fn};
-use axum::response::{Redirect, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -48,7 +50,24 @@ pub struct Running {
     stop: Mutex<Option<oneshot::Sender<Infallible>>>,
     stopped: Mutex<Option<thread::JoinHandle<()>>>,
     asked: Asked,
+    instead: Instead,
 }
+
+/// What a server says in the place of every answer.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// A page of somebody else's, as a network's sign-in gate sends it.
+    Page(String),
+    /// The same, at another address.
+    Redirect(String),
+    /// A status such as 503, with a page that says so.
+    Status(u16),
+    /// Nothing at all, for so long.
+    Silence(Duration),
+}
+
+/// The fault of the moment.
+type Instead = Arc<Mutex<Option<Fault>>>;
 
 /// The paths asked for, in the order in which they came.
 type Asked = Arc<Mutex<Vec<String>>>;
@@ -79,14 +98,14 @@ impl Server {
 
     /// Serves until the process ends.
     pub fn run(self) -> Result<()> {
-        let routes = routes(&self.site, &Asked::default());
+        let routes = routes(&self.site, &Asked::default(), &Instead::default());
         Ok(runtime()?.block_on(serve(self.listener, routes))?)
     }
 
     /// Serves in the background.
     pub fn start(self) -> io::Result<Running> {
-        let (url, asked) = (self.url(), Asked::default());
-        let routes = routes(&self.site, &asked);
+        let (url, asked, instead) = (self.url(), Asked::default(), Instead::default());
+        let routes = routes(&self.site, &asked, &instead);
         let (stop, stopping) = oneshot::channel();
         let runtime = runtime()?;
         let stopped = thread::spawn(move || {
@@ -101,7 +120,7 @@ impl Server {
             runtime.shutdown_background();
         });
         let (stop, stopped) = (Mutex::new(Some(stop)), Mutex::new(Some(stopped)));
-        Ok(Running { url, stop, stopped, asked })
+        Ok(Running { url, stop, stopped, asked, instead })
     }
 }
 
@@ -114,6 +133,11 @@ impl Running {
     /// Every path asked for so far, without its query.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on every answer is `fault`; none: as it should be.
+    pub fn misbehave(&self, fault: Option<Fault>) {
+        *self.instead.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
     /// Answers nobody any more, as a machine that went away.
@@ -132,14 +156,14 @@ impl Drop for Running {
 }
 
 fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_io().build()
+    Builder::new_current_thread().enable_all().build()
 }
 
 async fn serve(listener: TcpListener, routes: Router) -> io::Result<()> {
     axum::serve(tokio::net::TcpListener::from_std(listener)?, routes).await
 }
 
-fn routes(site: &Site, asked: &Asked) -> Router {
+fn routes(site: &Site, asked: &Asked, instead: &Instead) -> Router {
     let files = ServeDir::new(&site.folder).precompressed_br();
     let routes = match site.path.strip_suffix('/') {
         None | Some("") => Router::new().fallback_service(files),
@@ -150,10 +174,25 @@ fn routes(site: &Site, asked: &Asked) -> Router {
             Router::new().nest_service(&site.path, files).route(name, get(redirect))
         }
     };
-    let (asked, cross_origin) = (Arc::clone(asked), site.cross_origin);
+    let (asked, instead, cross_origin) = (Arc::clone(asked), Arc::clone(instead), site.cross_origin);
     routes.layer(from_fn(move |request: Request, next: Next| {
         asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.uri().path().to_owned());
-        async move { with_headers(next.run(request).await, cross_origin) }
+        let fault = instead.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        async move {
+            match fault {
+                None => with_headers(next.run(request).await, cross_origin),
+                Some(Fault::Page(page)) => Html(page).into_response(),
+                Some(Fault::Redirect(there)) => Redirect::temporary(&there).into_response(),
+                Some(Fault::Status(status)) => {
+                    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                    (status, Html(status.to_string())).into_response()
+                }
+                Some(Fault::Silence(long)) => {
+                    tokio::time::sleep(long).await;
+                    StatusCode::GATEWAY_TIMEOUT.into_response()
+                }
+            }
+        }
     }))
 }
 
@@ -245,6 +284,20 @@ mod tests {
         assert!(engine.contains("application/wasm") && engine.ends_with("engine"), "{engine}");
         let engine = answer(&running, "GET /be/low/engine.wasm", "Accept-Encoding: gzip, br\r\n");
         assert!(engine.contains("content-encoding: br") && engine.ends_with("small"), "{engine}");
+    }
+
+    #[test]
+    fn it_misbehaves_as_long_as_it_is_told_to() {
+        let (_folder, running) = site();
+        let status = || answer(&running, "GET /be/low/", "").split(' ').nth(1).unwrap().to_owned();
+        running.misbehave(Some(Fault::Status(503)));
+        assert_eq!(status(), "503");
+        running.misbehave(Some(Fault::Redirect("http://127.0.0.1:1/".to_owned())));
+        assert_eq!(status(), "307");
+        running.misbehave(Some(Fault::Page("<p>Sign in".to_owned())));
+        assert!(answer(&running, "GET /be/low/engine.wasm", "").ends_with("\r\n\r\n<p>Sign in"));
+        running.misbehave(None);
+        assert!(answer(&running, "GET /be/low/", "").ends_with("<p>page"));
     }
 
     #[test]

@@ -16,18 +16,10 @@ pub const TOLERANCE: u64 = 4;
 /// Where the weight is recorded, in the checkout.
 const RECORD: &str = "xtask/page-weight.txt";
 /// Files that the page never loads: other sites do, or a system that the page is installed on.
-const FOR_OTHERS: [&str; 5] = ["card.png", "embed.js", "icon-192.png", "icon-512.png", "icon-maskable.png"];
+const FOR_OTHERS: [&str; 6] =
+    ["card.png", "embed.js", "icon-192.png", "icon-512.png", "icon-maskable.png", "inter-OFL.txt"];
 /// Files that the page loads after its first answer.
-const LATER: [&str; 8] = [
-    "bridge.tsv",
-    "defaults.txt",
-    "models.tsv",
-    "names.txt",
-    "nemo-rl.txt",
-    "rules.txt",
-    "titan.tsv",
-    "worker.js",
-];
+const LATER: [&str; 3] = ["inter.woff2", "tables.json", "worker.js"];
 
 /// One file and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

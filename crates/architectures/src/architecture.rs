@@ -149,7 +149,9 @@ const RECORDED: &str = "llama mistral ministral mixtral qwen2 qwen2_moe qwen2_vl
     qwen2_5_omni_text qwen3 qwen3_moe qwen3_vl_text qwen3_vl_moe_text qwen3_5_text qwen3_5_moe_text qwen3_next gemma \
     gemma2 gemma3_text phi3 gpt_neox granite smollm3 hunyuan_v1_dense arcee exaone4 starcoder2 olmo2 olmo3 \
     olmoe flex_olmo yi internlm gpt_oss glm glm4 ernie4_5 nemotron granitemoe stablelm cohere cohere2 phi opt gpt2 \
-    seed_oss";
+    seed_oss deepseek_v3 kimi_k2 deepseek_v2 glm4_moe glm4v_moe_text glm4_moe_lite minimax_m2 dots1 hunyuan_v1_moe \
+    solar_open exaone_moe hy_v3 cwm granitemoeshared youtu llama4_text ernie4_5_moe phimoe granitemoehybrid \
+    bamba falcon_h1 nemotron_h";
 
 /// Under which key composite configurations keep a vision tower's.
 const VISION: &str = "vision_config";
@@ -200,6 +202,7 @@ fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
             fp32_rotation: e.holds("fp32_rotation")?,
             rotary_percent: e.size_at("rotary_percent", 0)?,
             normalized_routing: e.holds("normalized_routing")?,
+            converted_experts: e.holds("converted")?,
             fp32_routing: e.holds("fp32_routing")?,
             attention_softcap: e.holds("attn_logit_softcapping")?,
             final_softcap: e.holds("final_logit_softcapping")?,

@@ -17,6 +17,6 @@ mod value;
 pub use architecture::{Architecture, Refusal};
 pub use evaluate::{Stop, Used};
 pub use gap::Gap;
-pub use rules::{model_types, provide_rules};
+pub use rules::{model_types, tables};
 pub use shape::{Arrangement, Latent, Linear, Parts, Routed, Shape};
 pub use tower::Tower;

@@ -2,17 +2,19 @@
 
 use std::collections::HashMap;
 
-use shardscope_config_tree::LaterText;
+use shardscope_source::LaterText;
 
 use crate::expression::Expression;
 use crate::value::Value;
 
-#[cfg(not(feature = "tables-later"))]
-const OWN: [Option<&str>; 2] = [Some(include_str!("rules.txt")), Some(include_str!("defaults.txt"))];
-#[cfg(feature = "tables-later")]
-const OWN: [Option<&str>; 2] = [None, None];
-static RULES: LaterText = LaterText::new(OWN[0]);
-static DEFAULTS: LaterText = LaterText::new(OWN[1]);
+static RULES: LaterText = LaterText::new(
+    "rules.txt",
+    if cfg!(feature = "tables-later") { None } else { Some(include_str!("rules.txt")) },
+);
+static DEFAULTS: LaterText = LaterText::new(
+    "defaults.txt",
+    if cfg!(feature = "tables-later") { None } else { Some(include_str!("defaults.txt")) },
+);
 /// How the block of a model type begins.
 const TYPE: &str = "type ";
 /// How that of a vision tower does.
@@ -20,11 +22,10 @@ const TOWER: &str = "tower ";
 /// Longest line of ancestors of a type.
 const GENERATIONS: u32 = 8;
 
-/// Gives a program with the feature `tables-later` its tables, `rules.txt` and `defaults.txt`: until then no model type is
-/// known.
-pub fn provide_rules(rules: String, defaults: String) {
-    RULES.provide(rules);
-    DEFAULTS.provide(defaults);
+/// The tables of this crate: until a program with the feature `tables-later` is given them, no model type is known.
+#[must_use]
+pub fn tables() -> [&'static LaterText; 2] {
+    [&RULES, &DEFAULTS]
 }
 
 /// The definitions of one model type, those of its ancestors included, by name.

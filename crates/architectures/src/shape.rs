@@ -96,6 +96,8 @@ pub struct Arrangement {
     pub rotary_percent: u64,
     /// Weights of the chosen experts are summed to one in fp32.
     pub normalized_routing: bool,
+    /// Experts' weights get adapters of PEFT where the projections of an MLP are named: the library once had linear layers there.
+    pub converted_experts: bool,
     /// These stay in fp32.
     pub fp32_routing: bool,
     /// Attention scores go through a tanh.

@@ -1,17 +1,18 @@
 //! Models by their names on the Hub: `models.tsv`, a line for each configuration.
 
 use shardscope_architectures::Architecture;
-use shardscope_config_tree::{LaterText, read_json};
+use shardscope_config_tree::read_json;
+use shardscope_source::LaterText;
 
-#[cfg(not(feature = "tables-later"))]
-const OWN: Option<&str> = Some(include_str!("models.tsv"));
-#[cfg(feature = "tables-later")]
-const OWN: Option<&str> = None;
-static LINES: LaterText = LaterText::new(OWN);
+static LINES: LaterText = LaterText::new(
+    "models.tsv",
+    if cfg!(feature = "tables-later") { None } else { Some(include_str!("models.tsv")) },
+);
 
-/// Gives a program with the feature `tables-later` the table `models.tsv`: until then no model of the Hub is known.
-pub fn provide_models(models: String) {
-    LINES.provide(models);
+/// The tables of this crate and of `architectures`: until a program with the feature `tables-later` is given them, no model of
+/// the Hub is known.
+pub fn tables() -> impl Iterator<Item = &'static LaterText> {
+    shardscope_architectures::tables().into_iter().chain([&LINES])
 }
 
 /// A line of the table.

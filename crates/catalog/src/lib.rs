@@ -12,7 +12,7 @@ pub use hardware::{
     DEFAULT_ACCELERATOR, accelerator, accelerator_in, accelerator_names, cluster, default_accelerator,
     usual_gpus_per_node,
 };
-pub use hub::provide_models;
+pub use hub::tables;
 pub use models::{Model, Named, find, hub_names, model, model_names, of_config, vocabulary_of_shape};
 pub use platforms::{Platform, platform, platforms};
 pub use shape::settings as settings_of;

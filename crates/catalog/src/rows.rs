@@ -177,11 +177,34 @@ fn modules(row: &Row) -> &'static [(Field, &'static str)] {
         Family::NeoX => {
             &[(Field::FusedQkv, "true"), (Field::ParallelResidual, "true"), (Field::RotaryPercent, "0.25")]
         }
-        Family::DeepSeek => &[(Field::UnrecordedModules, "deepseek_v3")],
-        // These stand here without their norms behind attention and MLP, or with another router.
+        Family::DeepSeek => match row.name {
+            "DeepSeek-V2-Lite" => {
+                &[(Field::ConvertedExperts, "true"), (Field::ModuleVariants, "fp32_router complex_rotation")]
+            }
+            "DeepSeek-V2" => &[
+                (Field::ConvertedExperts, "true"),
+                (Field::ModuleVariants, "fp32_grouped_router complex_rotation"),
+            ],
+            _ => &[
+                (Field::ConvertedExperts, "true"),
+                (Field::NormalizedRouting, "true"),
+                (Field::ModuleVariants, "fp32_sigmoid_router"),
+            ],
+        },
+        _ if row.name.starts_with("GLM-4.5") => &[
+            (Field::ConvertedExperts, "true"),
+            (Field::NormalizedRouting, "true"),
+            (Field::RotaryPercent, "0.5"),
+            (Field::ModuleVariants, "fp32_sigmoid_router"),
+        ],
+        // These stand here without their norms behind attention and MLP.
         _ if row.name.starts_with("GLM") => &[(Field::UnrecordedModules, "glm4")],
-        Family::Llama if row.routed.is_some() => &[(Field::Fp32Routing, "true")],
-        Family::Qwen3 if row.routed.is_some() => &[(Field::NormalizedRouting, "true")],
+        Family::Llama if row.routed.is_some() => {
+            &[(Field::ConvertedExperts, "true"), (Field::Fp32Routing, "true")]
+        }
+        Family::Qwen3 if row.routed.is_some() => {
+            &[(Field::ConvertedExperts, "true"), (Field::NormalizedRouting, "true")]
+        }
         Family::Llama | Family::Qwen2 | Family::Qwen3 => &[],
     }
 }

@@ -186,6 +186,7 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
         (Field::Fp32Rotation, arranged.fp32_rotation),
         (Field::NormalizedRouting, arranged.normalized_routing && !arranged.fp32_routing),
         (Field::Fp32Routing, arranged.fp32_routing),
+        (Field::ConvertedExperts, arranged.converted_experts && architecture.shape.routed.is_some()),
         (Field::AttentionSoftcap, arranged.attention_softcap),
         (Field::FinalSoftcap, arranged.final_softcap),
     ] {
@@ -198,7 +199,9 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
     }
     let shape = &architecture.shape;
     let mut variants = architecture.variants.clone();
-    variants.extend((shape.norms == 1).then(|| "single_norm".to_owned()));
+    // A layer of one block has one norm all the same.
+    let single = shape.norms == 1 && shape.blocks.is_none();
+    variants.extend(single.then(|| "single_norm".to_owned()));
     let act = shape.activation.as_str();
     if !KERNELS.contains(&act) {
         variants.push(act.to_owned());

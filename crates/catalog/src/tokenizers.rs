@@ -25,6 +25,7 @@ const ROWS: &[Row] = &[
     (&["falcon"], 65_024, "Falcon's tokenizer"),
     (&["starcoder"], 49_152, "StarCoder's tokenizer"),
     (&["gpt2bpetokenizer", "gpt2-vocab", "gpt2"], 50_257, "GPT-2's BPE vocabulary"),
+    (&["t5-small", "t5-base", "t5-large"], 32_100, "T5's tokenizer"),
     (&["bertwordpiecelowercase"], 30_522, "BERT's uncased vocabulary"),
     (&["bertwordpiececase"], 28_996, "BERT's cased vocabulary"),
 ];
@@ -53,6 +54,7 @@ mod tests {
         check("meta-llama/Llama-3.1-8B", Some(128_256));
         check("Llama2Tokenizer", Some(32_000));
         check("Qwen/Qwen2.5-7B", Some(151_665));
+        check("t5-small", Some(32_100));
         check("HuggingFaceTokenizer", None);
         check("/data/llama/2024/tokenizer.model", None);
         check("", None);

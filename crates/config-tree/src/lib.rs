@@ -4,7 +4,6 @@
 mod block;
 mod cursor;
 mod flow;
-mod later;
 mod lines;
 mod node;
 pub mod scalar;
@@ -13,7 +12,6 @@ mod yaml;
 
 pub use cursor::Tree;
 pub use flow::read_json;
-pub use later::LaterText;
 pub use node::{Entry, Node, Scalar, Value};
 pub use toml::read_toml;
 pub use yaml::read_yaml;

@@ -1,6 +1,8 @@
 //! Floating-point operations of one step by every convention in use, side by side and named.
 //! A multiply-add is two operations; a step is one global batch.
 
+use std::ops::Range;
+
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols, Work, frozen_counts, sections, work_of};
 use shardscope_plan::{
@@ -20,7 +22,7 @@ static CAUSAL: Formula = Formula {
     source: "Dao 2023 (FlashAttention-2), section 4.1",
 };
 static HARDWARE: Formula = Formula {
-    expression: "model FLOPs + forward FLOPs of what is recomputed",
+    expression: "model FLOPs + forward FLOPs of what is recomputed and of a reference",
     meaning: "what the device really multiplies, recomputation counted, attention full",
     source: "Korthikanti et al. 2022, section 5; Narayanan et al. 2021, appendix",
 };
@@ -93,7 +95,8 @@ pub fn flops(plan: &Plan) -> FlopCounts {
     FlopCounts {
         model: model * micro_batches,
         causal: (model - forward.masked * 3.0) * micro_batches,
-        hardware: (model + forward.repeated) * micro_batches,
+        hardware: (model + forward.repeated + forward.all * number(recipe.tuning.objective.passes_beside()))
+            * micro_batches,
         megatron: megatron(plan),
         narayanan: narayanan(plan),
     }
@@ -113,12 +116,11 @@ struct Forward {
 
 impl Forward {
     fn add_chunk(&mut self, x: &Symbols<'_>, chunk: &shardscope_plan::Chunk) {
-        let layers = chunk.layers.end.saturating_sub(chunk.layers.start);
         let frozen = frozen_counts(x, chunk);
         for section in sections(x, chunk) {
             let times = number(section.times);
             let skipped = number(frozen[section.kind.index()]);
-            let again = recomputed_layers(&x.recipe().recompute, section.kind, section.times, layers);
+            let again = recomputed_layers(&x.recipe().recompute, section.kind, section.times, &chunk.layers);
             let again = if again > 0.0 { again - skipped } else { again };
             for work in work_of(x, &section.operators) {
                 let Work::Matmul(matmul) = &work else { continue };
@@ -140,13 +142,19 @@ impl Forward {
     }
 }
 
-/// How many of `times` equal sections of a chunk of `layers` layers full recomputation repeats.
-pub(crate) fn recomputed_layers(recompute: &Recompute, kind: SectionKind, times: u64, layers: u64) -> f64 {
+/// How many of `times` equal sections of a chunk of `layers` full recomputation repeats.
+pub(crate) fn recomputed_layers(
+    recompute: &Recompute,
+    kind: SectionKind,
+    times: u64,
+    layers: &Range<u64>,
+) -> f64 {
     match recompute {
         Recompute::Uniform { .. } if kind.has_layer() => number(times),
-        Recompute::Block { num_layers, .. } if kind.layer().is_some() && layers > 0 => {
+        Recompute::Block { .. } | Recompute::Every { .. } if kind.layer().is_some() && !layers.is_empty() => {
             // Dense and MoE layers of a chunk are taken in proportion.
-            number(times) * number((*num_layers).min(layers)) / number(layers)
+            let all = layers.end.saturating_sub(layers.start);
+            number(times) * number(recompute.whole_layers(layers)) / number(all)
         }
         _ => 0.0,
     }

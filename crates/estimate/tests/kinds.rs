@@ -1,5 +1,5 @@
 //! Estimators fold over operators and sections and never ask which kind one is: what they ask is a method of it. Nor do they ask
-//! which software runs: what differs between software is a row of `Semantics`.
+//! which software runs: what differs between software is a row of `Semantics`. No more do schedules, the search and advice.
 
 #![allow(clippy::expect_used, reason = "a test that cannot go on should stop with the value at hand")]
 
@@ -61,6 +61,27 @@ fn no_estimator_names_a_kind() {
         }
     }
     assert!(found.is_empty(), "what is asked here should be a method of the kind:\n{}", found.join("\n"));
+}
+
+/// Crates that work on plans of any software.
+const OF_ANY_SOFTWARE: [&str; 5] = ["topology", "schedule", "report", "search", "advice"];
+
+#[test]
+fn which_software_runs_is_asked_of_its_row_alone() {
+    let mut found = Vec::new();
+    for name in OF_ANY_SOFTWARE {
+        let mut files = Vec::new();
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src"), &mut files);
+        assert!(files.len() > 4, "{name}: {} files", files.len());
+        for file in files {
+            let text = fs::read_to_string(&file).expect("a source");
+            let lines = text.lines().enumerate();
+            let asking =
+                lines.filter(|(_, line)| variants(line).iter().any(|one| one.starts_with("Software::")));
+            found.extend(asking.map(|(index, line)| format!("{}:{} {line}", file.display(), index + 1)));
+        }
+    }
+    assert!(found.is_empty(), "what is asked here should be a fact of the software:\n{}", found.join("\n"));
 }
 
 #[test]

@@ -8,5 +8,5 @@ mod terms;
 
 pub use breakdown::{Breakdown, Rule};
 pub use formula::{Explanation, Formula, Symbol};
-pub use glossary::{glossary, meaning};
+pub use glossary::{glossary, meaning, tables};
 pub use terms::{Term, Theme, anchor};

@@ -1,8 +1,8 @@
 //! What comes of launch files, format by format: `cargo run -p shardscope-launch --example outcomes -- FOLDER [--each]`.
 //!
 //! Every folder directly below FOLDER is a format; every file below it is read by itself. With `--update ROOT` the files of
-//! `tests/data/public_files.tsv` are read, which `tools/public-files` fetches to ROOT, and that table and the guide's are
-//! written anew. The outcomes:
+//! `tests/data/public_files.tsv` and `drawn_files.tsv` are read, which `tools/public-files` fetches to ROOT, and those tables and the
+//! guide's are written anew. The outcomes:
 //!
 //! | outcome | what it means |
 //! |---|---|
@@ -60,16 +60,25 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes the outcomes of the public files and the guide's table of them.
+/// The lists of public files, each with the guide's table of it, whose rows count by the cell of that place.
+const LISTS: [(&str, &str, usize); 2] =
+    [("tests/data/public_files.tsv", "outcomes.tsv", 0), ("tests/data/drawn_files.tsv", "drawn.tsv", 5)];
+
+/// Writes the outcomes of the public files and the guide's tables of them.
 fn update(root: &Path) -> ExitCode {
+    let all = LISTS.iter().all(|(list, guide, by)| update_one(root, list, guide, *by));
+    if all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn update_one(root: &Path, list: &str, guide: &str, by: usize) -> bool {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let list = here.join("tests/data/public_files.tsv");
-    let Ok(text) = std::fs::read_to_string(&list) else { return ExitCode::FAILURE };
+    let list = here.join(list);
+    let Ok(text) = std::fs::read_to_string(&list) else { return false };
     let mut lines = String::new();
     let mut table: BTreeMap<String, [usize; OUTCOMES.len()]> = BTreeMap::new();
     for line in text.lines() {
-        let cells: Vec<&str> = line.split('\t').collect();
-        let [format, repository, path, commit, before] = cells.as_slice() else { continue };
+        let mut cells: Vec<&str> = line.split('\t').collect();
+        let &[_, repository, path, _, before, ..] = cells.as_slice() else { continue };
         let now = match outcome::of_public(root, repository, path) {
             Some(now) => now,
             None => {
@@ -78,27 +87,32 @@ fn update(root: &Path) -> ExitCode {
             }
         };
         if let Some(at) = OUTCOMES.iter().position(|known| *known == now) {
-            table.entry((*format).to_owned()).or_default()[at] += 1;
+            let row = cells.get(by).copied().unwrap_or_default();
+            table.entry(row.to_owned()).or_default()[at] += 1;
         }
-        lines.push_str(&format!("{format}\t{repository}\t{path}\t{commit}\t{now}\n"));
+        cells[4] = now;
+        lines.push_str(&cells.join("\t"));
+        lines.push('\n');
     }
-    let mut guide = String::new();
+    let mut rows = String::new();
     let mut sum = [0; OUTCOMES.len()];
     for (format, counts) in &table {
-        guide.push_str(&row(format, *counts));
+        rows.push_str(&row(format, *counts));
         for (sum, count) in sum.iter_mut().zip(counts) {
             *sum += count;
         }
     }
-    guide.push_str(&row("all", sum));
-    let written = [(list, lines), (here.join("../../pages/src/guide/outcomes.tsv"), guide)];
-    for (path, text) in written {
-        if let Err(error) = std::fs::write(&path, text) {
-            eprintln!("{}: {error}", path.display());
-            return ExitCode::FAILURE;
-        }
+    if by == 0 {
+        rows.push_str(&row("all", sum));
     }
-    ExitCode::SUCCESS
+    let written = [(list, lines), (here.join("../../pages/src/guide").join(guide), rows)];
+    written.into_iter().all(|(path, text)| match std::fs::write(&path, text) {
+        Ok(()) => true,
+        Err(error) => {
+            eprintln!("{}: {error}", path.display());
+            false
+        }
+    })
 }
 
 fn row(format: &str, counts: [usize; OUTCOMES.len()]) -> String {

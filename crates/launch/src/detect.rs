@@ -197,7 +197,10 @@ fn template(text: &str) -> Option<Diagnostic> {
 
 /// The values of a Helm chart: what they start stands in its templates.
 fn chart(root: &Node) -> Option<Diagnostic> {
-    let image = ["image", "workload.image", "image.repository"].iter().any(|path| root.at(path).is_some());
+    // Values of gpu-recipes say how many accelerators, and are given the image with `helm install --set`.
+    let image = ["image", "workload.image", "image.repository", "workload.gpus"]
+        .iter()
+        .any(|path| root.at(path).is_some());
     let around =
         ["workload", "network", "volumes", "replicaCount", "resources", "tolerations", "nodeSelector"];
     if !image || around.iter().filter(|key| root.get(key).is_some()).count() < 2 {
@@ -218,6 +221,55 @@ fn chart(root: &Node) -> Option<Diagnostic> {
     Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(root.span))
 }
 
+/// Settings that start no training by themselves, told by their keys: what there is to paste in their place.
+const BESIDE: [(&[&str], &str, &str); 7] = [
+    (
+        &["input", "output_prefix", "tokenizer_type"],
+        "settings of a preparation of data, which trains nothing",
+        "paste the file or the script of the training",
+    ),
+    (
+        &["env_vars"],
+        "variables of an environment, which start nothing",
+        "paste the file or the script of the training",
+    ),
+    (
+        &["defaults", "megatron_training"],
+        "a training of MindSpeed-RL whose model stands in another file",
+        "paste the model's file (configs/model/) beside it, with its keys for Megatron",
+    ),
+    (
+        &["apiVersion", "name", "type", "version"],
+        "the description of a Helm chart: what it starts stands in the chart's templates",
+        "paste the script that it runs, or what `helm template` prints",
+    ),
+    (
+        &["vllm.model"],
+        "settings of an inference server, which trains nothing",
+        "paste the file of the training beside it (prime-rl's rl.toml, sft.toml)",
+    ),
+    (
+        &["training_cfg.entry_script", "cluster"],
+        "a job of SageMaker HyperPod, whose program takes its settings from elsewhere",
+        "paste the program's options, or the file that they stand in",
+    ),
+    (
+        &["model.name"],
+        "settings that name a model and nothing of a training",
+        "paste the file of the training, or the model's name alone",
+    ),
+];
+
+fn beside(root: &Node) -> Option<Diagnostic> {
+    let known = |(paths, ..): &&(&[&str], &str, &str)| {
+        // Of a name alone nothing else tells what the file is for.
+        let whole = paths.len() > 1 || *paths == ["vllm.model"] || root.entries().len() == 1;
+        whole && paths.iter().all(|path| root.at(path).is_some())
+    };
+    let (_, message, hint) = BESIDE.iter().find(known)?;
+    Some(Diagnostic::error(Code::NoTraining, *message).hint(*hint).at(root.span))
+}
+
 /// What there is to say of a Python program none of whose calls is known.
 pub(super) fn python() -> Diagnostic {
     let message = "this looks like Python, which is not evaluated here";
@@ -228,7 +280,7 @@ pub(super) fn python() -> Diagnostic {
 /// A settings file of no known framework: says what it has.
 fn unknown(tree: &Tree, what: &str) -> Diagnostic {
     let root = tree.documents.first();
-    if let Some(said) = root.and_then(chart) {
+    if let Some(said) = root.and_then(|root| chart(root).or_else(|| beside(root))) {
         return said;
     }
     let mut message = what.to_owned();

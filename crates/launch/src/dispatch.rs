@@ -11,7 +11,7 @@ use super::named::take_model;
 use super::{Argument, Found, Origin, Question, Reading, launch};
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
-use shardscope_plan::Field;
+use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic, Severity, Source, Span};
 use std::collections::HashSet;
 
@@ -50,6 +50,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     None => format.read_tree(&tree),
                 };
                 fill(&mut reading, environment);
+                on_one_device(&mut reading, &part.name);
                 let mut here = Vec::new();
                 let root = tree.documents.first();
                 for (name, span) in root.map(|root| format.bases(root)).unwrap_or_default() {
@@ -151,6 +152,14 @@ fn alone_by_name(name: &str, span: Span) -> Reading {
     reading
 }
 
+/// torchtune's files for its recipes on one device are named so, and say it nowhere else (`recipes/configs/`).
+fn on_one_device(reading: &mut Reading, file: &str) {
+    let torchtune = matches!(reading.software, Some((Software::Torchtune | Software::Torchtune06, _)));
+    if torchtune && file.contains("_single_device") {
+        reading.take(Found::new(Field::WorldSize, "1", Origin::Derived).note("named for a single device"));
+    }
+}
+
 /// A file that a settings file builds on is not at hand.
 fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
     let message = format!("this builds on {name}, which is not among the texts; what it sets is not known");
@@ -211,7 +220,7 @@ fn script(
     if !alone && launch.arguments.is_empty() {
         // Other texts may say all there is to say.
         for diagnostic in &mut reading.diagnostics {
-            if diagnostic.code == Code::NoTrainingCommand {
+            if matches!(diagnostic.code, Code::NoTrainingCommand | Code::NoTraining) {
                 diagnostic.severity = Severity::Note;
             }
         }

@@ -28,4 +28,4 @@ pub use shardscope_resolve::{
     Effect, Found, MAX_DIAGNOSTICS, NotModelled, NotRead, Origin, Question, Reading, Resolution, Setting,
     SettingValue, VARIABLES, resolve,
 };
-pub use tables::{TABLES, provide_tables};
+pub use tables::tables;

@@ -1,18 +1,14 @@
 //! The tables that reading needs, for a program that gets them after its start.
 
-use crate::formats::recipes::provide_recipes;
-use crate::formats::{provide_bases, provide_names};
+use shardscope_source::LaterText;
 
-/// The tables' files, in the order of [`provide_tables`].
-pub const TABLES: [&str; 7] =
-    ["bridge.tsv", "titan.tsv", "models.tsv", "rules.txt", "defaults.txt", "nemo-rl.txt", "names.txt"];
+use crate::formats::recipes::{BRIDGE, TITAN};
+use crate::formats::{NAMES, NEMO_RL};
+use crate::megatron::FLAGS;
 
-/// Gives a program with the feature `tables-later` its tables: recipes by name, models by name, what model types are made
-/// of, what NeMo-RL's own files set, and names that single readers know. Until then a text that needs one is answered with what is missing, never with another plan.
-pub fn provide_tables([bridge, titan, models, rules, defaults, nemo, names]: [String; 7]) {
-    provide_recipes(bridge, titan);
-    shardscope_catalog::provide_models(models);
-    shardscope_architectures::provide_rules(rules, defaults);
-    provide_bases(nemo);
-    provide_names(names);
+/// Every table of this crate and of those it reads with: recipes by name, models by name, what model types are made of, what
+/// NeMo-RL's own files set, names that single readers know, and Megatron-LM's flags. A program with the feature `tables-later`
+/// has none of them until it gives each its text, and reads no script before.
+pub fn tables() -> impl Iterator<Item = &'static LaterText> {
+    shardscope_catalog::tables().chain([&BRIDGE, &TITAN, &NEMO_RL, &NAMES, &FLAGS])
 }

@@ -66,6 +66,7 @@ fn fixtures() -> Vec<(String, Files)> {
 #[test]
 fn every_fixture_reads_back_equal_or_is_told_not_to() {
     let (mut written, mut equal, mut told, mut silent) = (0, 0, 0, String::new());
+    let mut unread = String::new();
     for (name, files) in fixtures() {
         let target = resolved(&files, &[]);
         let Some(wanted) = bare(&target) else { continue };
@@ -86,6 +87,11 @@ fn every_fixture_reads_back_equal_or_is_told_not_to() {
             written += 1;
             files.push((file.to_owned(), exported.text.clone()));
             let again = resolved(&files, &machine(&target));
+            // What an export writes its own reader knows.
+            let names = again.setting(Field::NotRead).map(|names| names.value.written());
+            if let Some(names) = names.filter(|names| !names.is_empty()) {
+                let _ = writeln!(unread, "{export} of {name}: {names}");
+            }
             if bare(&again).as_ref() == Some(&wanted) {
                 equal += 1;
             } else if exported.unsaid.is_empty() {
@@ -102,6 +108,100 @@ fn every_fixture_reads_back_equal_or_is_told_not_to() {
     println!("{written} exports: {equal} read back equal, {told} name what they cannot say");
     assert!(written >= 90, "only {written} exports of fixtures");
     assert!(silent.is_empty(), "{silent}");
+    assert!(unread.is_empty(), "{unread}");
+}
+
+/// Windows and linear mixers by the names of Megatron core's configuration.
+#[test]
+fn mixers_are_read_back_equal() {
+    let flags = "torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 \
+         --num-attention-heads 8 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 \
+         --global-batch-size 16 --vocab-size 32000 --bf16 --window-size 127,0 --window-attn-skip-freq 4";
+    let set = [("accelerator".to_owned(), "H100-SXM".to_owned())];
+    let target = resolved(&[("run.sh".to_owned(), flags.to_owned())], &set);
+    let wanted = bare(&target).expect("a plan");
+    assert!(wanted.model().mixers.window.is_some(), "{:?}", wanted.model().mixers);
+    for exported in [megatron_command(&target), bridge_command(&target)] {
+        assert_eq!(exported.unsaid, [], "{}", exported.text);
+        let again = resolved(&[("run.sh".to_owned(), exported.text)], &machine(&target));
+        assert_eq!(bare(&again).as_ref(), Some(&wanted));
+    }
+}
+
+/// What a reader says of the machine or of the verdict is no part of a framework's configuration.
+#[test]
+fn settings_of_its_own_are_written_nowhere() {
+    let flags = "torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 \
+         --num-attention-heads 8 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 \
+         --global-batch-size 16 --vocab-size 32000 --bf16";
+    let set = [("accelerator", "H100-SXM"), ("memory_headroom", "0.1")];
+    let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let target = resolved(&[("run.sh".to_owned(), flags.to_owned())], &set);
+    for exported in [megatron_command(&target), bridge_command(&target)] {
+        assert_eq!(exported.unsaid, [Field::MemoryHeadroom], "{}", exported.text);
+        assert!(!exported.text.contains("headroom"), "{}", exported.text);
+    }
+}
+
+/// A value other than the usual one for every kind of setting.
+fn other(field: Field) -> Vec<String> {
+    use shardscope_plan::Kind;
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    match field.kind() {
+        Kind::Flag => words(&["true", "false"]),
+        Kind::Word(choices) => words(choices.get(..2).unwrap_or(choices)),
+        Kind::Text => words(&["plain"]),
+        Kind::Counts => words(&["1 2"]),
+        Kind::Words => words(&["mlp"]),
+        _ => words(&["2", "0.5"]),
+    }
+}
+
+/// Each setting alone beside a plan, in both families of commands: whatever is written its own reader knows.
+#[test]
+fn every_setting_that_is_written_is_known_again() {
+    let flags = "torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 \
+         --num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 \
+         --global-batch-size 16 --vocab-size 32000 --bf16 --num-experts 8 --moe-grouped-gemm";
+    let (mut written, mut unread) = (0, String::new());
+    for field in Field::ALL {
+        for value in other(*field) {
+            let set =
+                [("accelerator".to_owned(), "H100-SXM".to_owned()), (field.name().to_owned(), value.clone())];
+            let target = resolved(&[("run.sh".to_owned(), flags.to_owned())], &set);
+            for (export, exported) in
+                [("Megatron-LM", megatron_command(&target)), ("Megatron-Bridge", bridge_command(&target))]
+            {
+                written += 1;
+                let again = resolved(&[("run.sh".to_owned(), exported.text)], &machine(&target));
+                let names = again.setting(Field::NotRead).map(|names| names.value.written());
+                if let Some(names) = names.filter(|names| !names.is_empty()) {
+                    let _ = writeln!(unread, "{export} with {}={value}: {names}", field.name());
+                }
+            }
+        }
+    }
+    assert!(written > 500, "{written}");
+    assert!(unread.is_empty(), "{unread}");
+}
+
+/// A run of Megatron's CI in short: modules whose saved tensors go to the host.
+#[test]
+fn offloaded_modules_are_written_back() {
+    let script = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --ffn-hidden-size 4096 \
+        --num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 32 \
+        --vocab-size 50257 --bf16 --swiglu --normalization RMSNorm --disable-bias-linear --position-embedding-type rope \
+        --untie-embeddings-and-output-weights --transformer-impl transformer_engine --pipeline-model-parallel-size 2 \
+        --hidden-dropout 0 --attention-dropout 0 --fine-grained-activation-offloading \
+        --offload-modules qkv_linear core_attn attn_proj --min-offloaded-tensor-size 4096";
+    let target = resolved(&[("run.sh".to_owned(), script.to_owned())], &[]);
+    let wanted = bare(&target).expect("a plan");
+    assert_eq!(wanted.recipe().offload.least, 4096);
+    for exported in [megatron_command(&target), bridge_command(&target)] {
+        assert!(exported.text.contains("attn_proj"), "{}", exported.text);
+        let again = resolved(&[("run.sh".to_owned(), exported.text.clone())], &machine(&target));
+        assert_eq!(bare(&again).as_ref(), Some(&wanted), "{}", exported.text);
+    }
 }
 
 /// The files of a case, and what its reader answered.

@@ -2,7 +2,7 @@
 
 use super::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{HostIssue, LinearBias, Normalization, PositionEmbedding};
+use shardscope_plan::{HostIssue, LinearBias, NormPlaces, Normalization, PositionEmbedding};
 use shardscope_units::Bytes;
 
 const SOURCE: &str = "torch/_functorch/partitioners.py:min_cut_rematerialization_partition";
@@ -18,9 +18,63 @@ static ADDED: Formula = Formula::new(
 static DEVIATION: Formula = Formula::new("4·n", "The inverse deviation of each token, in fp32.", SOURCE);
 static NORMED: Formula = Formula::new("n·h·B", "The norm's output, which the products read.", SOURCE);
 static HEADS: Formula = Formula::new("n·A·B", "Queries, or keys or values repeated for every head.", SOURCE);
+static GROUPS: Formula = Formula::new("n·K·B", "The keys.", SOURCE);
+static JOINED: Formula =
+    Formula::new("n·(A + 2·K)·B", "The fused projection's output, of which the values are a view.", SOURCE);
+static RNG: Formula = Formula::new("16", "State of the random numbers, two int64.", SOURCE);
+static MOMENTS: Formula = Formula::new("8·n", "Mean and inverse deviation of each token, in fp32.", SOURCE);
+static BOTH: Formula = Formula::new("2·n·f·B", "Both halves in one storage.", SOURCE);
 static OUTPUT: Formula = Formula::new("n·A·B", "The attention's output.", SOURCE);
 static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, in fp32.", SOURCE);
 static INNER: Formula = Formula::new("n·f·B", "Gate, linear half, or the second projection's input.", SOURCE);
+
+/// What a layer of OLMo keeps, which is compiled by itself: parts in front of the attention's kernel and behind it. Those that were
+/// recorded have `LayerNorm`s without weights in front, or RMS norms behind with norms of all heads; other layers stop by name.
+fn broken(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
+    let wide = [x.n, x.h];
+    let (heads, groups) = ([x.n, x.a, x.d], [x.n, x.k, x.d]);
+    let behind = x.model().arrangement.norm_places == NormPlaces::Behind;
+    let projected = Saved::new("linear_proj output", &wide, x.width, &ADDED);
+    let deviation = |name| Saved::new(name, &[x.n], STATISTIC, &DEVIATION);
+    let moments = Saved::new("norm statistics", &[2, x.n], STATISTIC, &MOMENTS);
+    Some(match operator {
+        Operator::InputNorm if behind => Vec::new(),
+        Operator::InputNorm => vec![Saved::new("layer input", &wide, x.width, &NORMED), moments],
+        Operator::PreMlpNorm if behind => Vec::new(),
+        Operator::PreMlpNorm => vec![projected, moments],
+        Operator::SelfAttention => {
+            let mut kept = vec![
+                Saved::new("linear_qkv input", &wide, x.width, &NORMED),
+                Saved::new("query", &heads, x.width, &HEADS),
+                Saved::new("key", &groups, x.width, &GROUPS),
+                Saved::new("value", &[x.n, x.a + 2 * x.k, x.d], x.width, &JOINED),
+                Saved::new("attention output", &heads, x.width, &OUTPUT),
+                Saved::new("log-sum-exp", &[x.b, x.a, x.s], STATISTIC, &LSE),
+                Saved::new("random state", &[2], 2 * STATISTIC, &RNG),
+            ];
+            if x.model().qk_layernorm {
+                kept.extend(["query norm statistics", "key norm statistics"].map(deviation));
+            }
+            if behind {
+                kept.extend([projected, deviation("post-norm statistics")]);
+            }
+            kept
+        }
+        Operator::Mlp => {
+            let mut kept = vec![
+                Saved::new("linear_fc1 input", &wide, x.width, &NORMED),
+                Saved::new("gate and up", &[x.n, 2 * x.f], x.width, &BOTH),
+                Saved::new("linear_fc2 input", &[x.n, x.f], x.width, &INNER),
+            ];
+            if behind {
+                kept.push(Saved::new("post-norm input", &wide, x.width, &NORMED));
+                kept.push(deviation("post-norm statistics"));
+            }
+            kept
+        }
+        _ => return None,
+    })
+}
 
 /// Whether layers are those that were recorded: dense, whole on their rank, with RMS norms, rotary positions and gated MLPs.
 fn is_recorded(x: &Symbols<'_>) -> bool {
@@ -42,6 +96,10 @@ fn is_recorded(x: &Symbols<'_>) -> bool {
 
 /// What `operator` keeps in such a layer; none where it is another, or keeps what it always does.
 pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
+    let recipe = x.recipe();
+    if recipe.fusions.compiled_layers && recipe.software.semantics().modules.breaks_at_attention {
+        return broken(operator, x);
+    }
     if !is_recorded(x) {
         return None;
     }

@@ -43,10 +43,30 @@ impl Operator {
         other.or_else(|| eager::saved(self, x)).unwrap_or_else(|| facet!(self, saved, x))
     }
 
+    /// What its modules send to the host beside what it keeps: given back in forward to be recomputed, or a view of what is kept.
+    #[must_use]
+    pub fn sent_beside(self, x: &Symbols<'_>) -> Vec<Saved> {
+        match self {
+            Self::LatentAttention => latent_attention::sent_beside(x),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What its forward pass allocates beside what it saves, where that is much: points that only matter where little is kept.
+    #[must_use]
+    pub fn forward_points(self, x: &Symbols<'_>) -> Vec<Transient> {
+        match self {
+            Self::SelfAttention | Self::LatentAttention => attention::forward_points(x),
+            Self::WindowedAttention => attention::forward_points(&x.windowed()),
+            _ => Vec::new(),
+        }
+    }
+
     /// What its passes allocate beyond the saved activations, at the points where they hold most.
     #[must_use]
     pub fn transients(self, x: &Symbols<'_>) -> Vec<Transient> {
-        eager::transients(self, x).unwrap_or_else(|| compiled::bounded(self, x, facet!(self, transients, x)))
+        let points = eager::transients(self, x).unwrap_or_else(|| facet!(self, transients, x));
+        compiled::bounded(self, x, points)
     }
 
     /// Its arithmetic for one micro-batch on one rank.

@@ -50,7 +50,7 @@ pub const LETTERS: [(&str, &str); 57] = [
     ("r", "rank of LoRA's adapters"),
     ("Ba", "bytes of an element of LoRA's adapters"),
     ("Bd", "bytes of an element in DoRA's products: Bc under autocast, else Ba"),
-    ("Bc", "bytes of an element in matrix products: 2 under autocast, else B"),
+    ("Bc", "bytes of an element in GEMMs: 2 under autocast, else B"),
     ("Bx", "bytes of an element in the experts' products"),
     ("rot", "columns of a head that are rotated"),
     ("rows", "rows whose logits a loss fused with the output layer, or one in chunks, has at once"),

@@ -25,6 +25,7 @@ mod operator;
 mod output_layer;
 mod part;
 mod sampled;
+mod saved;
 mod section;
 mod shape;
 mod shared;
@@ -39,12 +40,13 @@ pub use creation::Creation;
 pub use letters::LETTERS;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use operator::Operator;
-pub use part::{Account, Axis, Created, Saved, Shard, Weight, WeightGroup, WeightPart, WeightRole};
+pub use part::{Account, Axis, Created, Shard, Weight, WeightGroup, WeightPart, WeightRole};
+pub use saved::{Saved, Savers};
 pub use shape::Shape;
 pub use sizes::{ExpertSizes, LatentSizes, LinearSizes};
 pub use stack::{
-    Section, SectionKind, are_alike, frozen_counts, layer_operators, messages_of, section_counts, sections,
-    sections_of, work_of,
+    Section, SectionKind, are_alike, frozen_counts, layer_operators, layers_backward, messages_of,
+    section_counts, sections, sections_of, work_of,
 };
 pub use symbols::Symbols;
 pub use transient::Transient;

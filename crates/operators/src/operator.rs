@@ -1,6 +1,6 @@
 //! The operators of a transformer.
 
-use shardscope_plan::LinearKind;
+use shardscope_plan::{LinearKind, OffloadModule};
 
 /// A piece of a transformer with weights, kept tensors, arithmetic and messages of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,23 @@ impl Operator {
     #[must_use]
     pub const fn reads_back(self) -> bool {
         matches!(self, Self::Experts)
+    }
+
+    /// Its modules that Megatron can offload.
+    #[must_use]
+    pub const fn modules(self) -> &'static [OffloadModule] {
+        use OffloadModule::{
+            AttentionNorm, AttentionProjection, CoreAttention, ExpertsFc1, MlpNorm, MoeActivation, QkvLinear,
+        };
+        match self {
+            Self::InputNorm => &[AttentionNorm],
+            Self::SelfAttention | Self::WindowedAttention | Self::LatentAttention => {
+                &[QkvLinear, CoreAttention, AttentionProjection]
+            }
+            Self::PreMlpNorm | Self::PreExpertsNorm => &[MlpNorm],
+            Self::Experts => &[ExpertsFc1, MoeActivation],
+            _ => &[],
+        }
     }
 
     /// The name in reports.

@@ -1,8 +1,7 @@
-//! Facets of an operator: weights, kept tensors, messages. Arithmetic is in `work.rs`.
+//! The weights of an operator, and how they are cut.
 
 use super::Shape;
-use shardscope_explain::Formula;
-use shardscope_units::{Bytes, Count};
+use shardscope_units::Count;
 
 /// A weight tensor and its share on one rank.
 #[derive(Clone, Debug, PartialEq)]
@@ -281,27 +280,4 @@ pub enum WeightGroup {
     Dense,
     /// Expert data parallel ranks.
     Expert,
-}
-
-/// A tensor that autograd keeps from forward to backward, for one micro-batch on one rank.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Saved {
-    /// Short name, for example `fc1 input`.
-    pub name: &'static str,
-    /// Its shape on the rank; the product times `width` is `bytes` unless it is a held storage.
-    pub shape: Shape,
-    /// Bytes of one element.
-    pub width: u64,
-    /// Bytes of its storage, counted once at its first saver.
-    pub bytes: Bytes,
-    /// Why it is kept and how large it is.
-    pub formula: &'static Formula,
-}
-
-impl Saved {
-    /// A kept tensor of `shape` with elements of `width` bytes.
-    #[must_use]
-    pub fn new(name: &'static str, shape: &[u64], width: u64, formula: &'static Formula) -> Self {
-        Self { name, shape: Shape::new(shape), width, bytes: Count::of_shape(shape).bytes(width), formula }
-    }
 }

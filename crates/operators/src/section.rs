@@ -1,7 +1,7 @@
 //! What estimators ask of a section: they fold over sections and never match on their kind.
 
-use super::{Operator, SectionKind, Symbols};
-use shardscope_plan::LayerKind;
+use super::{Operator, SectionKind, Symbols, norm};
+use shardscope_plan::{LayerKind, OffloadModule, OffloadModules, RecomputeModule};
 
 impl SectionKind {
     /// Where what every transformer layer has alike is told: with the first kind of them.
@@ -63,6 +63,36 @@ impl SectionKind {
     #[must_use]
     pub fn routes(self, x: &Symbols<'_>) -> bool {
         self.operators(x).contains(&Operator::Experts)
+    }
+
+    /// Its modules that send to the host what they save (`attention.py`, `experts.py`, `transformer_layer.py:
+    /// _set_offload_modules`): those named in the recipe that are modules here, and not within one that is recomputed whole.
+    #[must_use]
+    pub fn offloaded(self, x: &Symbols<'_>) -> OffloadModules {
+        let asked = x.recipe().offload.modules;
+        if asked.is_empty() {
+            return asked;
+        }
+        let operators = self.operators(x);
+        let attends = |operator: &Operator| {
+            matches!(
+                operator,
+                Operator::SelfAttention | Operator::WindowedAttention | Operator::LatentAttention
+            )
+        };
+        let attends = operators.iter().any(attends);
+        let grouped = operators.contains(&Operator::Experts)
+            && x.recipe().moe.grouped_gemm
+            && !x.recomputes(RecomputeModule::Moe);
+        let norm = |operator| operators.contains(&operator) && norm::stands_alone(operator, x);
+        let is_here = |module: &OffloadModule| match module {
+            OffloadModule::AttentionNorm => norm(Operator::InputNorm),
+            OffloadModule::QkvLinear | OffloadModule::AttentionProjection => attends,
+            OffloadModule::CoreAttention => attends && !x.recomputes(RecomputeModule::CoreAttention),
+            OffloadModule::MlpNorm => norm(Operator::PreExpertsNorm) || norm(Operator::PreMlpNorm),
+            OffloadModule::ExpertsFc1 | OffloadModule::MoeActivation => grouped,
+        };
+        OffloadModule::BEGUN.into_iter().filter(|module| asked.has(*module)).filter(is_here).collect()
     }
 
     /// The operators whose tensors wait for backward: of a depth of multi-token prediction whose layer is recomputed as a

@@ -1,6 +1,6 @@
 //! Sizes on one rank of what only some models have: experts, multi-latent attention, linear mixers.
 
-use shardscope_plan::{Experts, Model, Number, Plan, Recipe};
+use shardscope_plan::{Experts, Model, Number, Plan, Recipe, Router};
 use shardscope_units::{Count, Quantity};
 
 /// Sizes of a mixture-of-experts layer on one rank, tokens spread evenly over experts.
@@ -119,7 +119,17 @@ fn probability(plan: &Plan) -> u64 {
     }
     let width = recipe.params_dtype.width();
     let compute = recipe.transformers.autocast.map_or(width, Number::width).min(width);
-    if plan.model().arrangement.fp32_routing { Number::Fp32.width() } else { compute }
+    let arranged = &plan.model().arrangement;
+    let wide = match arranged.router {
+        Router::Own | Router::Weighing => arranged.fp32_routing,
+        // Autocast takes every softmax in fp32.
+        Router::Sampled => recipe.autocasts(),
+        Router::Fp32Held => width == Number::Fp32.width(),
+        Router::Fp32 | Router::Fp32Grouped => true,
+        // Autocast takes the router's product in 16 bits.
+        Router::Fp32Sigmoid => !recipe.autocasts(),
+    };
+    if wide { Number::Fp32.width() } else { compute }
 }
 
 /// Copies of `tokens` tokens that go to experts: top-k of each, or what the capacity factor allows and pads to

@@ -188,6 +188,17 @@ pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.
     counts
 }
 
+/// The sections of a chunk that are transformer layers or have one, each by itself, the last of forward first.
+#[must_use]
+pub fn layers_backward(x: &Symbols<'_>, chunk: &Chunk) -> Vec<SectionKind> {
+    let mut kinds = Vec::new();
+    for _ in 0..chunk.mtp_layers {
+        kinds.push(SectionKind::Mtp);
+    }
+    kinds.extend(chunk.layers.clone().rev().map(|index| SectionKind::Layer(x.model().layer_kind(index))));
+    kinds
+}
+
 /// Of these how many are layers in front of the first that trains: they hold weights and nothing else.
 #[must_use]
 pub fn frozen_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.len()] {

@@ -5,6 +5,7 @@
 
 use super::{Saved, Symbols};
 use shardscope_explain::Formula;
+use shardscope_plan::OffloadModule;
 use shardscope_units::Bytes;
 
 const AUTOGRAD: &str = "torch autograd: a node's gradients are alive while it runs";
@@ -31,12 +32,21 @@ pub struct Transient {
     pub tensors: Vec<Saved>,
     /// Bytes of the operator's own saved activations that are freed before the point.
     pub returned: Bytes,
+    /// Modules of the operator whose backward is over by then, of those that can be offloaded; of a point in forward those
+    /// whose saved tensors have not gone to the host yet.
+    pub modules: &'static [OffloadModule],
 }
 
 impl Transient {
     /// A point at which `tensors` are alive and `returned` has been freed.
     pub(super) fn new(name: &'static str, returned: Bytes, tensors: Vec<Saved>) -> Self {
-        Self { name, tensors, returned }
+        Self { name, tensors, returned, modules: &[] }
+    }
+
+    /// The same with its modules.
+    pub(super) const fn with(mut self, modules: &'static [OffloadModule]) -> Self {
+        self.modules = modules;
+        self
     }
 
     /// Bytes of its tensors.

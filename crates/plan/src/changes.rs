@@ -163,6 +163,8 @@ fn recompute_settings(recompute: &Recompute) -> Vec<(Field, String)> {
         }
         Recompute::Uniform { num_layers, .. } => full("uniform", *num_layers),
         Recompute::Block { num_layers, .. } => full("block", *num_layers),
+        Recompute::Every { period, others: false } => full("every", *period),
+        Recompute::Every { period, others: true } => full("all_but_every", *period),
     }
 }
 

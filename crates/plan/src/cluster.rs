@@ -57,6 +57,8 @@ pub struct Accelerator {
     pub multiprocessors: u64,
     /// Fast link inside the domain (NVLink), per direction and accelerator.
     pub fast_link: Link,
+    /// Link to the host, per direction with both at work: what copies reach.
+    pub host_link: Link,
     /// Network, per direction and accelerator.
     pub network: Link,
     /// Bytes of the driver's context on the device.

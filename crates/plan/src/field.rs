@@ -16,8 +16,8 @@ macro_rules! fields {
             /// The name in settings, reports and links.
             #[must_use]
             pub fn name(self) -> &'static str {
-                const ENDS: [u16; Field::ALL.len()] = ends(NAMES);
-                piece(NAMES, &ENDS, self.index())
+                static NAMES: [&str; Field::ALL.len()] = [$($name,)*];
+                NAMES[self.index()]
             }
 
             /// What it may hold.
@@ -30,24 +30,31 @@ macro_rules! fields {
             /// What it is, in a few words.
             #[must_use]
             pub fn about(self) -> &'static str {
-                const ENDS: [u16; Field::ALL.len()] = ends(ABOUTS);
-                piece(ABOUTS, &ENDS, self.index())
+                static LINES: OnceLock<Vec<&str>> = OnceLock::new();
+                let lines = LINES.get_or_init(|| ABOUTS.text().lines().collect());
+                lines.get(self.index()).copied().unwrap_or_default()
             }
         }
 
-        /// Every name, and what each is: one text takes far less room than a place and a length for each.
-        const NAMES: &str = concat!($($name, "\n"),*);
-        const ABOUTS: &str = concat!($($about, "\n"),*);
+        /// What each setting is, a line each in the order of [`Field::ALL`]. Until a program with the feature `tables-later` is
+        /// given it, settings have names alone.
+        static ABOUTS: LaterText = LaterText::new(
+            "settings",
+            if cfg!(feature = "tables-later") { None } else { Some(concat!($($about, "\n"),*)) },
+        );
     };
 }
+
+use std::sync::OnceLock;
+
+use shardscope_source::LaterText;
 
 use super::kind::{DTYPES, Kind, OPTIMIZERS};
 use super::layers::LinearKind;
 use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
-    MAX_PATCHES, MAX_POSITIONS, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
+    MAX_PATCHES, MAX_POSITIONS, MAX_SENT, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
 };
-use super::lines::{ends, piece};
 use Kind::{Count, Counts, Flag, Real, Text, Word, Words};
 
 fields! {
@@ -149,7 +156,8 @@ fields! {
     FinalSoftcap "final_softcap" Flag, "logits through a tanh";
     NormalizedRouting "normalized_routing" Flag, "weights of the chosen experts summed to one in fp32";
     Fp32Routing "fp32_routing" Flag, "routing weights summed to one and kept in fp32";
-    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout";
+    ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, fp32_router, fp32_grouped_router, fp32_sigmoid_router, fp32_held_router, sampled_router, weighing_router, complex_rotation, widened_norms, norms_behind_rotation, plain_head_norms, query_temperature, norms_without_weights, head_norms_without_weights, norms_without_biases, clipped_queries";
+    ConvertedExperts "converted_experts" Flag, "experts' weights get adapters where the projections of an MLP are named (PEFT over transformers 5)";
     UnrecordedModules "unrecorded_modules" Text, "type of a model whose own modules nobody has recorded";
     // The machines.
     Accelerator "accelerator" Text, "accelerator";
@@ -214,7 +222,7 @@ fields! {
     CalculatePerTokenLoss "calculate_per_token_loss" Flag, "loss averaged over tokens";
     UseCheckpointArgs "use_checkpoint_args" Flag, "model sizes read from the checkpoint";
     // The software and its precision.
-    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel"]), "which software runs it";
+    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel", "olmo"]), "which software runs it";
     TransformerImpl "transformer_impl" Word(&["local", "transformer_engine", "inference_optimized"]), "layers of Megatron or of Transformer Engine";
     UseMcoreModels "use_mcore_models" Flag, "core models instead of legacy ones";
     UseLegacyModels "use_legacy_models" Flag, "legacy models instead of core ones";
@@ -248,6 +256,7 @@ fields! {
     OffloadOptimizer "offload_optimizer" Flag, "DeepSpeed: optimizer states on the host";
     OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
     DataParallelEngine "data_parallel_engine" Word(&["ddp", "fsdp1", "fsdp2", "deepspeed"]), "what wraps the model for data parallelism (transformers)";
+    FsdpEndsApart "fsdp_ends_apart" Flag, "embedding and output layer are FSDP units of their own, which are gathered when they run";
     DeferReduction "defer_reduction" Flag, "FSDP2 reduces gradients with a step's last micro-batch alone and holds whole ones until then (transformers)";
     ReduceDtype "reduce_dtype" Word(DTYPES), "number format in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
     // What trains and what is frozen.
@@ -267,7 +276,8 @@ fields! {
     BaseQuantization "base_quantization" Word(&["none", "nf4", "fp4", "int8", "fp8"]), "how frozen linear weights are held";
     DoubleQuantization "double_quantization" Flag, "constants of 4-bit blocks quantised once more";
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantised are held in fp32 (PEFT prepare_model_for_kbit_training)";
-    TrainingObjective "training_objective" Word(&["sft", "dpo", "policy"]), "what the loss is computed from";
+    TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "policy"]), "what the loss is computed from";
+    PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32"]), "what a preference loss does with the logits: lets go of them before the reference runs, holds them (own: TRL), or holds them in fp32 (LLaMA-Factory)";
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
     RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct"]), "framework of reinforcement learning that runs training and rollouts";
@@ -301,12 +311,12 @@ fields! {
     UseCache "use_cache" Flag, "a key/value cache is filled in training";
     ExpertsImplementation "experts_implementation" Word(&["grouped_mm", "batched_mm", "eager"]), "how experts are computed (transformers)";
     LigerKernel "liger_kernel" Flag, "Liger's kernels for norms, gated activations, rotation and the loss";
-    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows"]), "loss kernel";
+    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows", "fused_logits"]), "loss kernel";
     CompiledLayers "compiled_layers" Flag, "layers compiled as a whole by torch.compile (torchtitan)";
     // What is kept for the backward pass.
     RecomputeGranularity "recompute_granularity" Word(&["full", "selective"]), "what is recomputed";
-    RecomputeMethod "recompute_method" Word(&["uniform", "block"]), "which layers are recomputed";
-    RecomputeNumLayers "recompute_num_layers" Count(0, MAX_LAYERS), "layers of one recomputed unit, or recomputed per chunk";
+    RecomputeMethod "recompute_method" Word(&["uniform", "block", "every", "all_but_every"]), "which layers are recomputed";
+    RecomputeNumLayers "recompute_num_layers" Count(0, MAX_LAYERS), "layers of one recomputed unit, or recomputed per chunk, or from one to the next that is (every) or is not (all_but_every)";
     RecomputeModules "recompute_modules" Words, "modules recomputed in every layer";
     RecomputeActivations "recompute_activations" Flag, "selective recomputation";
     CheckpointActivations "checkpoint_activations" Flag, "full recomputation, as it was called until 2022";
@@ -314,6 +324,11 @@ fields! {
     DistributeSavedActivations "distribute_saved_activations" Flag, "kept layer inputs shared over tensor ranks";
     OffloadSavedTensors "offload_saved_tensors" Flag, "every tensor that forward saves waits on the host for backward (torch.autograd.graph.save_on_cpu)";
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
+    FineGrainedActivationOffloading "fine_grained_activation_offloading" Flag, "what the layers' modules named beside it save goes to the host until backward";
+    OffloadModules "offload_modules" Words, "modules of a layer whose saved tensors go to the host";
+    MinOffloadedTensorSize "min_offloaded_tensor_size" Count(0, MAX_SENT), "elements of the smallest tensor that goes to the host with its module";
+    ActivationOffloadFraction "activation_offload_fraction" Real(0.0, 1.0), "part of the modules' runs whose tensors go to the host";
+    DeltaOffloadBytesAcrossPpRanks "delta_offload_bytes_across_pp_ranks" Count(0, MAX_SENT), "bytes that each pipeline rank sends to the host less than the one before";
     AttentionKernel "attention_kernel" Word(&["flash", "fused", "unfused", "sdpa", "flash3", "flash4"]), "attention kernel";
     AttentionBackend "attention_backend" Word(&["flash", "fused", "unfused", "local", "auto"]), "attention backend asked for";
     NvteFlashAttn "nvte_flash_attn" Flag, "whether Transformer Engine may take flash-attn (NVTE_FLASH_ATTN)";
@@ -409,6 +424,11 @@ impl Field {
     }
 }
 
+/// The tables of this crate: what each setting is in words.
+pub fn tables() -> impl Iterator<Item = &'static LaterText> {
+    [&ABOUTS].into_iter()
+}
+
 #[cfg(test)]
 mod tests {
     use super::Field;
@@ -418,8 +438,10 @@ mod tests {
         for (index, field) in Field::ALL.iter().enumerate() {
             assert_eq!(Field::named(field.name()), Some(*field), "{}", field.name());
             assert_eq!(field.index(), index);
+            assert!(!field.about().is_empty(), "{}", field.name());
         }
         assert_eq!(Field::named("num-layers"), Some(Field::NumLayers));
         assert_eq!(Field::named("num_layer"), None);
+        assert_eq!(Field::NumLayers.about(), "transformer layers");
     }
 }

@@ -70,6 +70,9 @@ pub enum LossKind {
     /// Output projection and loss a chunk of tokens at a time, those left out that have no label: each chunk's logits are
     /// gone before the next, and its log-softmax is kept.
     ChunkedLinear,
+    /// flash-attn's kernel over the logits as they are, in their own type: it keeps them, and makes their gradient apart from
+    /// them (`flash_attn/ops/triton/cross_entropy.py`, `inplace_backward=False`).
+    FusedLogits,
     /// All logits in fp32, their loss a chunk of rows at a time: of all tokens but the last of each sequence.
     ChunkedRows,
 }

@@ -2,6 +2,7 @@
 //! and [`Recipe`], and [`Plan`], the four checked together. Estimators take `&Plan` and cannot fail.
 
 mod adapters;
+mod arrangement;
 mod asked;
 mod changes;
 mod checked;
@@ -16,12 +17,12 @@ mod layer_counts;
 mod layers;
 mod layout;
 pub mod limits;
-mod lines;
 mod marks;
 mod model;
 mod moe;
 mod not_modelled;
 mod number;
+mod offload;
 mod optimizer;
 mod precision;
 mod recipe;
@@ -39,11 +40,14 @@ mod vision;
 mod whole;
 
 pub use adapters::{AdapterLibrary, AdapterSemantics};
+pub use arrangement::{
+    ActivationSteps, Arrangement, Dropout, NormPlaces, NormProduct, NormWeights, RotationTables, Router,
+};
 pub use asked::{Budget, LeftOut};
 pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
 pub use degrees::Degrees;
-pub use field::Field;
+pub use field::{Field, tables};
 pub use kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKind};
 pub use kind::Kind;
 pub use layer_counts::StageSizes;
@@ -51,14 +55,14 @@ pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers,
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
 pub use marks::Marks;
 pub use model::{
-    Activation, ActivationSteps, Arrangement, AttentionSoftmax, Dropout, Embeddings, ExpertGroups, Experts,
-    LatentAttention, LinearBias, Model, NormPlaces, NormProduct, Normalization, PositionEmbedding,
-    RotationTables, VocabPadding,
+    Activation, AttentionSoftmax, Embeddings, ExpertGroups, Experts, LatentAttention, LinearBias, Model,
+    Normalization, PositionEmbedding, VocabPadding,
 };
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
 pub use not_modelled::{Effect, NotModelled, NotRead};
 pub use number::Number;
-pub use optimizer::{DpSharding, Offload, Optimizer, OptimizerKind, StateFormat};
+pub use offload::{Offload, OffloadModule, OffloadModules};
+pub use optimizer::{DpSharding, Optimizer, OptimizerKind, StateFormat};
 pub use precision::{Fp8, Fp8Recipe};
 pub use recipe::{HEADROOM, Overlap, Recipe};
 pub use recompute::{Recompute, RecomputeModule};
@@ -67,12 +71,12 @@ pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantic
 pub use setting::{Origin, Setting, SettingValue};
 pub use software::{
     AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
-    Modules, NormModule, Rotation, Semantics, Software,
+    Modules, NormModule, Offers, RecomputedModules, Rotation, Semantics, Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use tuning::{
     AdapterKernels, BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective,
-    Quantization, Reference, Transformers, Tuning,
+    PreferenceLogits, Quantization, Reference, Transformers, Tuning,
 };
 pub use variant::Variant;
 pub use vision::{Projector, VisionTower};

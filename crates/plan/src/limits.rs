@@ -25,6 +25,8 @@ pub const MAX_MTP: u64 = 64;
 pub const MAX_VISION: u64 = 1 << 40;
 /// Patches of an image that become one token.
 pub const MAX_PATCHES: u64 = 1 << 10;
+/// Elements or bytes that a setting of offloading names: more than any device holds.
+pub const MAX_SENT: u64 = 1 << 48;
 /// Accelerators.
 pub const MAX_WORLD: u64 = 1 << 20;
 /// Any one degree of parallelism.

@@ -87,18 +87,3 @@ impl DpSharding {
         }
     }
 }
-
-/// What is moved to the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Offload {
-    /// `--cpu-offloading-num-layers`.
-    pub activation_layers: u64,
-    /// Inputs of recomputed layers, but the last layer's (unsloth's checkpointing).
-    pub layer_inputs: bool,
-    /// Whether every tensor that forward saves waits on the host (`torch.autograd.graph.save_on_cpu`).
-    pub saved_tensors: bool,
-    /// DeepSpeed `offload_optimizer`.
-    pub optimizer: bool,
-    /// DeepSpeed `offload_param`.
-    pub parameters: bool,
-}

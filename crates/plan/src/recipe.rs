@@ -5,7 +5,8 @@ use super::kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKin
 use super::marks::Marks;
 use super::moe::MoeRecipe;
 use super::number::Number;
-use super::optimizer::{DpSharding, Offload, Optimizer};
+use super::offload::Offload;
+use super::optimizer::{DpSharding, Optimizer};
 use super::precision::Fp8;
 use super::recompute::Recompute;
 use super::rollout::Rollout;

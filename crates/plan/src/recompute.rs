@@ -1,5 +1,7 @@
 //! Which activations are computed again in the backward pass.
 
+use std::ops::Range;
+
 /// Recomputation (`--recompute-granularity` and its companions).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recompute {
@@ -21,6 +23,13 @@ pub enum Recompute {
         /// `--distribute-saved-activations`.
         distribute: bool,
     },
+    /// Whole layers at even distances (OLMo's `one_in_four`).
+    Every {
+        /// The first of each so many layers of the model.
+        period: u64,
+        /// Whether these are kept and all others recomputed (OLMo's `three_in_four`).
+        others: bool,
+    },
 }
 
 impl Recompute {
@@ -28,6 +37,39 @@ impl Recompute {
     #[must_use]
     pub fn recomputes(&self, module: RecomputeModule) -> bool {
         matches!(self, Self::Selective(modules) if modules.contains(&module))
+    }
+
+    /// Whether layer `index` of the model, which stands in a chunk of `layers`, is recomputed as a whole.
+    #[must_use]
+    pub fn recomputes_layer(&self, index: u64, layers: &Range<u64>) -> bool {
+        match self {
+            Self::None | Self::Selective(_) => false,
+            Self::Uniform { .. } => true,
+            Self::Block { num_layers, .. } => index.saturating_sub(layers.start) < *num_layers,
+            Self::Every { period, others } => index.is_multiple_of((*period).max(1)) != *others,
+        }
+    }
+
+    /// How many of `layers` layers of a chunk are recomputed as a whole.
+    #[must_use]
+    pub fn whole_layers(&self, layers: &Range<u64>) -> u64 {
+        let all = layers.end.saturating_sub(layers.start);
+        match self {
+            Self::None | Self::Selective(_) => 0,
+            Self::Uniform { .. } => all,
+            Self::Block { num_layers, .. } => all.min(*num_layers),
+            Self::Every { period, others } => {
+                let below = |end: u64| end.div_ceil((*period).max(1));
+                let first = below(layers.end).saturating_sub(below(layers.start));
+                if *others { all.saturating_sub(first) } else { first }
+            }
+        }
+    }
+
+    /// Whether layers are recomputed as a whole, all or some of them.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        matches!(self, Self::Uniform { .. } | Self::Block { .. } | Self::Every { .. })
     }
 }
 

@@ -159,13 +159,26 @@ pub enum LinearModule {
     Up,
     /// `down_proj`.
     Down,
-    /// Router and experts, which PEFT adapts as parameters. Elsewhere experts are linear layers like others.
+    /// Weights of experts, which PEFT adapts as parameters. Elsewhere experts are linear layers like others.
     Experts,
     /// `lm_head`, which `all-linear` leaves out.
     OutputLayer,
     /// `in_proj` and `out_proj` of a linear mixer.
     Mixer,
+    /// `q_a_proj` of multi-latent attention.
+    QueryDown,
+    /// `q_b_proj`.
+    QueryUp,
+    /// `kv_a_proj_with_mqa`.
+    KeyValueDown,
+    /// `kv_b_proj`.
+    KeyValueUp,
+    /// The router, a parameter like the experts.
+    Router,
 }
+
+/// Linear layers of an MLP with a gate.
+const OF_MLP: [LinearModule; 3] = [LinearModule::Gate, LinearModule::Up, LinearModule::Down];
 
 /// A set of linear layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,12 +186,24 @@ pub struct LoraModules(u16);
 
 impl LoraModules {
     /// Every linear layer of the layers, experts included (`all-linear`).
-    pub const ALL: Self = Self(0x2ff);
+    pub const ALL: Self = Self(0x7eff);
 
     /// The same with `module`.
     #[must_use]
     pub const fn with(self, module: LinearModule) -> Self {
         Self(self.0 | 1 << module as u16)
+    }
+
+    /// The same without `module`.
+    #[must_use]
+    pub const fn without(self, module: LinearModule) -> Self {
+        Self(self.0 & !(1 << module as u16))
+    }
+
+    /// The same without the linear layers of an MLP.
+    #[must_use]
+    pub fn without_mlp(self) -> Self {
+        OF_MLP.into_iter().fold(self, Self::without)
     }
 
     /// Whether `module` is in it.
@@ -196,7 +221,13 @@ impl LoraModules {
     /// Whether linear layers of an MLP are in it, and with them those of experts under Megatron core.
     #[must_use]
     pub fn reach_experts(self) -> bool {
-        [LinearModule::Gate, LinearModule::Up, LinearModule::Down].into_iter().any(|module| self.has(module))
+        OF_MLP.into_iter().any(|module| self.has(module))
+    }
+
+    /// Whether all linear layers of an MLP are.
+    #[must_use]
+    pub fn cover_experts(self) -> bool {
+        OF_MLP.into_iter().all(|module| self.has(module))
     }
 
     /// With what the names of target modules say; none where a name is not known.
@@ -220,6 +251,10 @@ impl LoraModules {
             "up_proj" | "linear_fc1_up" | "w3" | "up" => &[Up],
             "gate_up_proj" | "dense_h_to_4h" | "linear_fc1" | "fc1" | "c_fc" => &[Gate, Up],
             "down_proj" | "w2" | "dense_4h_to_h" | "linear_fc2" | "fc2" | "down" => &[Down],
+            "q_a_proj" => &[LinearModule::QueryDown],
+            "q_b_proj" => &[LinearModule::QueryUp],
+            "kv_a_proj_with_mqa" => &[LinearModule::KeyValueDown],
+            "kv_b_proj" => &[LinearModule::KeyValueUp],
             // GPT-2 names the last projections of attention and MLP alike.
             "c_proj" => &[Output, Down],
             "lm_head" | "output" => &[LinearModule::OutputLayer],
@@ -260,6 +295,12 @@ pub enum Objective {
         /// Where the reference's log-probabilities come from.
         reference: Reference,
     },
+    /// Kahneman-Tversky optimisation: single samples, good or bad, and a reference. A pass without gradients over other samples
+    /// estimates the distance to it.
+    Kto {
+        /// Where the reference's log-probabilities come from.
+        reference: Reference,
+    },
     /// A policy loss of reinforcement learning (PPO, GRPO and their kin): log-probabilities of the sampled tokens. Its
     /// reference and critic are with the rollouts ([`crate::Rollout`]).
     Policy,
@@ -270,10 +311,44 @@ impl Objective {
     #[must_use]
     pub const fn sequences(self) -> u64 {
         match self {
-            Self::NextToken | Self::Policy => 1,
+            Self::NextToken | Self::Policy | Self::Kto { .. } => 1,
             Self::Dpo { .. } => 2,
         }
     }
+
+    /// Forward passes over a micro-batch beside the one that is trained: the reference's, and with KTO those of policy and
+    /// reference over the samples that estimate their distance. Log-probabilities worked out before the training need none.
+    #[must_use]
+    pub const fn passes_beside(self) -> u64 {
+        match self {
+            Self::NextToken | Self::Policy | Self::Dpo { reference: Reference::Precomputed } => 0,
+            Self::Dpo { .. } => 1,
+            Self::Kto { reference: Reference::Precomputed } => 1,
+            Self::Kto { .. } => 3,
+        }
+    }
+
+    /// Where a preference loss has its reference from; none for other losses.
+    #[must_use]
+    pub const fn reference(self) -> Option<Reference> {
+        match self {
+            Self::NextToken | Self::Policy => None,
+            Self::Dpo { reference } | Self::Kto { reference } => Some(reference),
+        }
+    }
+}
+
+/// What a preference loss does with the logits of the policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PreferenceLogits {
+    /// Takes the log-probabilities a sequence at a time in the logits' own format, and lets go of the logits before the
+    /// reference runs.
+    #[default]
+    Dropped,
+    /// The same, but the logits are alive while the reference makes its own (TRL).
+    Own,
+    /// Casts them to fp32 and takes the log-softmax of all at once; they are alive while the reference runs (LLaMA-Factory).
+    Fp32,
 }
 
 /// Where a preference loss has its reference from.
@@ -309,11 +384,16 @@ pub struct Transformers {
     pub engine: DataEngine,
     /// Number format in which FSDP reduces gradients, where the trainer states one (`MixedPrecision.reduce_dtype`).
     pub reduce: Option<Number>,
+    /// Whether embedding and output layer are FSDP units of their own, gathered when they run and freed behind it; else they
+    /// are of the unit outside of layers, which stays gathered.
+    pub ends_apart: bool,
     /// Whether FSDP2 reduces gradients with the last micro-batch of a step alone (`set_requires_gradient_sync`), so that whole
     /// ones are held until then.
     pub defers_reduction: bool,
     /// Sequences of one batch of an evaluation between steps; 0 where none is counted.
     pub evaluation_batch: u64,
+    /// What a preference loss does with the logits.
+    pub preference_logits: PreferenceLogits,
 }
 
 impl Default for Transformers {
@@ -328,8 +408,10 @@ impl Default for Transformers {
             fp32_accumulation: false,
             engine: DataEngine::Ddp,
             reduce: None,
+            ends_apart: false,
             defers_reduction: false,
             evaluation_batch: 0,
+            preference_logits: PreferenceLogits::Dropped,
         }
     }
 }

@@ -147,7 +147,8 @@ pub(super) fn fill(table: &mut Table, software: Software) {
     if table.degree(Field::ContextParallelSize) > 1 {
         all(table, &[(Field::CpCommType, "p2p")], whose);
     }
-    let why = "Shardscope's default: reserved memory was measured 2 to 7 % above allocated (SimuMax's runs on B200)";
+    let why =
+        "Shardscope's default: reserved memory was measured 2 to 7% above allocated (SimuMax's runs on B200)";
     table.default(Field::MemoryHeadroom, SettingValue::Real(HEADROOM), why);
 }
 
@@ -166,6 +167,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::Litgpt => "default of litgpt",
         Software::Unsloth => "default of unsloth",
         Software::Automodel => "default of NeMo Automodel",
+        Software::Olmo => "default of OLMo",
     }
 }
 

@@ -121,6 +121,7 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "native_fused" => return LossKind::NativeFused,
         "te" => return LossKind::TransformerEngine,
         "chunked_logits" => return LossKind::ChunkedLogits,
+        "fused_logits" => return LossKind::FusedLogits,
         "chunked_rows" => return LossKind::ChunkedRows,
         "chunked_linear" => return LossKind::ChunkedLinear,
         "compiled" => return LossKind::Compiled,

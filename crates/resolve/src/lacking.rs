@@ -4,7 +4,7 @@
 use super::lacking_adapters::{beside_adapters, fused, over_expert_tensor};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
-use super::{evaluation, tuning, vision};
+use super::{evaluation, offload, tuning, vision};
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use crate::{Setting, SettingValue};
 use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software};
@@ -115,9 +115,16 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     arrangement(table, software);
     evaluation::find(table, software);
-    beside_adapters(table, adapters);
+    if table.says(Field::TrainingObjective, "kto")
+        && !(table.says(Field::PreferenceLogits, "fp32") && software == Software::HfTransformers)
+    {
+        let message = "KTO in this trainer, and what it holds beside the model";
+        table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);
+    }
+    beside_adapters(table, software, adapters);
     fused(table, software);
     on_the_host(table, software);
+    offload::lacking(table, software);
     if let Some(library) = library {
         over_expert_tensor(table, library);
     }
@@ -127,6 +134,14 @@ pub(super) fn find(table: &mut Table, software: Software) {
         let value = unknown.join(" ");
         let message = "adapters on these modules; all weights would be counted as trained";
         table.lack(Field::LoraTargetModules, &value, Effect::Model, message);
+    }
+    let adapted = table.words(Field::LoraTargetModules);
+    let adapted = adapted.iter().fold(LoraModules::default(), |all, name| all.named(name).unwrap_or(all));
+    let part = adapted.reach_experts() && !adapted.cover_experts();
+    if table.on(Field::ConvertedExperts) && part && software == Software::HfTransformers {
+        let message =
+            "adapters on a part of the experts' weights (PEFT refuses one of gate_proj and up_proj alone)";
+        table.lack(Field::LoraTargetModules, "", Effect::Model, message);
     }
     vision::only_with_tower(table);
     if let Some((effect, message)) = vision::lacking(table, software) {
@@ -148,7 +163,8 @@ pub(super) fn find(table: &mut Table, software: Software) {
 
 /// Norms that were recorded in transformers' own modules alone.
 fn arrangement(table: &mut Table, software: Software) {
-    let own = software == Software::HfTransformers && !table.on(Field::LigerKernel);
+    let recorded = matches!(software, Software::HfTransformers | Software::Olmo);
+    let own = recorded && !table.on(Field::LigerKernel);
     let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
     let unrecorded = table.word(Field::UnrecordedModules).to_owned();
     if software == Software::HfTransformers && !unrecorded.is_empty() {

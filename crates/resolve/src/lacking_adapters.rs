@@ -12,7 +12,7 @@ const BESIDE: &[(Field, &str)] = &[
 ];
 
 /// Adapters beside layers that have none here.
-pub(super) fn beside_adapters(table: &mut Table, megatron: bool) {
+pub(super) fn beside_adapters(table: &mut Table, software: Software, megatron: bool) {
     if !matches!(table.word(Field::TrainType), "lora" | "qlora") {
         return;
     }
@@ -20,7 +20,10 @@ pub(super) fn beside_adapters(table: &mut Table, megatron: bool) {
     let mixers = megatron.then_some(&mixer);
     for (field, message) in BESIDE.iter().chain(mixers) {
         let said = match field {
-            Field::MultiLatentAttention => table.on(*field),
+            // PEFT's beside modules of transformers are.
+            Field::MultiLatentAttention => {
+                table.on(*field) && (megatron || software != Software::HfTransformers)
+            }
             Field::LinearMixer => table.has(*field),
             _ => table.number(*field) > 0,
         };

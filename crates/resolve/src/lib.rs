@@ -3,6 +3,7 @@
 //! A reader says what a text states ([`Reading`]) and never fails; [`resolve`] fills what is missing, asks for what has no
 //! default, and names what is not modelled. The readers themselves are the crate `launch`.
 
+mod arrangement;
 mod batch;
 mod defaults;
 mod evaluation;
@@ -15,6 +16,7 @@ mod layout;
 mod mixers;
 mod model;
 mod named;
+mod offload;
 mod packs;
 mod parse;
 mod precision;

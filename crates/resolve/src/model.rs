@@ -7,9 +7,8 @@ use crate::SettingValue::{Bool, Int};
 use crate::{Origin, Question};
 use shardscope_plan::hints::{divisors, listed};
 use shardscope_plan::{
-    Activation, ActivationSteps, Arrangement, AttentionSoftmax, Dropout, Embeddings, ExpertGroups, Experts,
-    Field, LatentAttention, LinearBias, Model, NormPlaces, NormProduct, Normalization, PositionEmbedding,
-    RotationTables,
+    Activation, AttentionSoftmax, Embeddings, ExpertGroups, Experts, Field, LatentAttention, LinearBias,
+    Model, Normalization, PositionEmbedding,
 };
 use shardscope_sorting::sort;
 use shardscope_source::{Code, Diagnostic};
@@ -58,7 +57,7 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         experts: experts?,
         mixers: mixers?,
         mtp_num_layers: table.number(Field::MtpNumLayers),
-        arrangement: arrangement(table),
+        arrangement: super::arrangement::arrangement(table),
         vision: super::vision::tower(table),
     })
 }
@@ -241,56 +240,6 @@ fn position(table: &Table) -> PositionEmbedding {
         "rope" | "yarn" | "mrope" => PositionEmbedding::Rope,
         "none" | "alibi" | "relative" => PositionEmbedding::None,
         _ => PositionEmbedding::LearnedAbsolute,
-    }
-}
-
-/// How modules are arranged, as readers know it of the model's type.
-fn arrangement(table: &Table) -> Arrangement {
-    let variants = table.words(Field::ModuleVariants);
-    let differs = |name: &str| variants.contains(&name);
-    Arrangement {
-        fused_qkv: table.on(Field::FusedQkv),
-        fused_gate_up: table.on(Field::FusedGateUp),
-        parallel_residual: table.on(Field::ParallelResidual),
-        norm_places: match () {
-            () if table.on(Field::NormsBehind) => NormPlaces::Behind,
-            () if table.on(Field::PostNorms) => NormPlaces::Around,
-            () => NormPlaces::InFront,
-        },
-        norm_product: match () {
-            () if table.on(Field::Fp32Norms) => NormProduct::PlusOne,
-            () if table.on(Field::WideNorms) => NormProduct::Wide,
-            () if differs("centred_norms") => NormProduct::Centred,
-            () => NormProduct::Rounded,
-        },
-        norms_over_heads: table.on(Field::NormsOverHeads),
-        fp32_rotation: table.on(Field::Fp32Rotation),
-        attention_softcap: table.on(Field::AttentionSoftcap),
-        final_softcap: table.on(Field::FinalSoftcap),
-        normalized_routing: table.on(Field::NormalizedRouting) || table.on(Field::Fp32Routing),
-        fp32_routing: table.on(Field::Fp32Routing),
-        rotary_percent: table.real(Field::RotaryPercent).unwrap_or(1.0),
-        single_norm: differs("single_norm"),
-        rotation_tables: match () {
-            () if differs("half_rotation") => RotationTables::Half,
-            () if differs("layer_rotation") => RotationTables::Layer,
-            () if differs("fp32_layer_rotation") => RotationTables::Fp32Layer,
-            () => RotationTables::Shared,
-        },
-        activation_steps: match () {
-            () if differs("gelu_new") => ActivationSteps::NewGelu,
-            () if differs("relu") => ActivationSteps::Relu,
-            () => ActivationSteps::Kernel,
-        },
-        chosen_routing: differs("chosen_routing"),
-        clamped_experts: differs("clamped_experts"),
-        typed_softmax: differs("typed_softmax"),
-        head_bias: differs("head_bias"),
-        dropout: Dropout {
-            attention: differs("attention_dropout"),
-            residual: differs("residual_dropout"),
-            embedding: differs("embedding_dropout"),
-        },
     }
 }
 

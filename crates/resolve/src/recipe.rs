@@ -2,6 +2,7 @@
 
 use super::batch::Batch;
 use super::kernels::{attention_kernel, cublas_workspace, fusions, loss};
+use super::offload::offload;
 use super::precision::{fp8, grads_dtype, params_dtype};
 use super::recompute::recompute;
 use super::rollout::rollout;
@@ -11,7 +12,7 @@ use super::tuning::{transformers, tuning};
 use crate::SettingValue::Bool;
 use shardscope_plan::{
     AttentionKernel, Budget, CudaGraphs, Dispatcher, DpSharding, Field, FlashRelease, LeftOut, LoadBalancing,
-    Marks, Model, MoeRecipe, Number, Offload, Overlap, Recipe, Software,
+    Marks, Model, MoeRecipe, Number, Overlap, Recipe, Software,
 };
 
 /// What of the recipe follows without model or machines: stated even where these are missing, so that the reader sees it.
@@ -68,13 +69,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         overlap: overlap(table),
         moe: moe(table, params_dtype),
         software,
-        offload: Offload {
-            activation_layers: table.number(Field::CpuOffloadingNumLayers),
-            layer_inputs: table.on(Field::OffloadLayerInputs),
-            saved_tensors: table.on(Field::OffloadSavedTensors),
-            optimizer: table.on(Field::OffloadOptimizer),
-            parameters: table.on(Field::OffloadParam),
-        },
+        offload: offload(table),
         wgrad_deferral_limit: wgrad_deferral(table, batch),
         attention_mask: table.on(Field::CreateAttentionMaskInDataloader),
         cublas_workspace: cublas_workspace(table),

@@ -46,11 +46,12 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
                     "--recompute-num-layers 1",
                 );
             }
-            if method == "block" {
-                Some(Recompute::Block { num_layers, distribute })
-            } else {
-                Some(Recompute::Uniform { num_layers, distribute })
-            }
+            Some(match method.as_str() {
+                "block" => Recompute::Block { num_layers, distribute },
+                "every" => Recompute::Every { period: num_layers, others: false },
+                "all_but_every" => Recompute::Every { period: num_layers, others: true },
+                _ => Recompute::Uniform { num_layers, distribute },
+            })
         }
     }
 }

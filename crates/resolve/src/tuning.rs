@@ -4,8 +4,9 @@ use super::precision::number;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
-    AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, Lora, LoraModules, Number,
-    Objective, Quantization, Reference, Software, Transformers, Tuning,
+    AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, LinearModule, Lora,
+    LoraModules, Number, Objective, PreferenceLogits, Quantization, Reference, Software, Transformers,
+    Tuning,
 };
 
 /// Trained layers where the text gives none (LLaMA-Factory `freeze_trainable_layers`).
@@ -55,7 +56,8 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
         };
         table.derive_word(Field::Autocast, word, rule);
     }
-    if table.on(Field::LigerKernel) {
+    // Without labels the model of Liger's makes logits like any other, which preferences and policies are computed from.
+    if table.on(Field::LigerKernel) && matches!(table.word(Field::TrainingObjective), "" | "sft") {
         table.derive_word(Field::LossKind, "liger", "liger_kernel");
     }
     let eager = table.words(Field::ModuleVariants).contains(&"eager_only");
@@ -183,11 +185,20 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
     }
     // Names that are not known have stopped the verdict.
     let known = |all: LoraModules, name: &&str| all.named(name).unwrap_or(all);
+    let mut modules = table.words(Field::LoraTargetModules).iter().fold(LoraModules::default(), known);
+    // Where PEFT knows a type's experts as the linear layers that they were, their names mean the experts alone; where it does
+    // not, it leaves experts and router as they are (`peft/utils/transformers_weight_conversion.py:_convert_peft_config_moe`).
+    let converted = table.on(Field::ConvertedExperts);
+    if converted && modules.cover_experts() {
+        modules = modules.without_mlp().with(LinearModule::Experts);
+    } else if !converted && table.says(Field::Software, "hf_transformers") {
+        modules = modules.without(LinearModule::Experts).without(LinearModule::Router);
+    }
     Lora {
         rank: table.number(Field::LoraRank),
         dropout: table.real(Field::LoraDropout).unwrap_or(0.0) > 0.0,
         dtype: number(table.word(Field::AdapterDtype)).unwrap_or(Number::Fp32),
-        modules: table.words(Field::LoraTargetModules).iter().fold(LoraModules::default(), known),
+        modules,
         dora: table.on(Field::UseDora),
         library,
         kernels: AdapterKernels::named(&table.words(Field::LoraKernels)).unwrap_or_default(),
@@ -211,7 +222,8 @@ fn objective(table: &Table) -> Objective {
     if table.says(Field::TrainingObjective, "policy") {
         return Objective::Policy;
     }
-    if !table.says(Field::TrainingObjective, "dpo") {
+    let of_pairs = table.says(Field::TrainingObjective, "dpo");
+    if !of_pairs && !table.says(Field::TrainingObjective, "kto") {
         return Objective::NextToken;
     }
     let adapters = matches!(table.word(Field::TrainType), "lora" | "qlora");
@@ -223,7 +235,7 @@ fn objective(table: &Table) -> Objective {
         _ if adapters => Reference::Adapters,
         _ => Reference::Loaded,
     };
-    Objective::Dpo { reference }
+    if of_pairs { Objective::Dpo { reference } } else { Objective::Kto { reference } }
 }
 
 /// What transformers and its trainers choose.
@@ -251,7 +263,13 @@ pub(super) fn transformers(table: &Table) -> Transformers {
             _ => DataEngine::Ddp,
         },
         reduce: number(table.word(Field::ReduceDtype)),
+        ends_apart: table.on(Field::FsdpEndsApart),
         defers_reduction: table.on(Field::DeferReduction),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
+        preference_logits: match table.word(Field::PreferenceLogits) {
+            "own" => PreferenceLogits::Own,
+            "fp32" => PreferenceLogits::Fp32,
+            _ => PreferenceLogits::Dropped,
+        },
     }
 }

@@ -35,6 +35,13 @@ pub(super) fn ask(table: &mut Table) {
         let value = global_batch(table);
         values.push((hole, Field::GlobalBatchSize, value));
     }
+    // Words behind the script are asked for by their places, and in a line of their own where they are many.
+    let (places, values): (Vec<_>, Vec<_>) = values.into_iter().partition(|(hole, ..)| hole.starts_with('$'));
+    for (hole, _, value) in &places {
+        if !value.is_empty() {
+            table.propose(hole, value);
+        }
+    }
     if values.len() <= SINGLE {
         for (hole, field, value) in &values {
             let known = table.propose(hole, value);
@@ -52,7 +59,8 @@ pub(super) fn ask(table: &mut Table) {
         line.push_str(&format!("{between}{hole}={said}"));
         about.push_str(&format!("{}{hole} ({})", if about.is_empty() { "" } else { ", " }, field.about()));
     }
-    let names: Vec<&str> = lacking.iter().flat_map(|(field, hole)| [hole.as_str(), field.name()]).collect();
+    let lacking = lacking.iter().filter(|(_, hole)| !hole.starts_with('$'));
+    let names: Vec<&str> = lacking.flat_map(|(field, hole)| [hole.as_str(), field.name()]).collect();
     table.questions.retain(|question| !names.contains(&question.name.as_str()));
     table.questions.insert(
         0,

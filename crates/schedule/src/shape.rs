@@ -1,6 +1,6 @@
 //! What an order is made from: kind, stages, chunks, micro-batches.
 
-use shardscope_plan::{PipelineSchedule, Plan, Software};
+use shardscope_plan::{PipelineSchedule, Plan};
 
 /// The size of a pipeline's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Shape {
             group: small(layout.microbatch_group_size),
             micro_batches: small(recipe.num_micro_batches),
             extra_warmup: recipe.overlap.expert,
-            all_warmup_when_few: recipe.software == Software::MegatronLegacy,
+            all_warmup_when_few: recipe.software.semantics().all_warmup_when_few,
         }
         .settled()
     }

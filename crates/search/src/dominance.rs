@@ -66,7 +66,7 @@ mod tests {
     use crate::{Dimension, single_edits};
     use shardscope_estimate::memory_totals;
     use shardscope_estimate::time::exact_step_seconds;
-    use shardscope_plan::{DpSharding, Overlap, Plan, Recompute, Software, Variant};
+    use shardscope_plan::{DpSharding, Overlap, Plan, Recompute, Variant};
 
     /// Pairs, and what is set beside their flags: every software whose sharding or recomputation the search varies, and every
     /// kind of schedule.
@@ -186,7 +186,7 @@ mod tests {
             let Some(plan) = plan_set(name, set) else { continue };
             for shape in shapes(&plan) {
                 let own = Variant::of(&shape);
-                if own.software != Software::MegatronCoreTe {
+                if !own.software.semantics().transformer_engine {
                     continue;
                 }
                 let with = |tensor: bool| {

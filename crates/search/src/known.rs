@@ -33,9 +33,7 @@ impl Known {
         let recipe = plan.recipe();
         let recompute = match &recipe.recompute {
             // Which of a chunk's layers are recomputed is no matter of one section.
-            Recompute::Uniform { .. } | Recompute::Block { .. } => {
-                Recompute::Block { num_layers: 1, distribute: false }
-            }
+            whole if whole.is_whole() => Recompute::Block { num_layers: 1, distribute: false },
             other => other.clone(),
         };
         let key = (recompute, recipe.dp_sharding, plan.layout().schedule);

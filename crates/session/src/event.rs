@@ -39,8 +39,6 @@ pub enum Event {
     Edit(String),
     /// The reader paused.
     Settle,
-    /// The engine knows more than it did, of recipes by name: a text is read once more.
-    Reread,
     /// Something else takes the place of everything in hand: a file, an example.
     Open(Box<UserInput>),
     /// Files take its place, or lie beside it where they only complete it.

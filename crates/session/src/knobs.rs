@@ -59,6 +59,11 @@ fn short(field: Field) -> &'static str {
         Field::GlobalBatchSize => "global batch",
         Field::NumNodes => "nodes",
         Field::RecomputeGranularity => "recompute",
+        Field::VirtualPipelineModelParallelSize => "VPP",
+        Field::SequenceParallel => "sequence parallel",
+        Field::UseDistributedOptimizer => "distributed optimizer",
+        Field::TpCommOverlap => "TP overlap",
+        Field::OverlapP2pComm => "P2P overlap",
         other => other.name(),
     }
 }
@@ -72,6 +77,8 @@ pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> Stri
     };
     let one = |(field, value): &(Field, String)| match (now(*field).as_str(), value.as_str()) {
         (_, "") => format!("without {}", short(*field)),
+        (_, "true") => format!("{} on", short(*field)),
+        (_, "false") => format!("{} off", short(*field)),
         ("", value) => format!("{} {value}", short(*field)),
         (now, value) => format!("{} {now} → {value}", short(*field)),
     };
@@ -87,7 +94,7 @@ pub fn recompute_of(plan: &Plan) -> &'static str {
     match plan.recipe().recompute {
         Recompute::None => RECOMPUTE[0],
         Recompute::Selective(_) => RECOMPUTE[1],
-        Recompute::Uniform { .. } | Recompute::Block { .. } => RECOMPUTE[2],
+        Recompute::Uniform { .. } | Recompute::Block { .. } | Recompute::Every { .. } => RECOMPUTE[2],
     }
 }
 
@@ -142,6 +149,9 @@ mod tests {
         ];
         assert_eq!(change_line(resolution, &changes), "TP 2 → 1, recompute full");
         assert_eq!(change_line(resolution, &[(Field::Fp8, String::new())]), "without fp8");
+        let switches = [(Field::SequenceParallel, "true"), (Field::OverlapP2pComm, "false")];
+        let switches = switches.map(|(field, value)| (field, value.to_owned()));
+        assert_eq!(change_line(resolution, &switches), "sequence parallel on, P2P overlap off");
     }
 
     #[test]

@@ -194,10 +194,10 @@ pub fn map_svg(shown: &Shown) -> String {
     let gpus = plan.layout().world_size;
     let drawn = gpus.min(MOST_GPUS);
     let geometry = Geometry::fit(drawn, plan.cluster().gpus_per_node, ROOM);
-    let paint = paint(plan, Colour::Stage, &Amounts::default(), 0..shown.plan.layout().world_size);
+    let paint = paint(plan, Colour::Stage, &Amounts::default(), &mut (0..gpus));
     let mut sheet = Sheet::called(&name, "");
     let words = if drawn < gpus { format!("; the first {drawn} of {gpus} GPUs") } else { String::new() };
-    sheet.text(MARGIN, SOFT, &format!("Coloured and numbered by pipeline stage{words}."));
+    sheet.text(MARGIN, SOFT, &format!("Colored and numbered by pipeline stage{words}."));
     sheet.height += 18.0;
     let top = sheet.height;
     let place = |area: Area| {

@@ -61,12 +61,9 @@ impl State {
     }
 
     fn settle(&mut self) {
-        if self.answered != self.input {
-            self.answer_anew();
+        if self.answered == self.input {
+            return;
         }
-    }
-
-    fn answer_anew(&mut self) {
         let (found, shown) = answer(&self.input);
         self.is_another = self.input.replaces(&self.answered);
         self.answered = self.input.clone();
@@ -161,11 +158,6 @@ pub fn apply(mut state: State, event: Event) -> State {
         // The answer is there already; whoever looks need not look again.
         return state;
     }
-    let needs_no_table = state.input.is_settings_alone() || &*state.input.text == EXAMPLE;
-    if matches!(event, Event::Reread) && (needs_no_table || !state.is_settled()) {
-        // A text that is still to be answered will be, with what is known by then.
-        return state;
-    }
     state.revision += 1;
     if !matches!(event, Event::Paint(_) | Event::Pick(_)) {
         state.refused = None;
@@ -176,7 +168,6 @@ pub fn apply(mut state: State, event: Event) -> State {
             state.input = state.input.with_text(&text);
         }
         Event::Settle => state.settle(),
-        Event::Reread => state.answer_anew(),
         Event::Open(input) => {
             state.entries += 1;
             state.take(*input);

@@ -60,7 +60,7 @@ fn apart(ratio: f64) -> String {
     let share = (ratio - 1.0).abs();
     if share < SMALL {
         let sign = if ratio < 1.0 { "−" } else { "+" };
-        format!("{sign}{} %", decimal(share * 100.0, 3))
+        format!("{sign}{}%", decimal(share * 100.0, 3))
     } else if ratio > 2.0 {
         format!("{} times ours", decimal(ratio, 1))
     } else if ratio >= 1.0 {

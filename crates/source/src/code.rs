@@ -272,6 +272,8 @@ codes! {
     MtpPositions = "mtp-positions",
     /// Activations offloaded in a pipeline.
     OffloadPp = "offload-pp",
+    /// Modules that cannot be offloaded so.
+    OffloadModules = "offload-modules",
     /// Activations offloaded and recomputed.
     OffloadRecompute = "offload-recompute",
     /// An offloaded optimizer without what it needs.

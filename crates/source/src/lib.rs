@@ -3,6 +3,7 @@
 mod caret;
 mod code;
 mod diagnostic;
+mod later;
 mod source;
 mod span;
 mod suggest;
@@ -10,6 +11,7 @@ mod suggest;
 pub use caret::render;
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity};
+pub use later::LaterText;
 pub use source::{Part, Position, Source};
 pub use span::Span;
 pub use suggest::suggest;

@@ -39,10 +39,12 @@ pub fn mib(bytes: Bytes) -> String {
     with(bytes.in_mib(), 1, " MiB")
 }
 
-/// Memory in the binary unit that suits it: GiB, MiB, KiB or bytes.
+/// Memory in the binary unit that suits it: TiB, GiB, MiB, KiB or bytes.
 #[must_use]
 pub fn size(bytes: Bytes) -> String {
-    if bytes >= Bytes::gib(1) {
+    if bytes >= Bytes::gib(1024) {
+        with(bytes.in_gib() / 1024.0, 2, " TiB")
+    } else if bytes >= Bytes::gib(1) {
         gib(bytes)
     } else if bytes >= Bytes::mib(1) {
         mib(bytes)
@@ -116,6 +118,7 @@ mod tests {
         check(&mib(Bytes::mib(64)), "64.0 MiB");
         check(&size(Bytes::new(2_560)), "2.5 KiB");
         check(&size(Bytes::gib(3)), "3.00 GiB");
+        check(&size(Bytes::gib(1_932)), "1.89 TiB");
         check(&rounded(6_738_415_616.0), "6.74B");
         check(&rounded(12_288.0), "12.3k");
         check(&rounded(512.0), "512");

@@ -44,53 +44,60 @@ fn without_its_engine_the_page_has_its_heading_and_says_what_is_wrong() {
 }
 
 #[test]
-fn a_model_named_before_its_table_is_here_is_answered_when_it_comes() {
+fn without_the_engine_s_tables_there_is_no_answer_and_the_page_says_so() {
     let page = Page::blank();
-    page.devtools("Page.enable", json!({}));
-    // The tables are held back until the test lets them go.
-    page.devtools(
-        "Page.addScriptToEvaluateOnNewDocument",
-        json!({ "source": "
-            const ask = window.fetch.bind(window);
-            const gate = new Promise(open => { window.letTablesGo = open });
-            window.fetch = async (url, ...rest) => {
-                if (/\\.(tsv|txt)$/.test(String(url))) await gate;
-                return ask(url, ...rest);
-            };" }),
-    );
-    page.goto("");
-    page.click_text("[role=tab]", "Model + GPUs");
-    page.fill("#start-model", "microsoft/phi-4");
-    page.wait_text("#start-unknown", "still loading");
-    page.click_text(".start .chip", "128");
-    page.js("window.letTablesGo()", &[]);
-    page.wait_text(".plan-name", "128 × H100");
-    assert_eq!(page.text("#start-unknown"), "");
-    page.assert_quiet();
+    page.devtools("Network.enable", json!({}));
+    page.devtools("Network.setBlockedURLs", json!({ "urls": ["*tables.json"] }));
+    page.goto_shell("");
+    page.wait_text("#loading", "could not be loaded");
 }
 
-#[test]
-fn an_engine_that_stops_says_so_and_leaves_the_text_in_the_box() {
-    let page = Page::open("");
-    page.fill("textarea", "--num-layers 7");
-    assert_eq!(page.js("return document.getElementById('broken').checkVisibility()", &[]), false);
-    // A module with one function, which is `unreachable`: what an engine at fault ends with.
+/// Ends the engine as one at fault ends: by a module with one function, which is `unreachable`.
+fn stop_engine(page: &Page) {
     page.js(
         "const code = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 5, 1, 3, 0, 0, 11];
          const module = new WebAssembly.Module(new Uint8Array(code));
          setTimeout(() => new WebAssembly.Instance(module).exports.f())",
         &[],
     );
-    page.wait_text("#broken", "copy it, then reload");
-    assert_eq!(page.value("textarea"), "--num-layers 7");
+    page.wait_text("#broken", "a restart keeps it");
+}
+
+#[test]
+fn an_engine_that_stops_says_so_and_a_restart_keeps_the_text() {
+    let page = Page::open("");
+    let example = page.value("#script");
+    let is_broken = || page.js("return document.getElementById('broken').checkVisibility()", &[]);
+    page.fill("#script", "--num-layers 7");
+    assert_eq!(is_broken(), false);
+    stop_engine(&page);
+    assert_eq!(page.value("#script"), "--num-layers 7");
     assert_eq!(page.axe(), []);
+    page.click("#copy-fault");
+    page.until("the details", || {
+        let copied = page.clipboard();
+        (copied.contains("unreachable") && copied.ends_with("--num-layers 7")).then_some(())
+    });
+    page.click("#restart");
+    page.until("the page again", || (page.count("#app") == 1 && is_broken() == false).then_some(()));
+    page.until("the text again", || (page.value("#script") == "--num-layers 7").then_some(()));
+    page.wait_text("#answer", "Missing information");
+    // The same text at the next fault: the page starts without it.
+    stop_engine(&page);
+    page.click("#restart");
+    page.until("the example", || (is_broken() == false && page.value("#script") == example).then_some(()));
+    page.wait_for(".verdict");
 }
 
 #[test]
 fn what_the_build_wrote_into_the_page_is_what_the_engine_then_draws() {
     let page = Page::open("");
     let text = "const read = root => [...root.querySelectorAll('h1, .verdict, textarea, figure.stage-bars, figure.step-bar')].map(part => part.value ?? part.textContent);
-                const built = new DOMParser().parseFromString(await (await fetch('./')).text(), 'text/html');
+                const asked = new XMLHttpRequest();
+                asked.open('GET', './');
+                asked.responseType = 'document';
+                await new Promise((done) => { asked.onload = done; asked.send(); });
+                const built = asked.response;
                 const place = built.getElementById('first-answer');
                 return [read(place), read(document.getElementById('app')), place.hasAttribute('inert')]";
     let compared = page.js(&format!("return (async () => {{ {text} }})()"), &[]);

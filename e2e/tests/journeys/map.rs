@@ -93,6 +93,35 @@ fn sixteen_thousand_gpus_are_drawn() {
     );
     assert_eq!(inside, true, "the found GPU is framed");
     page.screenshot("map-16384");
+    // Beside it the whole cluster, with the part in the frame marked: that of the last GPU, at the end.
+    let lens = page.js(
+        "const e = document.querySelector('#map .lens'); return [+e.getAttribute('y'), +e.getAttribute('height'), e.closest('svg').viewBox.baseVal.height]",
+        &[],
+    );
+    let [y, height, whole] = [0, 1, 2].map(|at| lens[at].as_f64().expect("a length"));
+    assert!(y > 0.9 * whole && (y + height - whole).abs() < 0.5, "{lens}");
+    // A press in the middle goes to the middle; dragging moves on from there and picks nothing.
+    page.js(
+        "const e = document.querySelector('#map .whole'), box = e.getBoundingClientRect();
+         e.dispatchEvent(new PointerEvent('pointerdown',
+             { bubbles: true, buttons: 1, clientX: box.x + box.width / 2, clientY: box.y + box.height / 2 }))",
+        &[],
+    );
+    let share = "const e = document.querySelector('.map-frame'); return (e.scrollTop + e.clientHeight / 2) / e.scrollHeight";
+    let share = || page.js(share, &[]).as_f64().expect("a share");
+    page.until("the middle", || ((share() - 0.5).abs() < 0.01).then_some(()));
+    page.js(
+        "const e = document.querySelector('.map-frame'), box = e.getBoundingClientRect();
+         const at = { bubbles: true, buttons: 1, clientX: box.x + 200, clientY: box.y + 100 };
+         const before = e.scrollTop;
+         e.dispatchEvent(new MouseEvent('mousedown', at));
+         e.dispatchEvent(new MouseEvent('mousemove', { ...at, movementY: -150 }));
+         e.dispatchEvent(new MouseEvent('click', at));
+         window.dragged = e.scrollTop - before",
+        &[],
+    );
+    assert_eq!(page.js("return window.dragged", &[]).as_f64(), Some(150.0));
+    assert!(page.text(".about-gpu").contains("rank 16383"), "the end of dragging is no click");
     page.click("#map [aria-label=further]");
     page.click("#map [aria-label=further]");
     page.until("dots again", || (page.count("#map .captions text") == 0).then_some(()));

@@ -10,7 +10,7 @@ use super::map::drawn;
 use super::steps::{panel, turn};
 
 /// A script whose plan needs more memory than there is.
-const TOO_LARGE: &str = "torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size 4 \
+pub(crate) const TOO_LARGE: &str = "torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size 4 \
     --num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads 64 --group-query-attention \
     --num-query-groups 8 --seq-length 8192 --max-position-embeddings 8192 --swiglu --bf16 --micro-batch-size 2 \
     --global-batch-size 256 --vocab-size 128256 --untie-embeddings-and-output-weights --use-flash-attn\n";
@@ -118,6 +118,26 @@ fn an_author_who_wants_the_map_in_their_docs() {
 }
 
 #[test]
+fn somebody_who_asks_how_near_published_runs_are() {
+    let reader = Reader::at("");
+    reader.click("[role=tab]", "Examples");
+    // Each card has the published figure, the estimate with its distance, and where that is large the reason.
+    let cards = reader.page.until("the estimates", || {
+        let cards = reader.page.texts(".chapter[open] .example");
+        let waiting = cards.iter().any(|card| card.contains("estimated: …"));
+        (!cards.is_empty() && !waiting).then_some(cards)
+    });
+    for card in cards.iter().filter(|card| card.contains("published: ")) {
+        let (_, estimated) = card.split_once("estimated: ").expect("an estimate beside it");
+        let off = estimated.split_once('(').and_then(|(_, rest)| rest.split_once("%)")).map(|(off, _)| off);
+        let off: f64 = off.map_or(0.0, |off| off.replace('−', "-").parse().expect("a percentage"));
+        assert!(off.abs() <= 10.0 || card.contains("why: "), "{card}");
+    }
+    reader.page.screenshot("published");
+    reader.is_answered("the one who doubts", 1, 60);
+}
+
+#[test]
 fn somebody_with_sixteen_thousand_gpus() {
     let reader = Reader::at("");
     reader.click("[role=tab]", "Examples");
@@ -127,6 +147,9 @@ fn somebody_with_sixteen_thousand_gpus() {
         &[],
     );
     reader.page.wait_text(".plan-name", "16,384 × H100");
+    // On the first screen the whole cluster is small, not its first nodes.
+    reader.page.wait_text(".mini-map", "each cell is 2 nodes");
+    reader.page.screenshot("sixteen-thousand-overview");
     reader.click("[role=tab]", "Map");
     reader.page.until("stages with brackets", || drawn(&reader.page, "PP 0").then_some(()));
     reader.acts().fill("#find-gpu", "n2047_g7");

@@ -24,12 +24,23 @@ fn the_schedule_is_looked_at_closely() {
     page.choose(".curve select", "1");
     page.until("another stage's memory", || (page.attribute(".curve-area", "d") != peak).then_some(()));
     page.click(".others summary");
-    page.wait_text(".others", "1f1b (this plan)");
+    page.wait_text(".others", "1F1B (this plan)");
     assert!(page.count(".others tbody tr") > 5);
+    // The plan's step and another one's stand over each other, on one scale of time: the longer one fills the width.
+    assert_eq!(page.count(".others .step-of"), 2);
+    let other = || page.texts(".others figcaption").pop().unwrap_or_default();
+    page.click_text(".others th button", "V-Min, VPP 2");
+    page.until("V-Min below it", || other().starts_with("V-Min").then_some(()));
+    let widths = page.js(
+        "return [...document.querySelectorAll('.others .lane-boxes')].map(e => e.getBoundingClientRect().width)",
+        &[],
+    );
+    let width = |at: usize| widths[at].as_f64().expect("a width");
+    assert!(width(0) > 0.5 * width(1) && width(0) < width(1), "V-Min takes longer: {widths}");
     assert_eq!(page.axe(), []);
     page.screenshot_whole("schedules");
     page.click_text(".others button", "Apply");
-    page.wait_text("#schedule header", "interleaved");
+    page.wait_text("#schedule header", "Interleaved 1F1B");
     page.assert_quiet();
 }
 

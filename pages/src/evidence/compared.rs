@@ -210,25 +210,25 @@ pub const PEERS: [Peer; 6] = [
     Peer {
         name: "Calculon",
         rows: "Narayanan 2021, table 1",
-        error: "mean 7.8 %, all rows too fast (3 to 14 %)",
+        error: "mean 7.8%, all rows too fast (3 to 14%)",
     },
     Peer {
         name: "llm-analysis, FLOPs efficiency 0.5",
         rows: "Narayanan 2021, table 1",
-        error: "mean 46 %, worst 134 %",
+        error: "mean 46%, worst 134%",
     },
     Peer {
         name: "Calculon",
         rows: "Korthikanti 2022 (its own validation, 8 points)",
-        error: "mean 3.7 %, worst 8.9 %",
+        error: "mean 3.7%, worst 8.9%",
     },
     Peer {
         name: "Calculon",
         rows: "48 rows on A100: both tables, Korthikanti, NeMo 22.06",
-        error: "median 11.8 %",
+        error: "median 11.8%",
     },
-    Peer { name: "SimuMax", rows: "the same 48 rows", error: "median 9.2 %" },
-    Peer { name: "llm-analysis", rows: "the same 48 rows", error: "median 21 to 26 %" },
+    Peer { name: "SimuMax", rows: "the same 48 rows", error: "median 9.2%" },
+    Peer { name: "llm-analysis", rows: "the same 48 rows", error: "median 21 to 26%" },
 ];
 
 /// Errors of the rows of `group`: of all of them.

@@ -286,6 +286,8 @@ fn held(plan: &Plan) -> String {
         Recompute::Uniform { .. } => "all recomputed".to_owned(),
         Recompute::Block { num_layers, .. } => format!("{num_layers} layers a chunk recomputed"),
         Recompute::Selective(_) => "recomputed in part".to_owned(),
+        Recompute::Every { period, others: false } => format!("one layer in {period} recomputed"),
+        Recompute::Every { period, others: true } => format!("all but one layer in {period} recomputed"),
     };
     match schedule {
         "1f1b" => format!("{sharding}, {kept}"),

@@ -24,7 +24,7 @@ pub(super) fn section() -> Markup {
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+    format!("{:.1}%", 100.0 * share)
 }
 
 fn table(caption: &str, heads: &[&str], rows: &[Vec<String>]) -> Markup {
@@ -65,7 +65,7 @@ fn intervals() -> Markup {
     let rows: Vec<Vec<String>> = spreads(compared())
         .into_iter()
         .map(|of| {
-            let end = |log: f64| format!("{:+.0} %", 100.0 * log.exp_m1());
+            let end = |log: f64| format!("{:+.0}%", 100.0 * log.exp_m1());
             vec![
                 of.family.name.to_owned(),
                 end(of.family.below),
@@ -77,7 +77,7 @@ fn intervals() -> Markup {
         })
         .collect();
     let heads = ["Family", "From", "To", "Rows", "Sources", "Coverage on unseen sources"];
-    table("90 % intervals around the estimate", &heads, &rows)
+    table("90% intervals around the estimate", &heads, &rows)
 }
 
 fn order() -> Markup {
@@ -105,7 +105,7 @@ fn order() -> Markup {
         "Regret, 90th percentile",
     ];
     html! {
-        (table("Ranking layouts of the same model, batch, machine and release: pairs measured more than 5 % apart", &heads, &rows))
+        (table("Ranking layouts of the same model, batch, machine and release: pairs measured more than 5% apart", &heads, &rows))
         (one_step())
     }
 }

@@ -128,7 +128,7 @@ fn resolved(launch: &Value, row: &Value) -> Resolution {
 
 /// Settings of some runs that are not modelled and without which their figures are told all the same: what is measured
 /// says how much each is worth. Where other layers make another model, no figure is told.
-const WITHOUT: &str = "overlap-p2p-communication-warmup-flush fine-grained-activation-offloading offload-modules \
+const WITHOUT: &str = "overlap-p2p-communication-warmup-flush \
     mtp-use-repeated-layer overlap-param-gather-with-optimizer-step megatron-fsdp-grad-comm-dtype \
     use-transformer-engine-op-fuser first-last-layers-bf16 reuse-grad-buf-for-mxfp8-param-ag";
 

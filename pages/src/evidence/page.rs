@@ -34,7 +34,7 @@ fn body() -> Markup {
         title: "Step time",
         about: "Seconds per training step, one point per run.",
         picture: "Predicted step time over measured step time, both in seconds and on logarithmic axes. Most points lie within \
-                  10 % of the diagonal; the table below has every one of them.",
+                  10% of the diagonal; the table below has every one of them.",
         unit: "s",
         groups: Group::ALL.iter().map(|group| group.title()).collect(),
         entries: &times,
@@ -44,7 +44,7 @@ fn body() -> Markup {
         key: "memory",
         title: "Memory",
         about: "GiB on one GPU: allocated or reserved by PyTorch, or shown by nvidia-smi. A run may have several figures.",
-        picture: "Predicted memory over measured memory, both in GiB and on logarithmic axes. Most points lie within 5 % of the \
+        picture: "Predicted memory over measured memory, both in GiB and on logarithmic axes. Most points lie within 5% of the \
                   diagonal; the table below has every one of them.",
         unit: "GiB",
         groups: Run::LINES.iter().map(|name| (*name).to_owned()).collect(),
@@ -79,7 +79,7 @@ fn honesty(times: &[Entry], memory: &[Entry]) -> Markup {
                      the constants were fixed; their errors are listed separately. No constant belongs to a model, a paper or a run."
                 }
                 li {
-                    "Every run counts in every statistic; none is excluded. " (off) " step times are off by more than 15 %. Each \
+                    "Every run counts in every statistic; none is excluded. " (off) " step times are off by more than 15%. Each \
                     states the cause, or that the cause is not known."
                 }
                 li {
@@ -195,8 +195,8 @@ fn legend(entries: &[Entry]) -> Markup {
                     (kind.name())
                 }
             }
-            li { span.swatch.five {} "within 5 %" }
-            li { span.swatch.ten {} "within 10 %" }
+            li { span.swatch.five {} "within 5%" }
+            li { span.swatch.ten {} "within 10%" }
         }
     }
 }
@@ -212,12 +212,12 @@ fn peers(times: &[Entry]) -> Markup {
     let own = |rows: &str| match rows {
         rows if rows.starts_with("Narayanan") => {
             let figures = ours(&tables[..1]);
-            format!("mean {:.1} %, worst {:.1} %", 100.0 * figures.mean, 100.0 * figures.worst)
+            format!("mean {:.1}%, worst {:.1}%", 100.0 * figures.mean, 100.0 * figures.worst)
         }
         rows if rows.starts_with("Korthikanti") => {
             let figures = ours(&tables[2..3]);
             format!(
-                "mean {:.1} %, worst {:.1} % of {} rows",
+                "mean {:.1}%, worst {:.1}% of {} rows",
                 100.0 * figures.mean,
                 100.0 * figures.worst,
                 figures.rows
@@ -225,7 +225,7 @@ fn peers(times: &[Entry]) -> Markup {
         }
         _ => {
             let figures = ours(&tables);
-            format!("median {:.1} % of {} of them", 100.0 * figures.median, figures.rows)
+            format!("median {:.1}% of {} of them", 100.0 * figures.median, figures.rows)
         }
     };
     html! {

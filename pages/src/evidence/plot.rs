@@ -98,7 +98,7 @@ impl Plot<'_> {
                 @for error in [-0.2, -0.1, 0.0, 0.1, 0.2] {
                     path class=(if error == 0.0 { "diagonal" } else { "grid" }) d=(format!("M0 {:.1}H{SIDE}", y(error))) {}
                     text.tick x="-8" y=(format!("{:.1}", y(error) + 4.0)) text-anchor="end" {
-                        @if error > 0.0 { "+" } (format!("{:.0} %", 100.0 * error))
+                        @if error > 0.0 { "+" } (format!("{:.0}%", 100.0 * error))
                     }
                 }
                 @for tick in axis.ticks() {

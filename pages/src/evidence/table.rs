@@ -65,8 +65,8 @@ pub(super) fn statistics(caption: &str, lines: &[Line], entries: &[Entry]) -> Ma
 
 fn cells(figures: &Figures) -> [String; 8] {
     // Halves are rounded up, as the page's script does when it counts anew; `{:.0}` alone would round them to even.
-    let [five, ten, fifteen] = figures.within.map(|share| format!("{:.0} %", (100.0 * share).round()));
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let [five, ten, fifteen] = figures.within.map(|share| format!("{:.0}%", (100.0 * share).round()));
+    let percent = |share: f64| format!("{:.1}%", 100.0 * share);
     [
         figures.rows.to_string(),
         percent(figures.median),
@@ -75,7 +75,7 @@ fn cells(figures: &Figures) -> [String; 8] {
         five,
         ten,
         fifteen,
-        format!("{:+.1} %", 100.0 * figures.bias),
+        format!("{:+.1}%", 100.0 * figures.bias),
     ]
 }
 

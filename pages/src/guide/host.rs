@@ -59,8 +59,8 @@ pub(super) fn host() -> Markup {
 /// By generation: how many rows feel each constant.
 pub(super) fn felt() -> Markup {
     let about = prose(
-        "For each constant: how many published runs of its generation are sensitive to it (10 % less of it moves their \
-         step time by more than 0.5 %), how many sources they come from, and the median change. A constant that no run is \
+        "For each constant: how many published runs of its generation are sensitive to it (10% less of it moves their \
+         step time by more than 0.5%), how many sources they come from, and the median change. A constant that no run is \
          sensitive to is marked assumed: its value comes from another generation, or from a published measurement of \
          something else.",
     );
@@ -78,7 +78,7 @@ pub(super) fn felt() -> Markup {
                 _ => format!("{rows} of {of}"),
             };
             let moves = moves.parse::<f64>().ok().filter(|moves| *moves > 0.0);
-            let moves = moves.map_or(String::new(), |moves| format!("{:.1} %", 100.0 * moves));
+            let moves = moves.map_or(String::new(), |moves| format!("{:.1}%", 100.0 * moves));
             Some(Row::new([code(generation), code(constant), plain(found), plain(sources), plain(moves)]))
         })
         .collect();

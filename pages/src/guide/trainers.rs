@@ -48,6 +48,46 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",
     ),
     (
+        "DeepSeek-V3 under transformers",
+        "DeepSeek-V3",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",
+    ),
+    (
+        "DeepSeek-V2 under transformers in fp32",
+        "DeepSeek-V2",
+        "params_dtype=fp32&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",
+    ),
+    (
+        "DeepSeek-V2-Lite under transformers with flash attention",
+        "DeepSeek-V2-Lite",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none&attn_implementation=flash_attention_2",
+    ),
+    (
+        "DeepSeek-V3 with LoRA on all linear layers under autocast",
+        "DeepSeek-V3",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&autocast=bf16",
+    ),
+    (
+        "experts that are given every token, as in Llama 4",
+        "Mixtral-8x7B",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none&module_variants=weighing_router%20query_temperature",
+    ),
+    (
+        "experts that are drawn, as in Phi-3.5-MoE",
+        "Mixtral-8x7B",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none&module_variants=sampled_router",
+    ),
+    (
+        "a router in fp32, as in ERNIE 4.5",
+        "Mixtral-8x7B",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none&module_variants=fp32_held_router",
+    ),
+    (
+        "Mamba-2 beside adapters of MLPs",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=gate_proj%20up_proj%20down_proj&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=mamba2",
+    ),
+    (
         "cosines and sines repeated in fp32, as in ERNIE 4.5",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none&module_variants=fp32_layer_rotation",

@@ -120,7 +120,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
             (true, _) if props.searching => "No single change makes it fit; searching whole layouts…",
             (true, _) => props.none_fits.as_str(),
             (false, 0) => "Nothing to suggest: no single change makes it faster.",
-            (false, _) => "No single change makes it faster; there are remarks.",
+            (false, _) => "No single change makes it faster; see the remarks.",
         };
         return html! {
             <div class={classes!("act", lacking.then_some("lacking"))}>
@@ -140,7 +140,14 @@ pub(crate) fn best_action(props: &Props) -> Html {
     };
     let step = shown.report.time.step;
     let line = change_line(&shown.answer.resolution, &change);
-    let figures = best.step.map(|to| format!("{} → {}", seconds(step), seconds(to)));
+    // Of what cannot run, nobody knows how long its step takes.
+    let figures = best.step.map(|to| {
+        if lacking {
+            format!("{} per step", seconds(to))
+        } else {
+            format!("{} → {}", seconds(step), seconds(to))
+        }
+    });
     let peak = best.peak.map(|peak| format!("peak {}", gib(peak)));
     let figures: Vec<String> = figures.into_iter().chain(peak).collect();
     let head = match (lacking, best.step) {
@@ -157,8 +164,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
     html! {
         <div class={classes!("act", lacking.then_some("lacking"))}>
             <div class="act-said">
-                <b>{ head }</b>
-                <span title={best.title.clone()}>{ format!("{line}: {}", figures.join(", ")) }</span>
+                <span title={best.title.clone()}><b>{ head }</b>{ format!(" {line}: {}", figures.join(", ")) }</span>
                 if count > 1 { { more(format!("{} more", count - 1)) } }
                 if places {
                     <CopyButton class="button" label="Copy patched script" text={copied} />

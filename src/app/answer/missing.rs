@@ -44,6 +44,7 @@ pub(crate) fn missing(props: &Props) -> Html {
                 <p class="ways">
                     <button type="button" class="button main" onclick={model}>{ "Start from a model and GPUs" }</button>
                     <button type="button" class="button" onclick={sample}>{ "Load the sample script" }</button>
+                    <button type="button" class="button" onclick={send(&dispatch, || Action::Input(InputTab::Examples))}>{ "Browse published runs" }</button>
                 </p>
             </section>
         };
@@ -76,6 +77,7 @@ pub(crate) fn missing(props: &Props) -> Html {
                     </button>
                 }
                 <button type="button" class="button" onclick={model}>{ "Start from a model and GPUs" }</button>
+                <button type="button" class="button quiet" onclick={sample}>{ "Load the sample script" }</button>
             </p>
         </section>
     }

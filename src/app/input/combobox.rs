@@ -13,8 +13,6 @@ pub(super) struct Props {
     pub value: String,
     /// Whether no plan starts from it.
     pub invalid: bool,
-    /// Whether the tables of models have arrived: then there is more to offer.
-    pub tables: bool,
     pub onchange: Callback<String>,
 }
 
@@ -33,13 +31,10 @@ fn offered(typed: &str) -> Vec<&'static str> {
 pub(super) fn model_box(props: &Props) -> Html {
     let open = use_state_eq(|| false);
     let marked = use_state_eq(|| None::<usize>);
-    let names =
-        use_memo(
-            (props.value.clone(), *open, props.tables),
-            |(value, open, _)| {
-                if *open { offered(value) } else { Vec::new() }
-            },
-        );
+    let names = use_memo(
+        (props.value.clone(), *open),
+        |(value, open)| if *open { offered(value) } else { Vec::new() },
+    );
     // A whole name needs no more offers.
     let whole = names.iter().any(|one| one.eq_ignore_ascii_case(props.value.trim()));
     let shown = *open && !names.is_empty() && !whole;

@@ -70,7 +70,7 @@ pub(crate) fn editor(props: &Props) -> Html {
                     spellcheck="false"
                     autocapitalize="off"
                     autocomplete="off"
-                    placeholder="Paste the launch script, or drop it anywhere with its configs"
+                    placeholder="Paste a launch script, or drop files anywhere"
                     value={text.to_owned()}
                     {oninput}
                     {onscroll}

@@ -1,7 +1,7 @@
 //! Worked examples, each a published run or one that everyone asks about.
 
 use gloo::timers::callback::Timeout;
-use shardscope::session::examples::{Example, ExampleChapter, gallery};
+use shardscope::session::examples::{Estimated as Figure, Example, ExampleChapter, gallery};
 use web_sys::Element;
 use yew::prelude::*;
 
@@ -89,8 +89,7 @@ fn estimated(props: &EstimatedProps) -> Html {
         let told = told.setter();
         use_effect_with(props.example.clone(), move |example| {
             let example = example.clone();
-            let timer =
-                Timeout::new(0, move || told.set(example.estimated().map(|estimated| estimated.words)));
+            let timer = Timeout::new(0, move || told.set(example.estimated().map(words)));
             move || drop(timer)
         });
     }
@@ -98,5 +97,14 @@ fn estimated(props: &EstimatedProps) -> Html {
         <span class="small published">
             { "estimated: " }{ (*told).clone().unwrap_or_else(|| "…".to_owned()) }
         </span>
+    }
+}
+
+/// The estimate with its distance from what was published.
+fn words(Figure { words, off }: Figure) -> String {
+    let percent = (off * 100.0).round();
+    match percent == 0.0 {
+        true => words,
+        false => format!("{words} ({}{:.0}%)", if off > 0.0 { "+" } else { "−" }, percent.abs()),
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn model() -> Html {
     let pause = use_mut_ref(|| None::<Timeout>);
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let choice = app.ui.choice.clone();
-    let named = use_memo((choice.model.clone(), app.ui.tables), |(model, _)| model_settings(model).map(drop));
+    let named = use_memo(choice.model.clone(), |model| model_settings(model).map(drop));
     let take = {
         let pause = pause.clone();
         use_callback(dispatch.clone(), move |choice: Choice, dispatch| {
@@ -101,13 +101,13 @@ pub(crate) fn model() -> Html {
             <h2 id="start-title" class="hidden">{ "Model + GPUs" }</h2>
             <label for="start-model">{ "Model" }</label>
             <ModelBox
-                value={choice.model.clone()} invalid={unknown.is_some()} tables={app.ui.tables}
+                value={choice.model.clone()} invalid={unknown.is_some()}
                 onchange={Callback::from(on_model)}
             />
             // One place for both: what stands below must not move under the reader's hand when a name becomes known.
             <div class="beneath">
                 <p id="start-unknown" class="small" role="status">
-                    { unknown.map(|lacking| refusal(&choice.model, lacking, app.ui.tables)).unwrap_or_default() }
+                    { unknown.map(|lacking| refusal(&choice.model, lacking)).unwrap_or_default() }
                 </p>
                 if unknown.is_none() {
                     <p class="soft small">{ "The fastest layouts that fit are searched for; every setting stays editable." }</p>
@@ -159,15 +159,12 @@ pub(crate) fn model() -> Html {
 }
 
 /// Why no plan starts from a model, and the way on.
-fn refusal(name: &str, lacking: &[String], tables: bool) -> Html {
+fn refusal(name: &str, lacking: &[String]) -> Html {
     if name.trim_start().starts_with('{') {
         return html! { <>{ format!("This config.json makes no plan: {}.", lacking.join(", ")) }</> };
     }
     if !lacking.is_empty() {
         return html! { <>{ format!("Parts of {name} are not modelled: {}.", lacking.join(", ")) }</> };
-    }
-    if !tables {
-        return html!("The catalog of models is still loading.");
     }
     let config = match find(name).address() {
         Some(address) => html! { <a href={address} target="_blank" rel="noopener">{ "config.json" }</a> },

@@ -169,6 +169,7 @@ fn software(name: &str) -> String {
         "torch_fsdp" => "PyTorch FSDP".to_owned(),
         "torchtune_0_6" => "torchtune 0.6".to_owned(),
         "automodel" => "NeMo Automodel".to_owned(),
+        "olmo" => "OLMo".to_owned(),
         "hf_transformers" => "Hugging Face transformers".to_owned(),
         other => other.to_owned(),
     }

@@ -12,7 +12,7 @@ use super::schedule::MiniSchedule;
 use crate::app::context::{AppContext, send, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Icon, Sign, Wide, heads};
-use crate::app::words::NONE;
+use crate::app::words::{NONE, schedule_name};
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Compare,
@@ -42,7 +42,7 @@ fn compare(PlanProps { shown }: &PlanProps) -> Html {
     let inside = if pinned.shown.plan == shown.plan {
         html! {
             <p class="soft">
-                { "Both are the same plan. Change anything, or take an example, and the differences stand here." }
+                { "Both are the same plan. Change anything, or take an example, and the differences appear here." }
             </p>
         }
     } else {
@@ -99,7 +99,7 @@ fn schedules(pinned: &PtrEq<Shown>, now: &PtrEq<Shown>) -> Html {
         html! {
             <figure class="step-of">
                 <figcaption class="small">
-                    { name }<span class="soft">{ format!(" {}, {}", shown.report.time.schedule.name, seconds(shown.report.time.step)) }</span>
+                    { name }<span class="soft">{ format!(" {}, {}", schedule_name(shown.report.time.schedule.name), seconds(shown.report.time.step)) }</span>
                 </figcaption>
                 <MiniSchedule shown={shown.clone()} {wide} />
             </figure>

@@ -15,7 +15,7 @@ const SIZE: (f64, f64) = (480.0, 220.0);
 /// Left of and below the plot, for the axes' figures.
 const EDGE: (f64, f64) = (44.0, 30.0);
 /// Above and right of it.
-const MARGIN: f64 = 14.0;
+const MARGIN: f64 = 20.0;
 /// Radius of a point, and of what the pointer meets.
 const POINT: (&str, &str) = ("4.5", "9");
 /// About as many marks of an axis.
@@ -82,12 +82,13 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
     let x = Axis {
         logarithmic: false,
         from: (least * 0.9).floor(),
-        to: whole,
+        to: points.iter().map(|(one, _)| one.peak().in_gib() * 1.01).fold(whole, f64::max),
         start: EDGE.0,
         end: SIZE.0 - MARGIN,
     };
     let y =
         Axis { logarithmic: true, from: quick / room, to: slow * room, start: SIZE.1 - EDGE.1, end: MARGIN };
+    let limit = decimal(x.place(whole), 1);
     let at = |one: &Layout| (x.place(one.peak().in_gib()), y.place(one.step().get()));
     let line = found.frontier.iter().enumerate().fold(String::new(), |mut line, (place, one)| {
         let (x, y) = at(one);
@@ -113,7 +114,7 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
                 { for y.ticks().into_iter().map(|tick| level(&y, tick, digits)) }
                 <text class="end" x={(SIZE.0 - MARGIN).to_string()} y={(SIZE.1 - 2.0).to_string()}>{ "peak, GiB" }</text>
                 <text x="0" y="10">{ "step, s" }</text>
-                <line class="limit" x1={x.end.to_string()} x2={x.end.to_string()} y1={y.end.to_string()} y2={y.start.to_string()} />
+                <line class="limit" x1={limit.clone()} x2={limit} y1={y.end.to_string()} y2={y.start.to_string()} />
                 <path class="pareto" d={line} />
                 { for points.iter().map(|(one, on_front)| html! {
                     <Point search={search.clone()} layout={(*one).clone()} place={at(one)} on_front={*on_front} read={read.setter()} />
@@ -122,7 +123,7 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
             <figcaption class="small">
                 <span role="status">
                     { told.as_ref().map_or_else(
-                        || html! { <span class="soft">{ "Each point is a layout that fits; the line is the front. Rest on one to read it, click to see its plan." }</span> },
+                        || html! { <span class="soft">{ "Each point is a layout that fits, hollow where it is tight; the line is the Pareto front. Hover a point to read it, click to apply it." }</span> },
                         |one| html! { <>
                             <strong>{ format!("{}, peak {}", seconds(one.step()), gib(one.peak())) }</strong>
                             { format!(": {}", one.words()) }

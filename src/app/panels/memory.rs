@@ -38,7 +38,7 @@ fn memory(PlanProps { shown }: &PlanProps) -> Html {
     let about = html! {
         <>
             { "Peak memory of each " }<Term name="pipeline stage" />{ ", in " }<Term name="GiB" />
-            { " (2^30 bytes). All GPUs of a stage hold equally much. Press a number to see why." }
+            { " (2^30 bytes). All GPUs of a stage hold the same. Click a number to see why." }
         </>
     };
     let doubts = memory_doubts(&shown.plan);

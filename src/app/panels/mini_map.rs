@@ -1,24 +1,89 @@
-//! The first nodes of the cluster, small: rest on a GPU to see its group.
+//! The cluster, small: GPUs where there are few, else a cell for a node or for several. Rest on a cell to see its group.
 
 use shardscope::session::map::{Colour, group_caption, relations};
 use shardscope::session::{Event, Shown};
 use shardscope::topology::{GroupKind, Groups, Rank};
-use shardscope::units::grouped;
+use shardscope::units::{decimal, grouped};
+use web_sys::Element;
 use yew::prelude::*;
 
 use super::map_chips::chips;
 use super::panel::PlanProps;
 use crate::app::context::{AppContext, send, use_dispatch};
 
-/// Nodes drawn, and GPUs of a node side by side.
-const NODES: u64 = 8;
-const ACROSS: u64 = 8;
-/// Pitch and size of a cell, and the room for the nodes' names. Unit: SVG unit.
-const PITCH: (u64, u64) = (25, 17);
-const CELL: (u64, u64) = (22, 14);
-const NAMES: u64 = 28;
-/// Most GPUs that are drawn.
-const MOST: u64 = NODES * ACROSS;
+/// Most GPUs that have a cell each.
+const GPUS: u64 = 64;
+/// Most cells.
+const CELLS: u64 = 1_024;
+/// Width of the picture, of which the names of nodes have some. Unit: SVG unit.
+const WIDTH: f64 = 228.0;
+const NAMES: f64 = 28.0;
+/// Height of a row with a name, and of the name itself.
+const NAMED: f64 = 10.0;
+
+/// Where the cells lie.
+#[derive(Clone, Copy)]
+struct Grid {
+    /// GPUs of a cell.
+    each: u64,
+    cells: u64,
+    across: u64,
+    /// From cell to cell.
+    pitch: (f64, f64),
+}
+
+impl Grid {
+    fn of(gpus: u64, per_node: u64) -> Self {
+        let nodes = gpus.div_ceil(per_node);
+        let each = if gpus <= GPUS { 1 } else { per_node * nodes.div_ceil(CELLS) };
+        let cells = gpus.div_ceil(each);
+        let (across, high) = match cells {
+            0..=GPUS => (8, 17.0),
+            65..=256 => (16, 11.0),
+            _ => (32, 6.25),
+        };
+        // Of GPUs, a row holds those of one node.
+        let across = if each == 1 { across.min(per_node) } else { across };
+        let wide = (WIDTH - NAMES) / f64::from(u32::try_from(across.max(8)).unwrap_or(8));
+        Self { each, cells, across, pitch: (wide, high) }
+    }
+
+    fn rows(&self) -> u64 {
+        self.cells.div_ceil(self.across)
+    }
+
+    /// Left and top of a cell.
+    fn place(&self, cell: u64) -> (f64, f64) {
+        let part = |of: u64| f64::from(u32::try_from(of).unwrap_or(0));
+        (NAMES + part(cell % self.across) * self.pitch.0, part(cell / self.across) * self.pitch.1)
+    }
+
+    /// The cell at a place, as shares of width and height.
+    fn at(&self, x: f64, y: f64) -> Option<u64> {
+        let (x, y) = ((x * WIDTH - NAMES) / self.pitch.0, y * self.height() / self.pitch.1);
+        let inside = x >= 0.0 && y >= 0.0;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let (column, row) = (x as u64, y as u64);
+        let cell = row * self.across + column;
+        (inside && column < self.across && cell < self.cells).then_some(cell)
+    }
+
+    fn height(&self) -> f64 {
+        self.place(self.rows() * self.across).1
+    }
+
+    /// One path around the cells.
+    fn path(&self, cells: &mut dyn Iterator<Item = u64>) -> String {
+        // Corners are rounded by a stroke of this half width.
+        let inset = 1.0 + self.pitch.1 * 0.08;
+        let (wide, high) = (decimal(self.pitch.0 - 2.0 * inset, 2), decimal(self.pitch.1 - 2.0 * inset, 2));
+        cells.fold(String::new(), |mut path, cell| {
+            let (x, y) = self.place(cell);
+            path += &format!("M{} {}h{wide}v{high}h-{wide}z", decimal(x + inset, 2), decimal(y + inset, 2));
+            path
+        })
+    }
+}
 
 /// What the chip and the pointer light up: the group of a kind.
 fn kind_of(shown: &Shown, colour: Colour) -> Option<GroupKind> {
@@ -39,53 +104,57 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     let plan = &shown.plan;
     let groups = Groups::of(plan.layout());
     let (world, per_node) = (plan.layout().world_size, plan.cluster().gpus_per_node.max(1));
-    let rows_per_node = per_node.div_ceil(ACROSS);
-    let drawn = world.min(MOST);
-    let lit = hovered.is_some() || picked.is_some();
-    let told = (*hovered).or(picked.map(Rank::get)).unwrap_or(0);
-    let kind = kind_of(shown, colour);
-    let group = kind.and_then(|kind| groups.group(kind, Rank::new(told)));
-    let members: Vec<u64> = group.iter().flat_map(|group| group.ranks().map(Rank::get)).collect();
-    let shade = |rank: u64| {
-        let index = match colour {
-            Colour::Group(kind) => groups.group(kind, Rank::new(rank)).map_or(0, |group| group.index()),
-            _ => groups.coordinates(Rank::new(rank)).pipeline,
-        };
-        format!("cell c{}", index % 8)
-    };
-    let cell = |rank: u64| {
-        let (node, place) = (rank / per_node, rank % per_node);
-        let row = node * rows_per_node + place / ACROSS;
-        let (x, y) = (NAMES + place % ACROSS * PITCH.0, row * PITCH.1);
-        let member = lit && members.contains(&rank);
-        let class =
-            classes!(shade(rank), member.then_some("member"), (lit && rank == told).then_some("picked"),);
-        let over = {
-            let hovered = hovered.setter();
-            move |_| hovered.set(Some(rank))
-        };
-        let pick = send(&dispatch, move || Event::Pick(Some(Rank::new(rank))).into());
-        html! {
-            <rect
-                {class} x={x.to_string()} y={y.to_string()} rx="3"
-                width={CELL.0.to_string()} height={CELL.1.to_string()}
-                onmouseenter={over} onclick={pick}
-            >
-                <title>{ Rank::new(rank).label(per_node) }</title>
-            </rect>
+    let grid = Grid::of(world, per_node);
+    let shade = |cell: u64| {
+        let rank = Rank::new(cell * grid.each);
+        match colour {
+            Colour::Group(kind) => groups.group(kind, rank).map_or(0, |group| group.index()) % 8,
+            _ => groups.coordinates(rank).pipeline % 8,
         }
     };
-    let rows = drawn.div_ceil(per_node) * rows_per_node;
-    let height = rows * PITCH.1;
-    let columns = per_node.min(ACROSS).min(drawn);
-    let width = NAMES + ACROSS * PITCH.0;
-    let out = {
+    let told = (*hovered).or(picked.map(Rank::get)).unwrap_or(0).min(world.saturating_sub(1));
+    let kind = kind_of(shown, colour);
+    let lit = hovered.is_some() || picked.is_some();
+    let group = kind.filter(|_| lit).and_then(|kind| groups.group(kind, Rank::new(told)));
+    let mut members: Vec<u64> =
+        group.iter().flat_map(|group| group.ranks().map(|rank| rank.get() / grid.each)).collect();
+    members.dedup();
+    let under = move |event: &MouseEvent| {
+        let svg = event.target_dyn_into::<Element>()?.closest("svg").ok().flatten()?;
+        let area = svg.get_bounding_client_rect();
+        let x = (f64::from(event.client_x()) - area.left()) / area.width().max(1.0);
+        let y = (f64::from(event.client_y()) - area.top()) / area.height().max(1.0);
+        grid.at(x, y).map(|cell| cell * grid.each)
+    };
+    let onmousemove = {
+        let hovered = hovered.setter();
+        move |event: MouseEvent| hovered.set(under(&event))
+    };
+    let onmouseleave = {
         let hovered = hovered.setter();
         move |_| hovered.set(None)
+    };
+    let onclick = {
+        let dispatch = dispatch.clone();
+        move |event: MouseEvent| {
+            if let Some(gpu) = under(&event) {
+                dispatch.emit(Event::Pick(Some(Rank::new(gpu))).into());
+            }
+        }
     };
     let kinds =
         chips(shown).into_iter().filter(|chip| matches!(chip.colour, Colour::Stage | Colour::Group(_)));
     let caption_of = kind.map_or(colour, Colour::Group);
+    let nodes = grid.each / per_node;
+    let name = |row: u64| {
+        let cell = row * grid.across;
+        let named = grid.pitch.1 > NAMED || row % 4 == 0;
+        let first = grid.each > 1 || cell % per_node == 0;
+        (named && first).then(|| {
+            let y = decimal(grid.place(cell).1 + grid.pitch.1.min(NAMED), 1);
+            html! { <text class="node-name" x="0" {y}>{ format!("n{}", cell * grid.each / per_node) }</text> }
+        })
+    };
     html! {
         <div class="mini-map map">
             <div class="chips" role="group" aria-label="Trace">
@@ -103,23 +172,35 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
                 }) }
             </div>
             <svg
-                viewBox={format!("0 0 {width} {height}")}
+                viewBox={format!("0 0 {WIDTH} {}", grid.height())}
                 role="img"
-                aria-label={format!("{drawn} of {world} GPUs, {columns} to a row")}
-                class={hovered.is_some().then_some("lit")}
-                onmouseleave={out}
+                aria-label={format!("{} GPUs, each cell is {}", grouped(world), unit(grid.each, nodes))}
+                {onmousemove}
+                {onmouseleave}
+                {onclick}
             >
-                { for (0..drawn.div_ceil(per_node)).map(|node| html! {
-                    <text class="node-name" x="0" y={(node * rows_per_node * PITCH.1 + 11).to_string()}>
-                        { format!("n{node}") }
-                    </text>
+                { for (0..grid.rows()).filter_map(name) }
+                { for (0..8).map(|hue| html! {
+                    <path class={format!("cell c{hue}")} d={grid.path(&mut (0..grid.cells).filter(|cell| shade(*cell) == hue))} />
                 }) }
-                { for (0..drawn).map(cell) }
+                if lit {
+                    <path class="member" d={grid.path(&mut members.into_iter())} />
+                    <path class="picked" d={grid.path(&mut std::iter::once(told / grid.each))} />
+                }
             </svg>
-            if drawn < world {
-                <p class="soft small">{ format!("the first {drawn} of {} GPUs", grouped(world)) }</p>
+            if grid.each > 1 {
+                <p class="soft small">{ format!("{} GPUs, each cell is {}", grouped(world), unit(grid.each, nodes)) }</p>
             }
             <p class="group-caption small">{ group_caption(plan, &shown.report.traffic, caption_of, Rank::new(told)) }</p>
         </div>
+    }
+}
+
+/// What a cell stands for.
+fn unit(gpus: u64, nodes: u64) -> String {
+    match (gpus, nodes) {
+        (1, _) => "one GPU".to_owned(),
+        (_, 1) => "one node".to_owned(),
+        _ => format!("{nodes} nodes"),
     }
 }

@@ -14,6 +14,7 @@ use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Stat, Term};
+use crate::app::words::schedule_name;
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Overview,
@@ -63,7 +64,7 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
                 ) }
                 { card(
                     "card-schedule",
-                    html! { <>{ format!("One step, {} ", time.schedule.name) }<span class="work-legend">{ work_legend(shown) }</span></> },
+                    html! { <>{ format!("One step, {} ", schedule_name(time.schedule.name)) }<span class="work-legend">{ work_legend(shown) }</span></> },
                     open(PanelId::Schedule, "look closer"),
                     html! { <MiniSchedule shown={shown.clone()} /> },
                 ) }
@@ -103,7 +104,7 @@ fn stats(shown: &Shown) -> Html {
             <Stat
                 name={html! { <Term name="MFU" /> }}
                 figure={percent(time.mfu)}
-                also={html!(format!("{} per GPU", tflops(time.model_rate)))}
+                also={html!(tflops(time.model_rate) + "/GPU")}
             />
             <Stat name={html!("Parameters")} figure={rounded(parameters.total.number())} also={html!(exact)} />
             <Stat

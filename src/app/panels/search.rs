@@ -35,7 +35,7 @@ fn search_panel(PlanProps { .. }: &PlanProps) -> Html {
         <>
             { "All valid TP × PP × CP × EP × VPP layouts for the same model and GPUs, with micro-batch, " }
             <Term name="recompute">{ "recomputation" }</Term>{ " and " }
-            <Term name="distributed optimizer">{ "sharding" }</Term>{ "; every one is decided, the fastest that " }
+            <Term name="distributed optimizer">{ "sharding" }</Term>{ ". Each is checked; the fastest that " }
             <Term name="fits">{ "fit" }</Term>{ " are listed." }
         </>
     };
@@ -68,7 +68,7 @@ fn results(ResultsProps { search }: &ResultsProps) -> Html {
             <p class="small soft searched" role="status">
                 { if search.going { "Searching: " } else { "" } }
                 { format!(
-                    "{} layouts decided: {} invalid, {} out of memory, {} ruled out by a lower bound on their step time, {} estimated",
+                    "{} layouts checked: {} invalid, {} out of memory, {} ruled out by a bound on step time, {} estimated",
                     grouped(decided), grouped(found.refused), grouped(found.too_large), grouped(found.slower), grouped(found.estimated)
                 ) }
             </p>

@@ -13,6 +13,7 @@ use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Section, Stat, Term, Tree, Wide, heads, pair};
+use crate::app::words::schedule_name;
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Time,
@@ -38,8 +39,8 @@ fn step_time(PlanProps { shown }: &PlanProps) -> Html {
     let time = &report.time;
     let about = html! {
         <>
-            { "An estimate from kernels, collectives and the schedule; the bounds are what it would be if everything " }
-            <Term name="overlap">{ "overlapped" }</Term>{ " that can, and if nothing did." }
+            { "Estimated from kernels, collectives and the schedule. The bounds assume that everything that can " }
+            <Term name="overlap">{ "overlap" }</Term>{ " does, and that nothing does." }
         </>
     };
     let tree = Branch::of_time(&time.breakdown);
@@ -55,17 +56,17 @@ fn step_time(PlanProps { shown }: &PlanProps) -> Html {
                 <Stat
                     name={html! { <Term name="model FLOPs">{ "Model FLOPs" }</Term> }}
                     figure={tflops(time.model_rate)}
-                    also={html! { <>{ format!("per GPU, {} of peak (", percent(time.mfu)) }<Term name="MFU" />{ ")" }</> }}
+                    also={html! { <>{ format!("per GPU, {} ", percent(time.mfu)) }<Term name="MFU" /></> }}
                 />
                 <Stat
                     name={html! { <Term name="hardware FLOPs">{ "Hardware FLOPs" }</Term> }}
                     figure={tflops(time.hardware_rate)}
-                    also={html! { <>{ format!("with recomputation, {} (", percent(time.hfu)) }<Term name="HFU" />{ ")" }</> }}
+                    also={html! { <>{ format!("with recomputation, {} ", percent(time.hfu)) }<Term name="HFU" /></> }}
                 />
                 <Stat
                     name={html! { <>{ "Pipeline " }<Term name="bubble" /></> }}
                     figure={percent(time.bubble_fraction)}
-                    also={html!(format!("schedule {}", time.schedule.name))}
+                    also={html!(schedule_name(time.schedule.name))}
                 />
             </dl>
             if let Some(training) = &time.training {

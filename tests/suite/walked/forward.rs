@@ -37,13 +37,22 @@ pub(super) fn run(plan: &Plan, chunk: &Chunk) -> Tape {
                 };
             }
         }
+        Recompute::Every { period, others } => {
+            for layer in &layers {
+                stream = if (layer % period == 0) == others {
+                    runner.layer(stream, *layer)
+                } else {
+                    checkpointed(&mut runner, stream, &[*layer], false)
+                };
+            }
+        }
         Recompute::None | Recompute::Selective(_) => {
             for layer in &layers {
                 stream = runner.layer(stream, *layer);
             }
         }
     }
-    let full = matches!(plan.recipe().recompute, Recompute::Uniform { .. } | Recompute::Block { .. });
+    let full = !matches!(plan.recipe().recompute, Recompute::None | Recompute::Selective(_));
     if full && model.position_embedding == PositionEmbedding::Rope && model.latent.is_none() {
         // An argument of every checkpoint, and one tensor for all.
         runner.tape.keep("rotary table", runner.sequence * model.kv_channels * FLOAT);

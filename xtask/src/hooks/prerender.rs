@@ -17,8 +17,17 @@ const PLACE: &str = r#"(<div id="?first-answer"? inert(?:="")?>)(</div>)"#;
 /// Puts the first answer into the built `index.html` at `page`.
 pub(super) fn write_first_answer(page: &Path) -> Result<()> {
     let html = fs::read_to_string(page).context("there is no index.html")?;
-    let mut draw =
-        cargo(["run", "--quiet", "--locked", "--package", "shardscope-page", "--features", "prerender"]);
+    let mut draw = cargo([
+        "run",
+        "--quiet",
+        "--locked",
+        "--package",
+        "shardscope-page",
+        "--features",
+        "prerender",
+        "--",
+    ]);
+    draw.arg(page.with_file_name("tables.json"));
     let answer = output(&mut draw).context("the first answer could not be drawn")?;
     fs::write(page, with_answer(&html, answer.trim())?)?;
     Ok(())

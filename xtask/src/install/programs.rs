@@ -92,7 +92,19 @@ pub(super) fn wasm_opt(version: &str) -> Result<()> {
         &[
             ("its project's release", &|| fetch(archive.as_deref(), &["wasm-opt"], right)),
             // Node runs this one, more slowly
-            ("npm's binaryen", &|| node("wasm-opt").and_then(|()| npm(&format!("binaryen@{version}.0.0")))),
+            ("npm's binaryen", &|| node("wasm-opt").and_then(|()| npm(super::NPM_BINARYEN))),
+        ],
+    )
+}
+
+/// Firefox's driver, which Debian has no package of.
+pub(crate) fn geckodriver(version: &str) -> Result<()> {
+    let right = || has_at_least("geckodriver", version);
+    first_of(
+        &format!("geckodriver {version}"),
+        &[
+            ("cargo binstall", &|| binstall("geckodriver", version, right)),
+            ("compiled, 1 to 3 minutes", &|| cargo_install("geckodriver", version, &[])),
         ],
     )
 }

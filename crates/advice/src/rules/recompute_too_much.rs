@@ -6,7 +6,7 @@ use shardscope_report::Finding;
 use shardscope_units::gib;
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
-    if !matches!(advisor.plan.recipe().recompute, Recompute::Uniform { .. } | Recompute::Block { .. }) {
+    if !advisor.plan.recipe().recompute.is_whole() {
         return None;
     }
     let mut lighter = vec![(Recompute::None, "turn off activation recomputation")];

@@ -3,7 +3,7 @@
 use crate::finding::{Advisor, Trial};
 use shardscope_estimate::memory_totals;
 use shardscope_estimate::time::exact_step_seconds;
-use shardscope_plan::{AttentionKernel, Field, Plan, Software};
+use shardscope_plan::{AttentionKernel, Field, Plan};
 use shardscope_report::Finding;
 use shardscope_units::gib;
 
@@ -11,7 +11,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let plan = advisor.plan;
     // Other software says it by other settings.
     if plan.recipe().attention_kernel != AttentionKernel::Unfused
-        || plan.recipe().software != Software::MegatronCoreTe
+        || !plan.recipe().software.semantics().offers.chooses_attention
     {
         return None;
     }

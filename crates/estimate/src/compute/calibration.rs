@@ -305,7 +305,7 @@ pub const CALIBRATIONS: [Calibration; 12] =
 
 /// What each set was found on, for those who read it in full: a line for each of [`CALIBRATIONS`].
 pub const CALIBRATED_ON: [(&str, &str); 12] = [
-    ("Ascend-910B", "From 29 runs of ModelLink on Ascend 910B; spread 11 %"),
+    ("Ascend-910B", "From 29 runs of ModelLink on Ascend 910B; spread 11%"),
     ("V100", "From 12 runs of 1.3B on Jean Zay; attention there was not fused"),
     (
         "A100",

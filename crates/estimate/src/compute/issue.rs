@@ -126,7 +126,9 @@ impl Issue {
     #[must_use]
     pub fn of(recipe: &Recipe, accelerator: &Accelerator) -> Self {
         let whole = recipe.cuda_graphs == CudaGraphs::Iteration;
-        let issue = if whole { GRAPHED } else { Self::of_host(recipe.software.semantics().issue) };
+        let usual = recipe.software.semantics().issue;
+        let host = if recipe.fusions.compiled_layers { HostIssue::Compiled } else { usual };
+        let issue = if whole { GRAPHED } else { Self::of_host(host) };
         let found = PROCESSORS.iter().find(|one| one.generations.contains(&accelerator.generation.as_str()));
         let share = found.map_or(1.0, |one| one.share);
         Self {

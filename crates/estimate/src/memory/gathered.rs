@@ -196,6 +196,21 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: 
         }
         return Gathered { ends, forward, step, layers };
     }
+    if x.recipe().transformers.ends_apart {
+        let mut norms = Count::ZERO;
+        for ((kind, unit), &count) in units.iter().zip(counts) {
+            if !kind.is_gathered_alone() && !kind.projects_vocabulary() && !kind.is_before_layers() {
+                norms += elements(unit) * count;
+            }
+        }
+        let root = term("gathered weights outside of units", norms, x.width, &ENDS);
+        // Units are reduced one after the other, the output layer's while the last layer runs.
+        let largest = if projects { own.max(head) } else { own };
+        layers.extend([root, term("gradients being reduced", largest, reduced, &REDUCED)]);
+        // The output layer's own stands with the tensors of its backward: at the loss it is freed already.
+        let ends = vec![one, root];
+        return Gathered { forward: ends.clone(), ends, step: Vec::new(), layers };
+    }
     let whole_ends = term("gathered weights outside of layers", ends, x.width, &ENDS);
     let forward = vec![one, whole_ends];
     let mut ends = forward.clone();

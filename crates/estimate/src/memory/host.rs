@@ -1,6 +1,8 @@
-//! What goes to the host and back where saved tensors wait there (`torch.autograd.graph.save_on_cpu`).
+//! What goes to the host and back: where saved tensors wait there (`torch.autograd.graph.save_on_cpu`), and of modules that are
+//! offloaded.
 
 use super::kept::{kept_by, layers_kept, run_input};
+use super::offloaded::{Group, Groups, groups};
 use shardscope_operators::{SectionKind, Symbols, section_counts};
 use shardscope_plan::{Chunk, Plan};
 use shardscope_units::{Bytes, Count};
@@ -19,7 +21,23 @@ pub fn sent_to_host(plan: &Plan) -> Bytes {
     plan.layout().model_chunks().map(|chunk| sent_by(&x, chunk)).sum()
 }
 
-/// The same of one chunk.
+/// Bytes that one micro-batch sends to the host while `chunk` runs forward and gets back in its backward, of modules that are
+/// offloaded (`--fine-grained-activation-offloading`); each copy by itself.
+#[must_use]
+pub fn sent_by_modules(plan: &Plan, chunk: &Chunk) -> Bytes {
+    let x = Symbols::of(plan);
+    if x.recipe().offload.modules.is_empty() {
+        return Bytes::ZERO;
+    }
+    let counts = section_counts(&x, chunk).into_iter();
+    let of_kind = |(kind, times): (SectionKind, u64)| -> Vec<Group> {
+        if times > 0 { groups(&x, kind, &kind.operators(&x)) } else { Vec::new() }
+    };
+    let known: Vec<Vec<Group>> = SectionKind::ALL.into_iter().zip(counts).map(of_kind).collect();
+    Groups::of(&x, chunk, &|kind| &known[kind.index()]).travels()
+}
+
+/// Bytes that one chunk sends where all saved tensors wait on the host.
 fn sent_by(x: &Symbols<'_>, chunk: &Chunk) -> Bytes {
     if !x.recipe().offload.saved_tensors {
         return Bytes::ZERO;

@@ -27,6 +27,11 @@ static HALF_PAIR: Formula = Formula::new(
     "Cosines and sines of the rotation, a column for two of a head.",
     "transformers: GptOssRotaryEmbedding.forward",
 );
+static COMPLEX_PAIR: Formula = Formula::new(
+    "4·s·rot",
+    "The rotation as complex numbers of fp32, one for two columns of a head.",
+    "transformers: DeepseekV2RotaryEmbedding.forward",
+);
 static WIDE_ROTARY_PAIR: Formula = Formula::new(
     "8·s·rot",
     "Cosines and sines of the rotation in fp32, one of each for all layers.",
@@ -92,6 +97,16 @@ pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
             let rest = chunk.layers.start + runs..chunk.layers.end;
             LayersKept { runs, inputs: runs, run: runs.min(1), ..as_they_are(x, rest) }
         }
+        Recompute::Every { .. } => {
+            let all = chunk.layers.clone();
+            let again = |index: &u64| x.recipe().recompute.recomputes_layer(*index, &chunk.layers);
+            let runs = x.recipe().recompute.whole_layers(&chunk.layers);
+            let mut kept = LayersKept { runs, inputs: runs, run: runs.min(1), ..LayersKept::default() };
+            for index in all.filter(|index| !again(index)) {
+                kept.layers[x.model().layer_kind(index).index()] += 1;
+            }
+            kept
+        }
         Recompute::None | Recompute::Selective(_) => as_they_are(x, chunk.layers.clone()),
     }
 }
@@ -113,7 +128,7 @@ fn as_they_are(x: &Symbols<'_>, range: Range<u64>) -> LayersKept {
 pub(super) fn run_input(x: &Symbols<'_>) -> Saved {
     let spread = match x.recipe().recompute {
         Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
-        Recompute::None | Recompute::Selective(_) => false,
+        Recompute::None | Recompute::Selective(_) | Recompute::Every { .. } => false,
     };
     // Sequence parallelism has cut the input already; Megatron then leaves --distribute-saved-activations aside.
     if spread && !x.sequence_parallel {
@@ -130,12 +145,13 @@ pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
     if semantics.eager_modules {
         let wide = x.model().arrangement.fp32_rotation;
         let (width, formula) = if wide { (FLOAT, &WIDE_ROTARY_PAIR) } else { (x.width, &ROTARY_PAIR) };
-        let tables = x.model().arrangement.rotation_tables;
-        let shared = matches!(tables, RotationTables::Shared | RotationTables::Half);
-        let (columns, formula) =
-            if tables == RotationTables::Half { (x.rotated / 2, &HALF_PAIR) } else { (x.rotated, formula) };
+        let (columns, width, formula) = match x.model().arrangement.rotation_tables {
+            RotationTables::Shared => (x.rotated, width, formula),
+            RotationTables::Half => (x.rotated / 2, width, &HALF_PAIR),
+            RotationTables::Complex => (x.rotated / 2, FLOAT, &COMPLEX_PAIR),
+            RotationTables::Layer | RotationTables::Fp32Layer => return None,
+        };
         return (semantics.modules.rotation == Rotation::Shared
-            && shared
             && x.model().position_embedding == PositionEmbedding::Rope)
             .then(|| Saved::new("rotary cosines and sines", &[2, x.s, columns], width, formula));
     }

@@ -2,10 +2,11 @@
 
 use super::gathered::Gathered;
 use super::kept::{LayersKept, kept_by, layers_kept, rotary_table, run_input};
+use super::offloaded::{Groups, Passed, keeps_input, not_gone};
 use super::own_states::defers;
 use super::unit::{Counts, Point, Unit, Units};
 use shardscope_operators::{SectionKind, Symbols, frozen_counts, section_counts};
-use shardscope_plan::{Chunk, LayerKind};
+use shardscope_plan::{Chunk, LayerKind, OffloadModule};
 use shardscope_units::Bytes;
 
 /// A chunk worked out: what it holds for good, for each micro-batch, and at its fullest.
@@ -15,6 +16,10 @@ pub(super) struct ChunkSum {
     pub(super) counts: Counts,
     /// How its layers are kept.
     pub(super) layers: LayersKept,
+    /// Modules of its layers whose saved tensors go to the host.
+    pub(super) groups: Groups,
+    /// Whether its input stays on the device although its first module sends it to the host.
+    pub(super) keeps_input: bool,
     /// Kept for one micro-batch.
     pub(super) kept: Bytes,
     /// Left of one micro-batch between its input gradients and its weight gradients.
@@ -40,6 +45,8 @@ pub(super) struct Moment {
     pub(super) returned: Bytes,
     /// Bytes that the host has given back for the section, where saved tensors wait there.
     pub(super) back: Option<Bytes>,
+    /// Bytes of offloaded modules that are on the device.
+    pub(super) modules: Bytes,
     /// Bytes of gradients that backward has not made yet.
     pub(super) absent: Bytes,
     /// Bytes alive beyond what all chunks keep and all states, gathered weights among them, less those given back and
@@ -48,7 +55,14 @@ pub(super) struct Moment {
 }
 
 impl ChunkSum {
-    pub(super) fn of(x: &Symbols<'_>, units: &Units, chunk: &Chunk, gathered: &Gathered) -> Self {
+    pub(super) fn of(
+        x: &Symbols<'_>,
+        units: &Units,
+        chunk: &Chunk,
+        gathered: &Gathered,
+        groups: Groups,
+        ready: Bytes,
+    ) -> Self {
         let counts = section_counts(x, chunk);
         let layers = layers_kept(x, chunk);
         let (mut kept, mut waiting) = (Bytes::ZERO, Bytes::ZERO);
@@ -65,6 +79,10 @@ impl ChunkSum {
                 waiting += unit.waiting * times;
             }
         }
+        let keeps_input = keeps_input(x, chunk);
+        if keeps_input {
+            kept += run_input(x).bytes;
+        }
         let once = if SectionKind::layers(&counts) > 0 {
             rotary_table(x).map_or(Bytes::ZERO, |table| table.bytes)
         } else {
@@ -77,8 +95,9 @@ impl ChunkSum {
             kept = ends.map(|((_, unit), &times)| unit.kept * times).sum();
         }
         let to_come = to_come(x, units, chunk, &counts);
-        let mut sum = Self { counts, layers, kept, waiting, once, to_come, fullest: None };
-        sum.fullest = fullest(x, units, chunk, &sum, gathered);
+        let mut sum =
+            Self { counts, layers, groups, keeps_input, kept, waiting, once, to_come, fullest: None };
+        sum.fullest = fullest(x, units, chunk, &sum, gathered, ready);
         sum
     }
 }
@@ -93,6 +112,10 @@ struct Walk<'a> {
     absent: Bytes,
     /// Whether they come when more goes than they are: whole ones, of which they are the shards.
     deferred: bool,
+    /// How far it has come where modules are offloaded.
+    passed: Passed<'a>,
+    /// Bytes of offloaded modules of another chunk that wait on the device for its backward.
+    ready: Bytes,
 }
 
 impl Walk<'_> {
@@ -106,6 +129,9 @@ impl Walk<'_> {
         if self.x.recipe().offload.saved_tensors {
             return self.offer_from_host(kind, recomputed);
         }
+        if !self.x.recipe().offload.modules.is_empty() {
+            return self.offer_beside_host(kind, returned, recomputed);
+        }
         let unit = self.units.get(kind);
         if let Some(point) = unit.most {
             let more =
@@ -115,9 +141,49 @@ impl Walk<'_> {
             let net = unit.points[point].net() + more + whole;
             if self.best.is_none_or(|best| net > best.net) {
                 let absent = self.absent;
-                self.best = Some(Moment { kind, point, recomputed, returned, back: None, absent, net });
+                let modules = Bytes::ZERO;
+                self.best =
+                    Some(Moment { kind, point, recomputed, returned, back: None, modules, absent, net });
             }
         }
+    }
+
+    /// The same where modules are offloaded, every point of the section: which is the fullest depends on what has come back from
+    /// the host by then. In forward the groups that the next backward needs first wait on the device already, and what the
+    /// sections behind will keep is not there yet.
+    fn offer_beside_host(&mut self, kind: SectionKind, returned: Bytes, recomputed: Bytes) {
+        let unit = self.units.get(kind);
+        let whole = i128::from(self.gathered.bytes_at(kind).get());
+        for (index, point) in unit.points.iter().enumerate() {
+            let modules = if point.forward {
+                self.ready + not_gone(&unit.groups, point.modules)
+            } else if self.passed.is_of_none() {
+                self.ready
+            } else {
+                self.passed.and(&unit.groups, point.modules).on_device()
+            };
+            let alive = i128::from((modules + recomputed).get());
+            let net = point.net() + alive - i128::from((returned + self.absent).get()) + whole;
+            if self.best.is_none_or(|best| net > best.net) {
+                let absent = self.absent;
+                self.best = Some(Moment {
+                    kind,
+                    point: index,
+                    recomputed,
+                    returned,
+                    back: None,
+                    modules,
+                    absent,
+                    net,
+                });
+            }
+        }
+    }
+
+    /// Goes past a section, whose groups backward has no more need of.
+    fn pass(&mut self, kind: SectionKind) {
+        let groups = &self.units.get(kind).groups;
+        self.passed = self.passed.and(groups, OffloadModule::BEGUN.into_iter().collect());
     }
 
     /// The same where saved tensors wait on the host: on the device are those of the operator at work, or the input of the
@@ -143,6 +209,7 @@ impl Walk<'_> {
                     recomputed,
                     returned: Bytes::ZERO,
                     back: Some(back),
+                    modules: Bytes::ZERO,
                     absent: self.absent,
                     net,
                 };
@@ -158,8 +225,18 @@ fn fullest(
     chunk: &Chunk,
     sum: &ChunkSum,
     gathered: &Gathered,
+    ready: Bytes,
 ) -> Option<Moment> {
-    let mut walk = Walk { x, units, gathered, best: None, absent: sum.to_come, deferred: defers(x.plan) };
+    let mut walk = Walk {
+        x,
+        units,
+        gathered,
+        best: None,
+        absent: sum.to_come,
+        deferred: defers(x.plan),
+        passed: Passed::none(&sum.groups),
+        ready,
+    };
     let mut returned = Bytes::ZERO;
     // At its very beginning, when forward has kept nothing yet.
     for kind in SectionKind::ALL.into_iter().filter(|kind| kind.has_no_backward()) {
@@ -175,8 +252,11 @@ fn fullest(
                 kind,
                 returned,
                 // A multi-token-prediction depth holds a layer of its own, which may be recomputed as a whole.
-                if kind.has_layer() { unit.full.less(unit.kept) } else { Bytes::ZERO },
+                if kind.has_layer() { unit.full.less(unit.kept + unit.left) } else { Bytes::ZERO },
             );
+            for _ in 0..times {
+                walk.pass(kind);
+            }
             returned += unit.kept * times;
             walk.make(unit.gradients * times);
         }
@@ -201,20 +281,18 @@ fn to_come(x: &Symbols<'_>, units: &Units, chunk: &Chunk, counts: &Counts) -> By
 /// The last layer of each kind, kept or recomputed, `returned` given back before.
 fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, mut returned: Bytes) {
     let kept = sum.layers.layers;
-    let kept_layers: u64 = kept.iter().sum();
     // By kind, whether one that is kept and one that is recomputed has been seen, or none is there to be seen.
     let mut seen = LayerKind::ALL.map(|kind| {
         let (kept, all) = (kept[kind.index()], sum.counts[SectionKind::Layer(kind).index()]);
         [kept == 0, all == kept]
     });
     let frozen = x.recipe().tuning.frozen_layers(x.model().num_layers);
-    let grows = walk.absent > Bytes::ZERO && !walk.deferred;
-    for (behind, index) in (0..).zip(chunk.layers.clone().rev().take_while(|index| *index >= frozen)) {
+    let grows = walk.absent > Bytes::ZERO && !walk.deferred || !sum.groups.is_empty();
+    for index in chunk.layers.clone().rev().take_while(|index| *index >= frozen) {
         let layer = x.model().layer_kind(index);
         let kind = SectionKind::Layer(layer);
         let unit = walk.units.get(kind);
-        // Block recomputation takes the first layers of a chunk, so in backward they come last.
-        let recomputed = behind >= kept_layers;
+        let recomputed = x.recipe().recompute.recomputes_layer(index, &chunk.layers);
         let seen_before = &mut seen[layer.index()][usize::from(recomputed)];
         // Where gradients come layer by layer, an earlier one may be the fullest.
         if !std::mem::replace(seen_before, true) || grows {
@@ -224,6 +302,7 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
         if !recomputed {
             returned += unit.kept;
         }
+        walk.pass(kind);
         walk.make(unit.gradients);
         // Further layers find less alive than the ones seen: each before them has freed what it kept. A model of 126 layers
         // then costs as much to walk as one of 4.

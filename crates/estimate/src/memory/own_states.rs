@@ -3,7 +3,7 @@
 
 use super::moments_of;
 use super::state::{Kind, Of, Part};
-use shardscope_plan::{DataEngine, DpSharding, Number, Objective, Plan, Quantization, Recipe, Reference};
+use shardscope_plan::{DataEngine, DpSharding, Number, Plan, Quantization, Recipe, Reference};
 
 /// The kinds of states that `plan` has.
 pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
@@ -44,7 +44,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     if sharding == DpSharding::Gradients && sharded {
         add("gathered weights", Part::Parameters, recipe.module_dtype().width(), false, Of::Trained);
     }
-    if tuning.objective == (Objective::Dpo { reference: Reference::Loaded }) {
+    if tuning.objective.reference() == Some(Reference::Loaded) {
         add("reference model", Part::Parameters, width, whole, Of::Model);
     }
 

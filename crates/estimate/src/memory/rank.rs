@@ -6,6 +6,7 @@ use super::flight::{Flight, flights};
 use super::framework::{Framework, Load};
 use super::gathered::{Gathered, gathered, wraps_ends};
 use super::moments::{ChunkSum, Moment};
+use super::offloaded::Groups;
 use super::piped::{is_piped, piped};
 use super::state::{Kind, Part, State};
 use super::states::{kinds, states};
@@ -60,8 +61,12 @@ impl Common {
         let trains = parameters.dense.trains() + parameters.expert.trains();
         let gathered = gathered(x, units, &counts, trains);
         let mut chunks = Vec::with_capacity(stage.chunks.len());
-        for chunk in &stage.chunks {
-            chunks.push(ChunkSum::of(x, units, chunk, &gathered));
+        let groups: Vec<Groups> =
+            stage.chunks.iter().map(|chunk| Groups::of(x, chunk, &|kind| &units.get(kind).groups)).collect();
+        let ready = groups.iter().map(Groups::ready).max().unwrap_or_default();
+        for (chunk, groups) in stage.chunks.iter().zip(groups) {
+            let ready = groups.beside(ready);
+            chunks.push(ChunkSum::of(x, units, chunk, &gathered, groups, ready));
         }
         let layout = x.plan.layout();
         let mut held = Vec::with_capacity(2 * kinds.len());
@@ -277,7 +282,7 @@ impl<'a> Rank<'a> {
         let (mut activations, mut running) = (kept + once, Bytes::ZERO);
         if let Some((moment, point)) = self.running(units) {
             let [returned, recomputed] = self.returned_and_recomputed(&moment, point);
-            activations = (activations + moment.back.unwrap_or_default()).less(returned);
+            activations = (activations + moment.back.unwrap_or_default() + moment.modules).less(returned);
             running = point.transient.bytes() + recomputed;
         }
         let step = common.part(Part::Step);

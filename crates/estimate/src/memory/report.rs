@@ -3,6 +3,7 @@
 use super::gathered::Gathered;
 use super::layers::{LayerNode, SavedActivations, layers, saved_activations};
 use super::moments::ChunkSum;
+use super::offloaded::Groups;
 use super::phases::{RlMemory, phases};
 use super::rank::{Rank, Stages, Totals};
 use super::tree::tree;
@@ -173,6 +174,8 @@ pub fn memory_totals_knowing(plan: &Plan, known: &mut KnownUnits) -> Vec<Totals>
 #[must_use]
 pub fn kept_by_chunk(plan: &Plan, chunk: &Chunk) -> Bytes {
     let x = Symbols::of(plan);
-    let sum = ChunkSum::of(&x, &Units::of(&x), chunk, &Gathered::default());
+    let units = Units::of(&x);
+    let groups = Groups::of(&x, chunk, &|kind| &units.get(kind).groups);
+    let sum = ChunkSum::of(&x, &units, chunk, &Gathered::default(), groups, Bytes::ZERO);
     sum.kept + sum.once
 }

@@ -71,6 +71,12 @@ fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
         let name = "saved tensors that the host has given back for the section at work";
         children.push(Breakdown::leaf(name, back.less(returned)).because(x.explain(&FROM_HOST)));
     }
+    if let Some((moment, _)) = running
+        && moment.modules > Bytes::ZERO
+    {
+        let name = "of offloaded modules on the device, most of it back from the host";
+        children.push(Breakdown::leaf(name, moment.modules));
+    }
     for (index, (chunk, &count)) in rank.common.chunks.iter().zip(&rank.flight.counts).enumerate() {
         let returned = match running {
             Some((moment, point)) if index == rank.flight.backward && moment.back.is_none() => {
@@ -115,6 +121,10 @@ fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
         if times > 0 && unit.kept > Bytes::ZERO {
             children.push(section(x, kind).times(times));
         }
+        // Where every layer's own ends.
+        if kind.layer().is_some_and(|layer| LayerKind::ALL.ends_with(&[layer])) && chunk.keeps_input {
+            children.push(leaf(x, &run_input(x)));
+        }
         // Behind the last kind of layer.
         if kind.layer().is_some_and(|layer| LayerKind::ALL.ends_with(&[layer])) && chunk.layers.runs > 0 {
             children.push(leaf(x, &run_input(x)).times(chunk.layers.inputs));
@@ -126,8 +136,11 @@ fn micro_batch(x: &Symbols<'_>, units: &Units, chunk: &ChunkSum) -> Tree {
 /// What one section keeps, by operator and tensor.
 pub(super) fn section(x: &Symbols<'_>, kind: SectionKind) -> Tree {
     let mut by_operator = Vec::new();
+    let (modules, least) = (kind.offloaded(x), x.recipe().offload.least);
     for operator in kind.kept_operators(x) {
-        let tensors = leaves(x, &operator.saved(x));
+        let mut saved = operator.saved(x);
+        saved.retain(|saved| !saved.leaves(modules, least));
+        let tensors = leaves(x, &saved);
         if !tensors.is_empty() {
             by_operator.push(Breakdown::sum(operator.name(), tensors));
         }

@@ -3,11 +3,12 @@
 use std::ops::RangeInclusive;
 
 use super::kept::kept_by;
+use super::offloaded::{Group, groups, left_by};
 use super::state::ParameterCounts;
 use shardscope_operators::{
     Operator, SectionKind, Symbols, Transient, Weight, WeightGroup, Work, section_counts, work_of,
 };
-use shardscope_plan::{DpSharding, Plan, Recompute};
+use shardscope_plan::{DpSharding, OffloadModules, Plan, Recompute};
 use shardscope_schedule::Shape;
 use shardscope_units::{Bytes, Count};
 
@@ -23,8 +24,12 @@ pub(super) struct Point {
     pub(super) transient: Transient,
     /// Bytes recomputed for the operator's backward.
     pub(super) recomputed: Bytes,
-    /// Bytes given back by operators behind it, and by its own earlier steps.
+    /// Bytes given back by operators behind it, and by its own earlier steps, of those that stay on the device.
     pub(super) returned: Bytes,
+    /// Modules whose backward is over by then; in forward those whose tensors have not gone to the host yet.
+    pub(super) modules: OffloadModules,
+    /// Whether it is in forward.
+    pub(super) forward: bool,
 }
 
 impl Point {
@@ -41,8 +46,12 @@ pub(super) struct Unit {
     pub(super) dense: ParameterCounts,
     /// Parameters of routed experts on one rank.
     pub(super) expert: ParameterCounts,
-    /// Bytes kept for one micro-batch.
+    /// Bytes kept for one micro-batch on the device.
     pub(super) kept: Bytes,
+    /// Bytes kept beside these that leave the device with their modules.
+    pub(super) left: Bytes,
+    /// Modules whose saved tensors go to the host, in the order in which forward is done with them.
+    pub(super) groups: Vec<Group>,
     /// The same in the first layer that trains, whose input requires no gradient.
     pub(super) first: Bytes,
     /// Bytes of its gradients on one rank, where backward makes them anew; else 0.
@@ -83,8 +92,11 @@ impl Unit {
             unit.gradients += made_anew(x, &Self::weights(x, made));
         }
         if kind.runs() {
-            let kept = Kept::of(x, &operators);
-            unit.kept = kept_by(x, &kind.kept_operators(x));
+            let modules = kind.offloaded(x);
+            unit.groups = groups(x, kind, &operators);
+            unit.left = unit.groups.iter().map(|group| group.left).sum();
+            let kept = Kept::of(x, &operators, modules);
+            unit.kept = kept_by(x, &kind.kept_operators(x)).less(unit.left);
             unit.full = total(&kept.full);
             unit.first = if x.recipe().tuning.reaches_input() {
                 unit.kept
@@ -154,14 +166,18 @@ fn waiting(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
 struct Kept {
     kept: Vec<Bytes>,
     full: Vec<Bytes>,
+    /// Of what it keeps, what leaves the device.
+    left: Vec<Bytes>,
+    modules: OffloadModules,
 }
 
 impl Kept {
-    fn of(x: &Symbols<'_>, operators: &[Operator]) -> Self {
+    fn of(x: &Symbols<'_>, operators: &[Operator], modules: OffloadModules) -> Self {
         let kept = kept_by_each(x, operators);
         let selective = matches!(x.recipe().recompute, Recompute::Selective(_));
         let full = if selective { kept_by_each(&x.recomputed(), operators) } else { kept.clone() };
-        Self { kept, full }
+        let left = operators.iter().map(|&operator| left_by(x, operator, modules)).collect();
+        Self { kept, full, left, modules }
     }
 
     /// Bytes recomputed of the operators in `range`.
@@ -180,6 +196,7 @@ fn kept_by_each(x: &Symbols<'_>, operators: &[Operator]) -> Vec<Bytes> {
 fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
     let all = x.recomputed();
     let mut behind = Bytes::ZERO;
+    let mut passed = OffloadModules::default();
     let mut out = Vec::with_capacity(operators.len());
     for (index, &operator) in operators.iter().enumerate().rev() {
         // Selective recomputation runs a module again just before its own backward; torchtitan's runs the whole layer again
@@ -187,14 +204,37 @@ fn points(x: &Symbols<'_>, operators: &[Operator], kept: &Kept) -> Vec<Point> {
         let first = if x.samples_layers() { 0 } else { index };
         let recomputed = kept.recomputed(first..=index);
         let mut fullest: Option<Point> = None;
+        let stays = kept.kept[index].less(kept.left[index]);
         for transient in operator.transients(&all) {
-            let point = Point { operator, recomputed, returned: behind + transient.returned, transient };
-            if fullest.as_ref().is_none_or(|other| point.net() >= other.net()) {
+            let modules = transient.modules.iter().fold(passed, |passed, module| passed.with(*module));
+            // What a point counts as given back of what is not on the device is not given back there.
+            let own = if kept.modules.is_empty() {
+                transient.returned
+            } else {
+                transient.returned.less(kept.left[index]).min(stays)
+            };
+            let returned = behind + own;
+            let point = Point { operator, recomputed, returned, transient, modules, forward: false };
+            // Which is the fullest depends on what has come back from the host by then.
+            if !kept.modules.is_empty() {
+                out.push(point);
+            } else if fullest.as_ref().is_none_or(|other| point.net() >= other.net()) {
                 fullest = Some(point);
             }
         }
         out.extend(fullest);
-        behind += kept.kept[index];
+        if !kept.modules.is_empty() {
+            out.extend(operator.forward_points(&all).into_iter().map(|transient| Point {
+                operator,
+                recomputed: Bytes::ZERO,
+                returned: Bytes::ZERO,
+                modules: transient.modules.iter().copied().collect(),
+                transient,
+                forward: true,
+            }));
+        }
+        behind += stays;
+        passed = operator.modules().iter().fold(passed, |passed, module| passed.with(*module));
     }
     out
 }

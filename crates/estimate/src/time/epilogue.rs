@@ -5,10 +5,10 @@ use super::overlap::{Bounds, beyond};
 use super::parts::{ChunkParts, Setting};
 use crate::compute::real;
 use crate::constant::Constant;
-use crate::memory::sent_to_host;
+use crate::memory::{sent_by_modules, sent_to_host};
 use crate::parameters::RankParameters;
 use shardscope_operators::Collective;
-use shardscope_plan::{DpSharding, Embeddings, OptimizerKind};
+use shardscope_plan::{Chunk, DpSharding, Embeddings, OptimizerKind};
 use shardscope_units::{Bytes, BytesPerSecond, Count, Seconds};
 
 /// Parameters of one gradient bucket, at least (`distributed_data_parallel_config.py:bucket_size`).
@@ -115,6 +115,27 @@ impl Setting<'_> {
         let sends = self.x.recipe().offload.saved_tensors && self.overlaps.bounds != Bounds::Lower;
         let bytes = if sends { sent_to_host(self.x.plan) } else { Bytes::ZERO };
         Seconds::new(real(bytes.get()) / HOST_COPY.get())
+    }
+
+    /// What of a micro-batch's copies to the host, and back, of a chunk's offloaded modules nothing hides: `[forward, backward]`.
+    /// Both go on streams of their own (`fine_grained_activation_offload.py`: `d2h_stream`, `h2d_stream`). Nothing waits for
+    /// tensors on their way to the host but their own way back, so that they have both passes to go in; those on their way
+    /// back are asked for one module ahead and have backward.
+    pub(super) fn offloaded(&self, chunk: &Chunk, parts: &ChunkParts) -> [Seconds; 2] {
+        if self.x.recipe().offload.modules.is_empty() {
+            return [Seconds::ZERO; 2];
+        }
+        let link = &self.x.plan.cluster().accelerator.host_link;
+        let bytes = real(sent_by_modules(self.x.plan, chunk).get());
+        let copied = Seconds::new(bytes / link.bandwidth.get().max(1.0));
+        match self.overlaps.bounds {
+            Bounds::Lower => [Seconds::ZERO; 2],
+            Bounds::Upper => [copied; 2],
+            Bounds::Estimate => {
+                let back = beyond(copied, parts.behind(), 0.0);
+                [beyond(copied, parts.forward.total() + parts.behind() + back, 0.0), back]
+            }
+        }
     }
 
     /// The part of the gradients that is only ready when the backward pass is over.

@@ -80,14 +80,13 @@ impl Setting<'_> {
     /// The passes over `chunk`; `known` keeps those over one section of each kind, which are the same
     /// wherever it stands.
     pub(super) fn chunk(&self, chunk: &Chunk, known: &mut Vec<(SectionKind, ChunkParts)>) -> ChunkParts {
-        let layers = chunk.layers.end.saturating_sub(chunk.layers.start);
         let counts = section_counts(&self.x, chunk).into_iter().zip(frozen_counts(&self.x, chunk));
         let mut out = ChunkParts::default();
         for (kind, (count, frozen)) in SectionKind::ALL.into_iter().zip(counts) {
             if count == 0 || !kind.runs() {
                 continue;
             }
-            let recomputed = recomputed_layers(&self.x.recipe().recompute, kind, count, layers);
+            let recomputed = recomputed_layers(&self.x.recipe().recompute, kind, count, &chunk.layers);
             let one = match known.iter().find(|(known, _)| *known == kind) {
                 Some((_, one)) => *one,
                 None => {
@@ -97,7 +96,9 @@ impl Setting<'_> {
                 }
             };
             let times = real(count);
-            out.forward += one.forward.scaled(times);
+            // A reference runs forward alone.
+            let beside = self.x.recipe().tuning.objective.passes_beside();
+            out.forward += one.forward.scaled(times * (1.0 + real(beside)));
             // Layers in front of the first that trains have no backward pass.
             let skipped = real(frozen).min(times);
             let (trained, recomputed) = (times - skipped, (recomputed - skipped).max(0.0));

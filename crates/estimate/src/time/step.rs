@@ -94,6 +94,11 @@ impl Run {
             of_stage = chunks.iter().map(ChunkParts::busy).sum::<Seconds>();
             passes += of_stage;
             setting.around_micro_batches(&rank, &mut chunks);
+            for (chunk, parts) in stage.chunks.iter().zip(&mut chunks) {
+                let [ahead, back] = setting.offloaded(chunk, parts);
+                parts.forward.other += ahead;
+                parts.backward.other += back;
+            }
             let total = chunks.iter().map(ChunkParts::total).sum::<Seconds>();
             let parts = Rc::new(StageParts { whole: ChunkParts::of_all(&chunks), total, chunks });
             epilogues.take(setting.epilogue(&rank, &parts.whole, epilogues.slack));

@@ -25,6 +25,8 @@ pub enum Unknown {
     Prefetch,
     /// How fast the host takes saved tensors and gives them back.
     HostCopies,
+    /// How fast offloaded modules' tensors go to the host, and whether copies hide behind arithmetic.
+    ModuleCopies,
     /// Which kernels are recomputed by named modules.
     Modules,
     /// Which replicas add up the gradients of `DualPipe`'s two copies.
@@ -60,12 +62,15 @@ impl Unknown {
             Self::HostCopies => {
                 "Saved tensors are copied to the host and back at PCIe 4's 31 GB/s each way; where the link is faster the step is shorter."
             }
+            Self::ModuleCopies => {
+                "Copies of offloaded modules are taken to hide behind arithmetic as far as it lasts, at what one accelerator's link reaches while no other uses the host's memory."
+            }
             Self::Modules => "Selective recomputation is costed by the kernels of the named modules.",
             Self::Copies => {
                 "The two copies of DualPipe add up their gradients over the replicas of each; what they exchange with each other is not counted."
             }
             Self::Continued => {
-                "The step has more events than are simulated one by one; the rest is extrapolated at the same pace, within 1 % of the full simulation."
+                "The step has more events than are simulated one by one; the rest is extrapolated at the same pace, within 1% of the full simulation."
             }
             Self::Between => "Data loading, evaluation and checkpoints are left out.",
         }
@@ -96,6 +101,7 @@ pub fn unknowns(plan: &Plan, time: &Time) -> Vec<Unknown> {
     when(time.waits("host").1 >= WAITING, Unknown::Host);
     when(recipe.dp_sharding == DpSharding::Parameters, Unknown::Prefetch);
     when(recipe.offload.saved_tensors, Unknown::HostCopies);
+    when(!recipe.offload.modules.is_empty(), Unknown::ModuleCopies);
     when(matches!(recipe.recompute, Recompute::Selective(_)), Unknown::Modules);
     if !Rehearsal::of(Shape::of(plan)).is_exact() {
         out.push(Unknown::Continued);

@@ -245,7 +245,7 @@ fn breakdown(run: &Run, pipe: Seconds, pipe_free: Seconds) -> Breakdown<Seconds>
     let compute = Breakdown::sum(
         "compute",
         vec![
-            per_batch("matrix products", &PER_MICRO_BATCH, once.compute.linear),
+            per_batch("GEMMs", &PER_MICRO_BATCH, once.compute.linear),
             per_batch("attention", &PER_MICRO_BATCH, once.compute.attention),
             per_batch("memory-bound kernels", &PER_MICRO_BATCH, once.compute.memory),
         ],

@@ -71,7 +71,7 @@ fn distributed_checkpoints(builder: &mut Builder<'_>, runs: &[Vec<Runs>]) {
     let x = builder.symbols;
     let spread = match x.recipe().recompute {
         Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
-        Recompute::None | Recompute::Selective(_) => false,
+        Recompute::None | Recompute::Selective(_) | Recompute::Every { .. } => false,
     };
     if !spread || x.t <= 1 || x.plan.layout().sequence_parallel {
         return;
@@ -101,18 +101,17 @@ fn is_repeated_alone(x: &Symbols<'_>, message: &Message) -> bool {
 impl Runs {
     fn of(x: &Symbols<'_>, chunk: &Chunk) -> Self {
         let times = section_counts(x, chunk);
-        let layers = chunk.layers.end.saturating_sub(chunk.layers.start);
-        let (recomputed, checkpoints) = match x.recipe().recompute {
-            Recompute::Uniform { num_layers, .. } => (layers, layers.div_ceil(num_layers.max(1))),
-            Recompute::Block { num_layers, .. } => (num_layers.min(layers), num_layers.min(layers)),
-            Recompute::None | Recompute::Selective(_) => (0, 0),
+        let recompute = &x.recipe().recompute;
+        let whole_layers = recompute.whole_layers(&chunk.layers);
+        let checkpoints = match recompute {
+            Recompute::Uniform { num_layers, .. } => whole_layers.div_ceil((*num_layers).max(1)),
+            _ => whole_layers,
         };
-        let first = chunk.layers.start..chunk.layers.start + recomputed;
         let mut layers_again = [0_u64; LayerKind::ALL.len()];
-        for index in first {
+        for index in chunk.layers.clone().filter(|index| recompute.recomputes_layer(*index, &chunk.layers)) {
             layers_again[x.model().layer_kind(index).index()] += 1;
         }
-        let whole = matches!(x.recipe().recompute, Recompute::Uniform { .. } | Recompute::Block { .. });
+        let whole = recompute.is_whole();
         let mut again = [0; KINDS];
         for (index, kind) in SectionKind::ALL.iter().copied().enumerate() {
             again[index] = match kind.layer() {

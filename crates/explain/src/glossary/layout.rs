@@ -122,8 +122,8 @@ terms! {
         "Qi et al. 2023 (Zero Bubble Pipeline Parallelism)",
         ["ZB-H1", "ZB-H2", "ZB-V"], ["bubble", "V schedules", "pipeline_schedule"];
     Schedule guide "V schedules":
-        "Each GPU holds an early and a late chunk, so that all hold equally much; V-half and V-min hold about half and a third.",
-        "Each pipeline rank holds an early and a late chunk of the model, folded like a V, so that all ranks hold equally much. V-half keeps about half and V-min about a third of the activations of 1F1B, for more bubble.",
+        "Each GPU holds an early and a late chunk, so that all hold the same; V-half and V-min hold about half and a third.",
+        "Each pipeline rank holds an early and a late chunk of the model, folded like a V, so that all ranks hold the same. V-half keeps about half and V-min about a third of the activations of 1F1B, for more bubble.",
         "Qi et al. 2024 (Pipeline Parallelism with Controllable Memory)",
         ["V-half", "V-min"], ["zero bubble", "in flight", "pipeline_schedule"];
     Schedule guide "DualPipe":

@@ -1,5 +1,7 @@
 //! The glossary. `page` marks the terms that the page explains where they stand, `guide` those of the guide alone.
 
+use shardscope_source::LaterText;
+
 use super::terms::Term;
 
 macro_rules! on_page {
@@ -8,6 +10,15 @@ macro_rules! on_page {
     };
     (guide) => {
         false
+    };
+}
+
+macro_rules! meaning {
+    (page $name:literal $short:literal) => {
+        concat!($name, "\t", $short, "\n")
+    };
+    (guide $name:literal $short:literal) => {
+        ""
     };
 }
 
@@ -26,9 +37,8 @@ macro_rules! terms {
             see: &[$($see),*],
         }),*];
 
-        /// What the page says of each term, apart from [`TERMS`]: the page then need not carry the guide's longer texts.
-        pub(super) static MEANINGS: &[(&str, Option<&str>)] =
-            &[$(($name, if on_page!($place) { Some($short) } else { None })),*];
+        /// What the page says of each term, a line each, apart from [`TERMS`]: the page need not carry the guide's longer texts.
+        pub(super) const MEANINGS: &str = concat!($(meaning!($place $name $short)),*);
     };
 }
 
@@ -38,6 +48,24 @@ mod memory;
 mod model;
 mod time;
 
+/// What the page says of terms, by the glossary's file. Until a program with the feature `tables-later` is given these, no term
+/// has a meaning.
+static MEANINGS: [LaterText; 4] = [
+    LaterText::new("glossary/layout", own(layout::MEANINGS)),
+    LaterText::new("glossary/memory", own(memory::MEANINGS)),
+    LaterText::new("glossary/time", own(time::MEANINGS)),
+    LaterText::new("glossary/model", own(model::MEANINGS)),
+];
+
+const fn own(text: &'static str) -> Option<&'static str> {
+    if cfg!(feature = "tables-later") { None } else { Some(text) }
+}
+
+/// The tables of this crate: what the page says of terms.
+pub fn tables() -> impl Iterator<Item = &'static LaterText> {
+    MEANINGS.iter()
+}
+
 /// Every term, in the order of the guide.
 pub fn glossary() -> impl Iterator<Item = &'static Term> {
     [layout::TERMS, memory::TERMS, time::TERMS, model::TERMS].into_iter().flatten()
@@ -46,11 +74,10 @@ pub fn glossary() -> impl Iterator<Item = &'static Term> {
 /// What `name` means, in a sentence or two; for the terms that the page explains.
 #[must_use]
 pub fn meaning(name: &str) -> Option<&'static str> {
-    [layout::MEANINGS, memory::MEANINGS, time::MEANINGS, model::MEANINGS]
-        .into_iter()
-        .flatten()
-        .find(|(term, _)| *term == name)
-        .and_then(|(_, short)| *short)
+    MEANINGS
+        .iter()
+        .flat_map(|table| table.text().lines())
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::megatron::{launch, lay, quoted_all};
 use super::round::{Exported, write};
-use crate::Resolution;
+use crate::{Resolution, megatron};
 use shardscope_plan::Field;
 
 /// Settings under other keys than `model.` and their own name.
@@ -11,6 +11,7 @@ const KEYS: &[(Field, &str)] = &[
     (Field::NumExperts, "model.num_moe_experts"),
     (Field::DecoderFirstPipelineNumLayers, "model.num_layers_in_first_pipeline_stage"),
     (Field::DecoderLastPipelineNumLayers, "model.num_layers_in_last_pipeline_stage"),
+    (Field::VirtualPipelineModelParallelSize, "model.virtual_pipeline_model_parallel_size"),
     (Field::MicroBatchSize, "train.micro_batch_size"),
     (Field::GlobalBatchSize, "train.global_batch_size"),
     (Field::RampupBatchSize, "train.rampup_batch_size"),
@@ -51,6 +52,8 @@ const NONE: &[Field] = &[
     Field::VocabFile,
     Field::TokenizerType,
     Field::TokenizerModel,
+    Field::Fp4,
+    Field::StepBatchSizeSchedule,
 ];
 
 /// The plan as a Megatron-Bridge command.
@@ -88,6 +91,8 @@ fn spell(field: Field, value: &str) -> Option<Vec<String>> {
     }
     let mut word = match KEYS.iter().find(|(known, _)| *known == field) {
         Some((_, key)) => (*key).to_owned(),
+        // What Megatron has no option for is no setting of its configuration either.
+        None if megatron::flags_of(field.name()).is_empty() => return None,
         None => format!("model.{}", field.name()),
     };
     word.push('=');
@@ -101,6 +106,7 @@ fn listed(field: Field, value: &str) -> String {
         shardscope_plan::Kind::Counts | shardscope_plan::Kind::Words => {
             format!("[{}]", value.split_ascii_whitespace().collect::<Vec<_>>().join(","))
         }
+        _ if field == Field::WindowSize => format!("[{value}]"),
         // Which release of flash-attn is installed decides.
         _ if field == Field::AttentionKernel && matches!(value, "flash3" | "flash4") => "flash".to_owned(),
         _ => value.to_owned(),

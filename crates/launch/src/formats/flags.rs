@@ -4,7 +4,7 @@
 
 use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
 use super::reader::{Claim, Reader};
-use super::{bases, signs};
+use super::{bases, primus, signs};
 use crate::{Argument, Found, Origin, Reading, megatron};
 use shardscope_catalog as catalog;
 use shardscope_config_tree::{Node, Tree, Value};
@@ -55,7 +55,7 @@ impl Reader for MegatronFlags {
             .or_else(|| signs::maps(tree, &["system", "model"]))
             .or_else(|| signs::maps(tree, &["system", "data"]));
         let counted = || {
-            let count = count(tree.documents.first()?);
+            let count = count(of_one_model(tree.documents.first()?));
             let builds = signs::any(tree, &["extends", "includes"]).is_some();
             (count >= ENOUGH || (count > 0 && builds)).then_some(Claim::Shared(count))
         };
@@ -69,7 +69,7 @@ impl Reader for MegatronFlags {
     fn bases(&self, root: &Node) -> Vec<(String, Span)> {
         let mut named = bases::named(root);
         if let Some((node, name)) =
-            named_model(root).filter(|(_, name)| known_model(without_ending(name)).is_none())
+            primus::named_model(root).filter(|(_, name)| known_model(without_ending(name)).is_none())
         {
             named.push((bases::file(&name), node.span));
         }
@@ -88,19 +88,23 @@ impl Reader for MegatronFlags {
 
 /// Reads flags written as keys.
 fn read(root: &Node) -> Reading {
-    let (node, primus) = match overrides(root) {
+    if let Some(reading) = primus::of_another_trainer(root) {
+        return reading;
+    }
+    let (node, primus) = match primus::overrides(root) {
         Some(node) => (node, true),
-        None => (root.get("MODEL_ARGS").unwrap_or(root), false),
+        None => (root.get("MODEL_ARGS").unwrap_or_else(|| of_one_model(root)), false),
     };
     let words = words(node, primus);
     let mut reading = megatron::read(&words);
     no_layers_is_none(&mut reading);
     machines(&mut reading, root);
     if primus {
-        if let Some((named, name)) = named_model(root) {
+        if let Some((named, name)) = primus::named_model(root) {
             preset(&mut reading, named, &name);
         }
-        defaults(&mut reading, node);
+        primus::defaults(&mut reading, node);
+        primus::turbo(&mut reading, node);
     }
     if let Some(named) = root.get("model").filter(|node| !primus && node.word().is_some()) {
         // ms-swift: the model by name, and the longest sample.
@@ -114,14 +118,6 @@ fn read(root: &Node) -> Reading {
     reading
 }
 
-/// The overrides of a Primus experiment.
-fn overrides(root: &Node) -> Option<&Node> {
-    let modules = root.get("modules")?;
-    let trainer =
-        modules.entries().iter().find(|entry| entry.key.contains("trainer")).map(|entry| &entry.node);
-    trainer?.get("overrides")
-}
-
 fn words(node: &Node, primus: bool) -> Vec<Argument> {
     let scalars = Scalars::of(node);
     let leaves = Leaves::over(&scalars);
@@ -129,7 +125,11 @@ fn words(node: &Node, primus: bool) -> Vec<Argument> {
     for Leaf { path, .. } in scalars.all() {
         let first = path.split('.').next().unwrap_or("");
         let deep = path.contains('.');
-        if NOT_FLAGS.contains(&first) || (deep && primus) || (deep && !GROUPED.contains(&first)) {
+        if NOT_FLAGS.contains(&first)
+            || primus && primus::is_of_turbo(path)
+            || (deep && primus)
+            || (deep && !GROUPED.contains(&first))
+        {
             continue;
         }
         let Some(leaf) = leaves.get(path) else { continue };
@@ -144,7 +144,7 @@ fn undashed(flag: &str) -> &str {
 }
 
 /// A file's name without the ending of YAML.
-fn without_ending(name: &str) -> &str {
+pub(super) fn without_ending(name: &str) -> &str {
     name.strip_suffix(".yaml").or(name.strip_suffix(".yml")).unwrap_or(name)
 }
 
@@ -191,58 +191,14 @@ fn machines(reading: &mut Reading, root: &Node) {
     }
 }
 
-/// The model of a Primus experiment, which stands in a file of its own: where it is named, and the file's name.
-fn named_model(root: &Node) -> Option<(&Node, String)> {
-    let modules = root.get("modules")?;
-    let trainer =
-        modules.entries().iter().find(|entry| entry.key.contains("trainer")).map(|entry| &entry.node);
-    let named = trainer?.get("model")?;
-    Some((named, super::interpolate::with_defaults(named.word()?)))
-}
-
 /// The shape of a model that the text names, where the catalog knows it.
-fn preset(reading: &mut Reading, named: &Node, name: &str) {
+pub(super) fn preset(reading: &mut Reading, named: &Node, name: &str) {
     let name = without_ending(name);
     let Some((known, settings)) = known_model(name) else { return };
     for (field, value) in settings {
         if !reading.found.iter().any(|found| found.field == field) {
             let found = Found::new(field, value, Origin::Catalog).by("model", Some(named.span));
             reading.take(found.note(format!("{known}, named as {}", named.word().unwrap_or(name))));
-        }
-    }
-}
-
-/// What Primus's own files set where the overrides do not (`trainer_base.yaml`, `pre_trainer.yaml`,
-/// `language_model.yaml`, and those of its MoE models).
-const PRIMUS: &[(Field, &str)] = &[
-    (Field::Bf16, "true"),
-    (Field::UseDistributedOptimizer, "true"),
-    (Field::MicroBatchSize, "2"),
-    (Field::GlobalBatchSize, "16"),
-    (Field::SeqLength, "1024"),
-];
-const PRIMUS_MOE: &[(Field, &str)] =
-    &[(Field::MoeTokenDispatcherType, "alltoall"), (Field::MoeGroupedGemm, "true")];
-
-fn defaults(reading: &mut Reading, overrides: &Node) {
-    if overrides.get("use_turbo_deepep").and_then(Node::flag) == Some(true) {
-        let span = overrides.get("use_turbo_deepep").map(|node| node.span);
-        for &(field, value) in
-            &[(Field::MoeTokenDispatcherType, "flex"), (Field::MoeFlexDispatcherBackend, "deepep")]
-        {
-            reading.take(Found::new(field, value, Origin::Script).by("use_turbo_deepep", span));
-        }
-    }
-    let mut all = PRIMUS.to_vec();
-    if reading.value(Field::NumExperts).is_some() {
-        all.extend(PRIMUS_MOE);
-    }
-    if reading.value(Field::TensorModelParallelSize).is_some_and(|degree| degree != "1") {
-        all.push((Field::SequenceParallel, "true"));
-    }
-    for (field, value) in all {
-        if !reading.found.iter().any(|found| found.field == field) {
-            reading.take(Found::new(field, value, Origin::Default).note("default of Primus"));
         }
     }
 }
@@ -261,6 +217,14 @@ pub(crate) fn known_model(name: &str) -> Option<(&'static str, Vec<(Field, Strin
         }
     }
     catalog::model(&dashed).or_else(|| catalog::model(&spaced))
+}
+
+/// What stands below the only key of a file: MindSpeed-RL's files of models (`configs/model/`).
+fn of_one_model(root: &Node) -> &Node {
+    match root.entries() {
+        [only] if count(&only.node) >= ENOUGH => &only.node,
+        _ => root,
+    }
 }
 
 /// Whether a map's keys are Megatron's flags or settings: how many of them.

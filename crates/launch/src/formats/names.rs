@@ -1,18 +1,13 @@
 //! Names that readers know, which are many and wanted by few texts: kept apart, so that the page need not wait for them.
 
-use shardscope_config_tree::LaterText;
+use shardscope_source::LaterText;
 
-#[cfg(not(feature = "tables-later"))]
-const OWN: Option<&str> = Some(include_str!("names.txt"));
-#[cfg(feature = "tables-later")]
-const OWN: Option<&str> = None;
-static TABLE: LaterText = LaterText::new(OWN);
-
-/// Gives a program with the feature `tables-later` its table, `names.txt`: until then its readers know none of these names, and
-/// say of the keys that they were not read.
-pub(crate) fn provide(table: String) {
-    TABLE.provide(table);
-}
+/// Until a program with the feature `tables-later` is given it, readers know none of these names, and say of the keys that they
+/// were not read.
+pub(crate) static TABLE: LaterText = LaterText::new(
+    "names.txt",
+    if cfg!(feature = "tables-later") { None } else { Some(include_str!("names.txt")) },
+);
 
 /// The lines of a reader's section, which begins with its name in brackets and a remark; those that begin with `#` are remarks too.
 pub(super) fn section(reader: &str) -> impl Iterator<Item = &'static str> {

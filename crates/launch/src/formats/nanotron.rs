@@ -3,7 +3,7 @@
 use super::leaves::{Leaves, Scalars};
 use super::reader::{Claim, Reader};
 use super::signs;
-use crate::{Origin, Reading};
+use crate::{Effect, NotModelled, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 
@@ -94,10 +94,22 @@ fn read(root: &Node) -> Reading {
     experts(&mut leaves);
     layout(&mut leaves);
     leaves.precision("model.dtype");
+    doremi(&mut leaves);
     leaves.state_all(FIXED, Origin::Derived, "the code of nanotron's models");
     leaves.state_all(DEFAULTS, Origin::Default, WHOSE);
     leaves.reading.software = Some((Software::Nanotron, "a nanotron configuration".to_owned()));
     leaves.finish("a nanotron configuration")
+}
+
+/// DoReMi (`examples/doremi/doremi/trainer.py`): with a reference's checkpoint a proxy trains beside that frozen model, and each
+/// sample's excess loss over it weighs its domain. Without one it is a training whose data alone is drawn otherwise.
+fn doremi(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("doremi.ref_model_resume_checkpoint_path") {
+        let what = "a frozen reference beside the model that trains (DoReMi)";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    leaves.pass_below(&["doremi."]);
 }
 
 fn attention(leaves: &mut Leaves<'_>) {

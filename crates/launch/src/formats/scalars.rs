@@ -181,13 +181,18 @@ impl Leaf {
     }
 }
 
-/// Whether a word is keys joined by dots (or Megatron-Bridge's one key without any).
+/// Keys without a dot that commands of dotted keys have: Megatron-Bridge's, and those at the top of verl's supervised trainer
+/// (`verl/trainer/config/sft_trainer.yaml`).
+const AT_THE_TOP: [&str; 4] =
+    ["mixed_precision", "ulysses_sequence_parallel_size", "use_remove_padding", "engine"];
+
+/// Whether a word is keys joined by dots, or one of those without any.
 pub(super) fn is_path(word: &str) -> bool {
     let name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'@'))
     };
-    (word.contains('.') || word == "mixed_precision") && word.split('.').all(name)
+    (word.contains('.') || AT_THE_TOP.contains(&word)) && word.split('.').all(name)
 }
 
 fn same_path(left: &str, right: &str) -> bool {

@@ -18,6 +18,8 @@ const GENERATES: &str = "a program that generates text and trains nothing";
 const SERVES: &str = "a server, which trains nothing";
 const EVALUATES: &str = "an evaluation, which trains nothing";
 const CONVERTS: &str = "a conversion of files, which trains nothing";
+const SETS_UP: &str = "a set-up of software, which trains nothing";
+const CHECKS: &str = "a check of devices and links, which trains nothing";
 const PREPARES: &str = "a preparation of data, which trains nothing";
 
 /// Words of program names, and what such programs are for.
@@ -37,8 +39,17 @@ const VERBS: &[(&str, &str)] = &[
          ckpt checkpoint consolidate reshard torchdist",
         CONVERTS,
     ),
-    ("preprocess preprocessing tokenize prepare download make_dataset", PREPARES),
+    ("test tests diagnostics", CHECKS),
+    ("preprocess preprocessing tokenize prepare download make_dataset analyze", PREPARES),
 ];
+
+/// Programs that install software.
+const INSTALLERS: [&str; 8] = ["pip", "pip3", "apt-get", "apt", "conda", "mamba", "micromamba", "dnf"];
+
+/// Whether a program installs software.
+pub(super) fn installs(program: &str) -> Option<&'static str> {
+    INSTALLERS.contains(&base_name(program)).then_some(SETS_UP)
+}
 
 /// Words that make a program one of training, whatever else its name says.
 const TRAINS: &str =
@@ -98,8 +109,8 @@ pub(super) fn purpose(program: &str) -> Purpose {
             }
         }
     }
-    // Megatron's zero-shot tasks and its tools beside training.
-    if program.ends_with("tasks/main.py") {
+    // Megatron's zero-shot tasks, the prompting of a dialogue model (`tasks/msdp/main.py`), and its tools beside training.
+    if program.ends_with("tasks/main.py") || program.ends_with("tasks/msdp/main.py") {
         return Purpose::NoTraining(EVALUATES);
     }
     if program.contains("tools/checkpoint/") || program.contains("checkpoint_convert") {
@@ -140,10 +151,13 @@ mod tests {
             "convert_ckpt.py",
             "tools/checkpoint/convert.py",
             "tools/preprocess_data.py",
+            "torch-distributed-gpu-test.py",
             "lm_eval",
             "vllm.entrypoints.openai.api_server",
             "sglang.launch_server",
             "tasks/main.py",
+            "./tasks/msdp/main.py",
+            "../analyze_data.py",
             "generate_samples_gpt.py",
             "hf2mcore_qwen2.5.py",
             "app",

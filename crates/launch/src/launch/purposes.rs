@@ -2,7 +2,7 @@
 
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
-use super::program::{Purpose, is_olmo_core, purpose};
+use super::program::{Purpose, installs, is_olmo_core, purpose};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_plan::{Field, Software};
@@ -11,17 +11,25 @@ use shardscope_plan::{Field, Software};
 const ELSEWHERE: &str =
     "a program that takes its settings from elsewhere; paste the file or the options that it reads";
 
-/// The program of a text that trains nothing, and what it is for.
+/// The program of a text that trains nothing, and what it is for. A set-up counts where nothing else is told.
 pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
     let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
+    let mut set_up = None;
     for command in runs {
         let line = CommandLine::of(&Chosen { words: command.words.clone(), ..Chosen::default() });
         let Some(program) = line.program.as_ref().or(command.words.first()) else { continue };
-        if let Purpose::NoTraining(what) = purpose(program.text()) {
-            return Some((program.clone(), what));
+        // A step that another launcher starts has its program behind `--` (`srun … -- vllm serve`).
+        let behind = command.words.iter().skip_while(|word| word.text() != "--").nth(1);
+        for named in std::iter::once(program).chain(behind) {
+            if let Purpose::NoTraining(what) = purpose(named.text()) {
+                return Some((named.clone(), what));
+            }
         }
+        let installer = line.program.as_ref().into_iter().chain(command.words.first());
+        set_up = set_up
+            .or_else(|| installer.into_iter().find_map(|word| Some((word.clone(), installs(word.text())?))));
     }
-    None
+    set_up
 }
 
 /// A program that is named for its adapters trains them, where the words size them and leave it open.
@@ -34,6 +42,37 @@ fn adapters_by_name(reading: &mut Reading, program: &Word) {
             Found::new(Field::TrainType, "lora", Origin::Derived).by("program", Some(program.origin())),
         );
     }
+}
+
+/// Settings that a command of Megatron's has, in its words or a fork's.
+const MEGATRONS: [Field; 11] = [
+    Field::NumLayers,
+    Field::HiddenSize,
+    Field::NumAttentionHeads,
+    Field::SeqLength,
+    Field::MaxPositionEmbeddings,
+    Field::TensorModelParallelSize,
+    Field::PipelineModelParallelSize,
+    Field::ExpertModelParallelSize,
+    Field::UseDistributedOptimizer,
+    Field::TransformerImpl,
+    Field::TokenizerType,
+];
+
+/// A program that no format knows is read as one of Megatron's, whose defaults are wrong for another: one whose words have no
+/// setting of Megatron's, and more that nobody knows than are known, is a stranger.
+pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine) {
+    const STRANGE: &str =
+        "a program whose options are not known here, nor what it takes where they are silent";
+    let Some(program) = line.program.as_ref() else { return };
+    let known = reading.found.iter().filter(|found| !found.field.is_idle()).count();
+    let own = reading.found.iter().any(|found| MEGATRONS.contains(&found.field));
+    let stops = reading.not_modelled.iter().any(|item| item.name == "program");
+    if own || stops || reading.software.is_some() || known == 0 || reading.not_read.len() <= known {
+        return;
+    }
+    let item = NotModelled::new("program", base_name(program.text()), Effect::Model, STRANGE);
+    reading.not_modelled.push(item.at_some(Some(program.origin())));
 }
 
 /// A program that trains nothing, or something else, has no figures of training. `elsewhere`: its settings stand in a file that is

@@ -98,7 +98,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
             } else if let Some((program, what)) = purposes::instead(&script) {
                 let message = format!("{} is {what}", program.text());
                 let hint = "paste the script that starts the training";
-                let said = Diagnostic::error(Code::NoTrainingCommand, message).hint(hint);
+                let said = Diagnostic::error(Code::NoTraining, message).hint(hint);
                 launch.diagnostics.push(said.at(program.origin()));
             } else {
                 let message = "no command with training options is found in this text";
@@ -273,12 +273,16 @@ impl Launch {
         } else {
             recipes::read_words(&self.arguments, self.recipe.as_deref())
         };
-        let mut reading =
-            named.or_else(|| read_command(&command)).unwrap_or_else(|| megatron::read(&self.arguments));
+        let told = named.or_else(|| read_command(&command));
+        let is_left = told.is_none();
+        let mut reading = told.unwrap_or_else(|| megatron::read(&self.arguments));
         if command.is_megatron {
             super::swift::defaults(&mut reading);
         }
         purposes::tell(&mut reading, &self.line, self.elsewhere.is_some());
+        if is_left && self.elsewhere.is_none() {
+            purposes::tell_stranger(&mut reading, &self.line);
+        }
         self.tell_device_map(&mut reading);
         // Where Ray starts the workers, the framework's own keys say on how many accelerators; the launcher starts one driver.
         let told = reading.value(Field::RlFramework).is_some()

@@ -11,9 +11,13 @@ use shardscope_sorting::sort_by;
 use std::sync::OnceLock;
 
 use super::release::Release;
-use shardscope_source::suggest;
+use shardscope_source::{LaterText, suggest};
 
-const TABLE: &str = include_str!("flags.txt");
+/// Until a program with the feature `tables-later` is given it, no flag of Megatron-LM is known.
+pub(crate) static TABLE: LaterText = LaterText::new(
+    "flags.txt",
+    if cfg!(feature = "tables-later") { None } else { Some(include_str!("flags.txt")) },
+);
 
 /// What follows a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +60,7 @@ fn sorted() -> &'static [FlagRow] {
     static SORTED: OnceLock<Vec<FlagRow>> = OnceLock::new();
     SORTED.get_or_init(|| {
         let mut lines: Vec<FlagRow> = Vec::new();
-        for text in TABLE.lines() {
+        for text in TABLE.text().lines() {
             lines.push(FlagRow { letters: letters(name_of(text)), text });
         }
         sort_by(&mut lines, |a, b| dashed(name_of(a.text)).cmp(dashed(name_of(b.text))));
@@ -94,13 +98,14 @@ fn dashed(name: &str) -> impl Iterator<Item = u8> + '_ {
 /// Every flag, in the order of the table.
 #[cfg(test)]
 pub(super) fn all() -> impl Iterator<Item = Flag> {
-    TABLE.lines().filter_map(parse)
+    TABLE.text().lines().filter_map(parse)
 }
 
 /// The flags that state a setting, in the order of the table.
 pub(super) fn of_setting(setting: &str) -> impl Iterator<Item = Flag> + '_ {
     let snake = move |name: &str| name.len() == setting.len() && name.replace('-', "_") == setting;
     TABLE
+        .text()
         .lines()
         .filter_map(parse)
         .filter(move |flag| flag.dest.map_or_else(|| snake(flag.name), |dest| dest == setting))

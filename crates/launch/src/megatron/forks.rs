@@ -54,6 +54,13 @@ pub(super) const TRAIN_ONLY: &str = "debug-train-only";
 const DP_ATTENTION: &str = "attention of the rollout engine over data-parallel ranks";
 
 const FORKS: &[Fork] = &[
+    // FlagScale.
+    lacking(
+        "enable-hetero",
+        Arity::On,
+        Effect::Communication,
+        "meshes of unlike accelerators (heterogeneous parallelism)",
+    ),
     // The launcher, where a line brings it along.
     takes("nnodes", &[(Field::NumNodes, None)]),
     takes("nproc-per-node", &[(Field::GpusPerNode, None)]),

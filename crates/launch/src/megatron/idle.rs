@@ -38,12 +38,11 @@ const REASONS: &[Reason] = &[
          overwrite-output-dir resume-from-checkpoint no-initialization enable-hf2mg-convert \
          check-weight-hash-across-dp-replicas-interval low-cpu-mem-usage",
     ),
-    // `TransformerConfig.__post_init__` and every module ask for the switch before they look at these.
+    // The order of copies on the streams, never whether a tensor goes: `bulk_offload_group`, `push_offload_groups`.
     reason(
-        "read only with --fine-grained-activation-offloading, which stops the verdict",
+        "when copies of offloaded activations are issued and waited for",
         "",
-        "offload-modules activation-offload-fraction min-offloaded-tensor-size delay-offload-until-cuda-graph \
-         fine-grained-offloading-max-inflight-offloads delta-offload-bytes-across-pp-ranks",
+        "delay-offload-until-cuda-graph fine-grained-offloading-max-inflight-offloads",
     ),
     reason(
         "training data",

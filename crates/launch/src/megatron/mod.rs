@@ -11,6 +11,7 @@ mod software;
 mod spell;
 mod unmodelled;
 
+pub(crate) use flags::TABLE as FLAGS;
 pub use flags::{flags_of, known_flags};
 pub(crate) use idle::reason_anywhere;
 pub use reader::read;

@@ -74,6 +74,9 @@ mod tests {
         check(Field::Fp8, "hybrid", false, Some("--fp8-format hybrid"));
         check(Field::ApplyRopeFusion, "false", false, Some("--no-rope-fusion"));
         check(Field::RecomputeModules, "core_attn mlp", false, Some("--recompute-modules core_attn mlp"));
+        check(Field::OffloadModules, "core_attn", false, Some("--offload-modules core_attn"));
+        let switch = Some("--fine-grained-activation-offloading");
+        check(Field::FineGrainedActivationOffloading, "true", false, switch);
         check(Field::ApplyQueryKeyLayerScaling, "false", true, Some("--no-query-key-layer-scaling"));
         check(Field::DataParallelSize, "4", false, None);
     }

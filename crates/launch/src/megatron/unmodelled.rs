@@ -32,8 +32,7 @@ const ENCODER: &str = "encoder-decoder models";
 const VARIANT: &str = "another attention than the transformer's own";
 const RETRO: &str = "retrieval beside the decoder (Retro)";
 const RL: &str = "reinforcement learning, in which generation shares the accelerators";
-const OFFLOAD: &str = "activations offloaded to the host module by module";
-const LOW_PRECISION: &str = "matrix products in a format of their own for some layers";
+const LOW_PRECISION: &str = "GEMMs in a format of their own for some layers";
 const VISION: &str = "a vision model beside or in place of the decoder";
 
 /// All of them. Sources: `megatron/training/arguments.py` of core 0.19 and the code that reads each flag.
@@ -67,7 +66,6 @@ const UNMODELLED: &[Unmodelled] = &[
     flag("embedding-weights-in-fp32", Memory, "", "an embedding held in fp32"),
     flag("fp16-lm-cross-entropy", Memory, "", "a loss in 16 bits"),
     flag("fp4-param-gather", Memory, "", "weights held and gathered in fp4"),
-    flag("fine-grained-activation-offloading", Memory, "", OFFLOAD),
     flag("fsdp-double-buffer", Memory, "", "two buffers of gathered weights and gradients"),
     flag("keep-fp8-transpose-cache", Memory, "", "transposed fp8 weights kept between steps"),
     flag(

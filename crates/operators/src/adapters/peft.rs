@@ -16,15 +16,19 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<We
             out.extend(lora.dora.then(|| adapter("lora_magnitude_vector.weight", account, &[outer])));
         }
     }
-    if operator == Operator::Experts && lora.modules.has(LinearModule::Experts) {
-        out.extend(of_experts(x, lora.rank));
+    if operator == Operator::Experts {
+        let experts = lora.modules.has(LinearModule::Experts);
+        out.extend(of_experts(x, lora.rank, [lora.modules.has(LinearModule::Router), experts]));
     }
     out
 }
 
 /// The linear layers of `operator` as the model's own modules have them.
 fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
-    use LinearModule::{Down, Gate, Key, Mixer, Output, OutputLayer, Query, Up, Value};
+    use LinearModule::{
+        Down, Gate, Key, KeyValueDown, KeyValueUp, Mixer, Output, OutputLayer, Query, QueryDown, QueryUp, Up,
+        Value,
+    };
     let (wide, narrow) = (x.a * x.d, x.k * x.d);
     let arrangement = &x.model().arrangement;
     match operator {
@@ -41,6 +45,24 @@ fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
                 ]
             };
             out.push((Output, account, [wide, x.h]));
+            out
+        }
+        Operator::LatentAttention => {
+            let (account, sizes) = (Account::Attention, x.latent);
+            let heads = x.a * (sizes.plain + sizes.rotary);
+            let mut out = vec![
+                (KeyValueDown, account, [x.h, sizes.key_value + sizes.rotary]),
+                (KeyValueUp, account, [sizes.key_value, x.a * (sizes.plain + sizes.value)]),
+                (Output, account, [x.a * sizes.value, x.h]),
+            ];
+            if sizes.query == 0 {
+                out.push((Query, account, [x.h, heads]));
+            } else {
+                out.extend([
+                    (QueryDown, account, [x.h, sizes.query]),
+                    (QueryUp, account, [sizes.query, heads]),
+                ]);
+            }
             out
         }
         Operator::Mlp => {
@@ -74,17 +96,23 @@ fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
 
 /// PEFT adapts router and experts as parameters: the fused first weight with twice the rank
 /// (`peft/tuners/lora/layer.py:ParamWrapper`).
-fn of_experts(x: &Symbols<'_>, rank: u64) -> Vec<Weight> {
+fn of_experts(x: &Symbols<'_>, rank: u64, [router, weights]: [bool; 2]) -> Vec<Weight> {
     let (moe, experts) = (x.moe, x.moe.experts);
     let account = Account::Experts;
-    vec![
-        adapter("router.lora_A.weight", Account::Router, &[rank, x.h]),
-        adapter("router.lora_B.weight", Account::Router, &[experts, rank]),
-        adapter("experts.gate_up.lora_A.weight", account, &[experts, x.gate * rank, x.h]),
-        adapter("experts.gate_up.lora_B.weight", account, &[experts, x.gate * moe.ffn, x.gate * rank]),
-        adapter("experts.down.lora_A.weight", account, &[experts, rank, moe.ffn]),
-        adapter("experts.down.lora_B.weight", account, &[experts, x.h, rank]),
-    ]
+    let mut out = Vec::new();
+    if router {
+        out.push(adapter("router.lora_A.weight", Account::Router, &[rank, x.h]));
+        out.push(adapter("router.lora_B.weight", Account::Router, &[experts, rank]));
+    }
+    if weights {
+        out.extend([
+            adapter("experts.gate_up.lora_A.weight", account, &[experts, x.gate * rank, x.h]),
+            adapter("experts.gate_up.lora_B.weight", account, &[experts, x.gate * moe.ffn, x.gate * rank]),
+            adapter("experts.down.lora_A.weight", account, &[experts, rank, moe.ffn]),
+            adapter("experts.down.lora_B.weight", account, &[experts, x.h, rank]),
+        ]);
+    }
+    out
 }
 
 fn adapter(name: &'static str, account: Account, shape: &[u64]) -> Weight {

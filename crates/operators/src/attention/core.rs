@@ -3,13 +3,18 @@
 use crate::adapters::{Alive, LINEAR_PROJ};
 use crate::{Saved, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, ContextKind, Number, RecomputeModule};
+use shardscope_plan::{AttentionKernel, ContextKind, Number, OffloadModule, RecomputeModule};
 
 const UNFUSED: &str = "megatron/core/transformer/dot_product_attention.py";
 const KERNEL: &str = "flash-attn and Transformer Engine attention, forward(ctx, ...)";
 const CHECKPOINT: &str = "megatron/core/tensor_parallel/random.py:CheckpointFunction";
 /// Bytes of an fp32 statistic.
 const STATISTIC: u64 = 4;
+const ONCE: &[OffloadModule] = &[OffloadModule::CoreAttention];
+/// Probabilities are saved by the softmax and by the product with the values, each for itself.
+const TWICE: &[OffloadModule] = &[OffloadModule::CoreAttention, OffloadModule::CoreAttention];
+/// A fused kernel saves its output, and so does the projection that reads it.
+const OUTPUT_TWICE: &[OffloadModule] = &[OffloadModule::CoreAttention, OffloadModule::AttentionProjection];
 
 static SCALAR: Formula = Formula::new("4", "One fp32 or int32 scalar.", CHECKPOINT);
 static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, in fp32.", KERNEL);
@@ -49,7 +54,8 @@ pub(crate) struct Core {
 /// What the kernel keeps, the output projection's input included.
 pub(crate) fn core(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     if x.recomputes(RecomputeModule::CoreAttention) {
-        let mut out = as_given(core);
+        // The checkpoint is no module that can be offloaded (`attention.py:checkpoint_core_attention`).
+        let mut out: Vec<Saved> = as_given(core).into_iter().map(|saved| saved.by(&[])).collect();
         out.push(Saved::new("checkpoint scalar", &[1], STATISTIC, &SCALAR));
         out.extend(projection_input(x, core, false));
         return out;
@@ -82,7 +88,7 @@ fn copied(core: &Core) -> Vec<Saved> {
 }
 
 fn log_sum_exp(x: &Symbols<'_>) -> Saved {
-    Saved::new("log-sum-exp", &[x.b, x.a, x.s], STATISTIC, &LSE)
+    Saved::new("log-sum-exp", &[x.b, x.a, x.s], STATISTIC, &LSE).by(ONCE)
 }
 
 /// Batch first: everything is copied; for one sequence the transposed output is the same storage, unless the
@@ -109,7 +115,8 @@ fn is_exchanged(x: &Symbols<'_>) -> bool {
 /// although the projection's weight is frozen.
 fn projection_input(x: &Symbols<'_>, core: &Core, is_kernels: bool) -> Vec<Saved> {
     if x.trains {
-        return vec![core.output];
+        let kernels = is_kernels && !x.model().mixers.output_gate;
+        return vec![if kernels { core.output.by(OUTPUT_TWICE) } else { core.output }];
     }
     // A gate stands between the kernel and the projection, and keeps the kernel's output itself.
     let is_kernels = is_kernels && !x.model().mixers.output_gate;
@@ -152,21 +159,22 @@ fn probabilities(x: &Symbols<'_>) -> Vec<Saved> {
     let shape = [x.b, x.a, x.s, x.s];
     let fused = softmax_is_fused(x);
     let wide = recipe.fusions.softmax_in_fp32 && !fused && recipe.params_dtype != Number::Fp32;
+    let again = if wide || recipe.attention_dropout { ONCE } else { TWICE };
     let mut out = vec![if wide {
-        Saved::new("softmax", &shape, STATISTIC, &SOFTMAX_FP32)
+        Saved::new("softmax", &shape, STATISTIC, &SOFTMAX_FP32).by(again)
     } else {
-        Saved::new("softmax", &shape, x.width, &SOFTMAX)
+        Saved::new("softmax", &shape, x.width, &SOFTMAX).by(again)
     }];
     if recipe.attention_dropout {
-        out.push(Saved::new("attention dropout mask", &shape, 1, &DROPOUT));
-        out.push(Saved::new("dropped probabilities", &shape, x.width, &DROPPED));
+        out.push(Saved::new("attention dropout mask", &shape, 1, &DROPOUT).by(ONCE));
+        out.push(Saved::new("dropped probabilities", &shape, x.width, &DROPPED).by(ONCE));
     } else if wide {
-        out.push(Saved::new("16-bit probabilities", &shape, x.width, &PROBABILITIES));
+        out.push(Saved::new("16-bit probabilities", &shape, x.width, &PROBABILITIES).by(ONCE));
     }
     if fused {
         out.push(Saved::new("softmax scale", &[1], STATISTIC, &SCALAR));
     } else {
-        out.push(Saved::new("causal mask", &[x.s, x.s], 1, &CAUSAL));
+        out.push(Saved::new("causal mask", &[x.s, x.s], 1, &CAUSAL).by(ONCE));
     }
     out
 }

@@ -10,6 +10,6 @@ mod work;
 pub(super) use self::core::{Core, Operand, core};
 pub(super) use messages::messages;
 pub(super) use saved::{residual_mask, saved};
-pub(super) use transient::transients;
+pub(super) use transient::{forward_points, transients};
 pub(super) use weights::{gate, projection, sinks, weights};
 pub(super) use work::work;

@@ -4,12 +4,18 @@ use super::core::{Core, Operand, core};
 use crate::adapters::{Alive, LINEAR_PROJ, LINEAR_QKV, input_needs_gradient};
 use crate::{Operator, Saved, Symbols, column, norm};
 use shardscope_explain::Formula;
-use shardscope_plan::PositionEmbedding;
+use shardscope_plan::{AttentionKernel, OffloadModule, PositionEmbedding};
 
 const ATTENTION: &str = "megatron/core/transformer/attention.py";
 const ROPE: &str = "megatron/core/models/common/embeddings/rope_utils.py";
 /// Bytes of an fp32 statistic.
 const STATISTIC: u64 = 4;
+/// What is saved where queries, keys and values are made, their norms included (`attention.py:qkv_linear_manager`).
+const QKV: &[OffloadModule] = &[OffloadModule::QkvLinear];
+const CORE: &[OffloadModule] = &[OffloadModule::CoreAttention];
+/// Queries, keys and values, each a view of what the projection put out.
+const VIEWS: &[OffloadModule] = &[OffloadModule::CoreAttention; 3];
+const PROJ: &[OffloadModule] = &[OffloadModule::AttentionProjection];
 
 static INPUT: Formula = Formula::new("S·h·Bi", "The QKV projection's input, the norm's output.", ATTENTION);
 static GATHERED: Formula = Formula::new("n·h·Bi", "The QKV projection's input, gathered.", ATTENTION);
@@ -52,7 +58,7 @@ static MASK: Formula =
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(14);
     let needed = input_needs_gradient(Operator::SelfAttention, x);
-    let input = column::input(x, "linear_qkv input", x.input_width, &INPUT, &GATHERED);
+    let input = column::input(x, "linear_qkv input", x.input_width, &INPUT, &GATHERED).by(QKV);
     let normed = x.recipe().software.semantics().norm_in_projection;
     out.extend(LINEAR_QKV.column(x, input, [normed, needed], norm::alive(Operator::InputNorm, x)));
     if !needed && !LINEAR_QKV.is_adapted(x) {
@@ -78,7 +84,8 @@ fn output_gate(x: &Symbols<'_>) -> Vec<Saved> {
     }
     let wide = [x.n, x.a * x.d];
     vec![
-        Saved::new("gated attention output", &wide, x.width, &UNGATED),
+        // The kernel's own output, which the gate's product keeps as well.
+        Saved::new("gated attention output", &wide, x.width, &UNGATED).by(CORE).held(true),
         Saved::new("output gate", &wide, x.width, &GATE),
     ]
 }
@@ -98,14 +105,14 @@ fn core_of(x: &Symbols<'_>) -> Core {
     let normed = x.model().qk_layernorm;
     let fresh = is_rotated(x) || normed;
     let operand = |name, heads, formula, view| Operand {
-        own: Saved::new(name, &[x.n, heads, x.d], x.width, formula),
+        own: Saved::new(name, &[x.n, heads, x.d], x.width, formula).by(CORE),
         view,
     };
     let heads = [x.n, x.a * x.d];
     let holds_all = x.recipe().software.semantics().queries_hold_projection && x.a == x.k;
     let query = if holds_all {
         Operand {
-            own: Saved::new("query in the projection", &[x.n, x.qkv], x.width, &REORDERED),
+            own: Saved::new("query in the projection", &[x.n, x.qkv], x.width, &REORDERED).by(CORE),
             view: false,
         }
     } else {
@@ -119,12 +126,17 @@ fn core_of(x: &Symbols<'_>) -> Core {
             operand("value", x.k, &VALUE, true),
         ],
         // A view keeps its whole storage alive: the fused output counts once, with the columns that nothing else would keep.
-        buffer: (!normed).then(|| buffer(x, "QKV output held by views")),
-        repeated: (x.a / x.k > 1).then(|| {
-            ["repeated key", "repeated value"].map(|name| Saved::new(name, &heads, x.width, &REPEATED))
+        // Each view of less than half of it goes to the host as a copy of its own.
+        buffer: (!normed).then(|| {
+            let whole = buffer(x, "QKV output held by views");
+            if fresh { whole.by(CORE).each(x.n * x.k * x.d) } else { whole.by(VIEWS).each(x.n * x.qkv / 3) }
         }),
-        output: Saved::new("linear_proj input", &heads, x.input_width, &PROJECTION),
-        raw_output: Saved::new("attention output", &heads, x.width, &OUTPUT),
+        repeated: (x.a / x.k > 1).then(|| {
+            ["repeated key", "repeated value"]
+                .map(|name| Saved::new(name, &heads, x.width, &REPEATED).by(CORE))
+        }),
+        output: Saved::new("linear_proj input", &heads, x.input_width, &PROJECTION).by(PROJ),
+        raw_output: Saved::new("attention output", &heads, x.width, &OUTPUT).by(CORE),
     }
 }
 
@@ -143,12 +155,16 @@ fn qk_norms(x: &Symbols<'_>) -> Vec<Saved> {
     }
     let mut out = Vec::with_capacity(4);
     if is_grouped(x) {
-        out.push(Saved::new("query norm input", &[x.n, x.a, x.d], x.width, &QUERY));
+        out.push(Saved::new("query norm input", &[x.n, x.a, x.d], x.width, &QUERY).by(QKV));
     }
-    out.push(buffer(x, "QKV output held by the norms"));
+    // Of the views less than half of the storage each is copied; an unfused kernel keeps the values, a view too.
+    let viewed = x.recipe().attention_kernel == AttentionKernel::Unfused && !is_grouped(x);
+    let view = if is_grouped(x) { x.k } else { x.a + x.k };
+    let held = buffer(x, "QKV output held by the norms").by(QKV).each(x.n * view * x.d);
+    out.push(held.held(viewed));
     for [query, key] in norm::statistics(x, &NORM_STATISTICS) {
-        out.push(Saved::new(query, &[x.n, x.a], STATISTIC, &QUERY_STATISTICS));
-        out.push(Saved::new(key, &[x.n, x.k], STATISTIC, &KEY_STATISTICS));
+        out.push(Saved::new(query, &[x.n, x.a], STATISTIC, &QUERY_STATISTICS).by(QKV));
+        out.push(Saved::new(key, &[x.n, x.k], STATISTIC, &KEY_STATISTICS).by(QKV));
     }
     out
 }

@@ -4,11 +4,13 @@ use crate::adapters::{LINEAR_PROJ, LINEAR_QKV};
 use crate::transient::{gathered, gathered_again, has_weight_gradient, masked, residual, scattered};
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::AttentionKernel;
+use shardscope_plan::{AttentionKernel, OffloadModule};
 use shardscope_units::Bytes;
 
 const ATTENTION: &str = "megatron/core/transformer/attention.py, backward";
 const FLASH: &str = "flash-attn backward: queries' gradient summed in fp32";
+const UNFUSED: &str =
+    "TransformerEngine, attention/dot_product_attention/backends.py:UnfusedDotProductAttention";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 
@@ -16,6 +18,9 @@ static OUTPUT: Formula = Formula::new("n·A·B", "Gradient of the attention's ou
 static PROJECTION: Formula = Formula::new("A·h·B", "The output projection's weight gradient.", ATTENTION);
 static PACKED: Formula = Formula::new("n·(A + 2·K)·B", "Gradients of queries, keys and values.", ATTENTION);
 static SUMMED: Formula = Formula::new("4·n·A", "The queries' gradient while it is summed in fp32.", FLASH);
+static UNNORMED: Formula = Formula::new("a·s·s·b·B", "The attention scores, before the softmax.", UNFUSED);
+static MASK: Formula = Formula::new("s·s", "Which tokens see which, one byte each.", UNFUSED);
+static BY_HEAD: Formula = Formula::new("n·A·B", "The attention's output.", UNFUSED);
 static SCORES: Formula = Formula::new("a·s·s·b·B", "Gradient of the attention probabilities.", ATTENTION);
 static BEFORE: Formula =
     Formula::new("a·s·s·b·B", "Gradient of the probabilities before dropout.", ATTENTION);
@@ -49,9 +54,28 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     qkv.extend(LINEAR_QKV.gradient(x, None));
     vec![
         Transient::new("backward of linear_proj", Bytes::ZERO, projection),
-        Transient::new("backward of the attention", Bytes::ZERO, core),
-        Transient::new("backward of linear_qkv", after_core(x), qkv),
+        Transient::new("backward of the attention", Bytes::ZERO, core)
+            .with(&[OffloadModule::AttentionProjection]),
+        Transient::new("backward of linear_qkv", after_core(x), qkv)
+            .with(&[OffloadModule::AttentionProjection, OffloadModule::CoreAttention]),
     ]
+}
+
+/// What forward holds in an attention that is several kernels when it is done: the scores, which a variable still refers to, the
+/// mask, and the output before and after its heads are put side by side (`backends.py:UnfusedDotProductAttention._forward`).
+pub(crate) fn forward_points(x: &Symbols<'_>) -> Vec<Transient> {
+    if x.recipe().attention_kernel != AttentionKernel::Unfused {
+        return Vec::new();
+    }
+    let heads = [x.n, x.a, if x.model().latent.is_some() { x.latent.value } else { x.d }];
+    let tensors = vec![
+        Saved::new("attention scores", &[x.b, x.a, x.s, x.s], x.width, &UNNORMED),
+        Saved::new("mask of the scores", &[x.s, x.s], 1, &MASK),
+        Saved::new("attention output, head by head", &heads, x.width, &BY_HEAD),
+        Saved::new("attention output", &heads, x.width, &BY_HEAD),
+    ];
+    let modules = &[OffloadModule::AttentionNorm, OffloadModule::CoreAttention];
+    vec![Transient::new("forward of the attention", Bytes::ZERO, tensors).with(modules)]
 }
 
 /// What the kernel itself needs for its gradients.

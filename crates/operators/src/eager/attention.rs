@@ -24,13 +24,18 @@ const BYTE: u64 = 1;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 /// Name of the tensor that queries, keys and values are made from.
-const NORMED: &str = "attention input";
+pub(super) const NORMED: &str = "attention input";
 /// Name of the kernel's output.
-const RESULT: &str = "attention output";
+pub(super) const RESULT: &str = "attention output";
 
 static QUERIES: Formula = Formula::new("n·A·Bc", "The queries.", SDPA);
 static KEYS: Formula = Formula::new("n·K·Bc", "The keys.", SDPA);
 static VALUES: Formula = Formula::new("n·K·Bc", "The values.", SDPA);
+static CLIPPED: Formula = Formula::new(
+    "n·(A + 2·K)·Bc",
+    "The fused projection's output before it is clamped in place.",
+    "olmo/model.py:OLMoSequentialBlock.forward",
+);
 static BUFFER: Formula =
     Formula::new("n·(A + 2·K)·Bc", "The fused projection's output, of which the values are a view.", SDPA);
 static ROTATION: Formula = Formula::new("2·s·d·Bc", "Cosines and sines, cast to the heads' type.", QWEN);
@@ -43,6 +48,11 @@ static WIDE_TABLES: Formula = Formula::new(
     "8·s·rot",
     "Cosines and sines in fp32, repeated for pairs of columns in each layer.",
     "transformers/models/ernie4_5/modeling_ernie4_5.py:apply_rotary_pos_emb",
+);
+static TEMPERATURE: Formula = Formula::new(
+    "4·s",
+    "What queries are multiplied by at each position, fp32.",
+    "transformers/models/llama4/modeling_llama4.py:Llama4TextAttention",
 );
 static SINK_SOFTMAX: Formula =
     Formula::new("a·s·(s + 1)·b·Bc", "The attention probabilities, the sink's among them.", SINKS);
@@ -101,13 +111,24 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
         VALUE.run(tape, input, [x.h, narrow]);
     }
     tape.step = Step::Core;
+    let clipped = x.model().arrangement.clipped_queries;
+    tape.keep(
+        clipped,
+        "projection before it is clamped",
+        &[x.n, x.a + 2 * x.k, x.d],
+        x.compute_width,
+        &CLIPPED,
+    );
     norm::query_and_key(tape, &flow);
+    let tuned = x.model().arrangement.query_temperature && !x.in_window;
+    tape.keep(flow.query && tuned, "temperature of queries", &[x.s], FLOAT, &TEMPERATURE);
     tables(tape, &flow);
     core(tape, &flow);
     // Queries of a fused projection or of a rotation of a part of each head come out of a concatenation; the kernel's
     // output takes their layout, so that what reads it reads a copy. Eager attention transposes too.
     let (kernel, arrangement) = (x.recipe().attention_kernel, &x.model().arrangement);
-    let concatenated = arrangement.fused_qkv && rotates(x);
+    let modules = &x.recipe().software.semantics().modules;
+    let concatenated = arrangement.fused_qkv && rotates(x) && !modules.rotates_in_place;
     let joined = joins || concatenated || (kernel == AttentionKernel::Sdpa && x.rotated < x.d);
     let copied = kernel == AttentionKernel::Unfused || joined;
     let gated = x.model().mixers.output_gate;
@@ -158,14 +179,13 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
     let (x, any) = (tape.x, flow.attention);
     let width = x.compute_width;
     let (wide, narrow) = ([x.n, x.a, x.d], [x.n, x.k, x.d]);
-    // A window that is no shorter than the sequence needs a mask too; causality alone does not
-    // (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`).
-    let masked =
-        (x.recipe().transformers.padding_mask || x.window.is_some()) && kernel == AttentionKernel::Sdpa;
+    let masked = is_masked(x, kernel);
     let joined = is_view(tape) && !rotates(x) && !(masked && x.k < x.a);
     tape.keep(any && !joined, "query", &wide, width, &QUERIES);
     rotations(tape, flow);
-    let repeated = masked || x.recipe().software.semantics().modules.repeats_groups;
+    let modules = &x.recipe().software.semantics().modules;
+    let for_sdpa = modules.repeats_for_sdpa && kernel == AttentionKernel::Sdpa;
+    let repeated = masked || for_sdpa || modules.repeats_groups;
     if repeated && x.k < x.a {
         tape.keep(any, "key", &wide, width, &REPEATED);
         tape.keep(any, "value", &wide, width, &REPEATED);
@@ -178,16 +198,28 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
         }
     }
     tape.keep(any, RESULT, &wide, width, &OUT);
+    beside(tape, any, kernel);
+}
+
+/// Whether SDPA is given a mask: causality alone needs none, a window that is no shorter than the sequence does
+/// (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`).
+fn is_masked(x: &Symbols<'_>, kernel: AttentionKernel) -> bool {
+    (x.recipe().transformers.padding_mask || x.window.is_some()) && kernel == AttentionKernel::Sdpa
+}
+
+/// What a kernel keeps beside queries, keys, values and its output, where any of them requires a gradient.
+pub(super) fn beside(tape: &mut Tape<'_, '_>, any: bool, kernel: AttentionKernel) {
+    let x = tape.x;
     tape.keep(any, "log-sum-exp", &[x.b, x.a, x.s], FLOAT, &LSE);
     tape.keep(any && kernel == AttentionKernel::Flash, "random state", &[2], 2 * FLOAT, &RNG);
-    tape.keep(any && masked, "padding mask", &[x.b, x.s, x.s], width, &PADDING);
+    tape.keep(any && is_masked(x, kernel), "padding mask", &[x.b, x.s, x.s], x.compute_width, &PADDING);
 }
 
 /// Cosines and sines that each layer repeats for pairs of columns.
 fn tables(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let x = tape.x;
     let (width, formula) = match x.model().arrangement.rotation_tables {
-        RotationTables::Shared | RotationTables::Half => return,
+        RotationTables::Shared | RotationTables::Half | RotationTables::Complex => return,
         RotationTables::Layer => (x.width, &REPEATED_TABLES),
         RotationTables::Fp32Layer => (FLOAT, &WIDE_TABLES),
     };
@@ -211,10 +243,24 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let x = tape.x;
     let width = x.compute_width;
     let wide = [x.n, x.a, x.d];
-    let scores = [x.b, x.a, x.s, x.s];
     let either = flow.query || flow.key;
     tape.keep(flow.key, "query", &wide, width, &QUERIES);
     tape.keep(flow.query, "repeated key", &wide, width, &REPEATED);
+    scores(tape, flow);
+    // Without a rotation queries and keys are parts of the fused projection's output too.
+    if is_view(tape) && x.k == x.a && x.b == 1 && rotates(x) {
+        tape.keep(either, "repeated value", &[x.n, x.a + 2 * x.k, x.d], width, &BUFFER);
+    } else {
+        tape.keep(either, "repeated value", &wide, width, &REPEATED);
+    }
+}
+
+/// The scores of eager attention, their softmax and what dropout leaves of it.
+pub(super) fn scores(tape: &mut Tape<'_, '_>, flow: &Flow) {
+    let x = tape.x;
+    let width = x.compute_width;
+    let scores = [x.b, x.a, x.s, x.s];
+    let either = flow.query || flow.key;
     let capped = x.model().arrangement.attention_softcap;
     tape.keep(either && capped, "capped scores", &scores, width, &TANH);
     if x.model().attention_softmax == AttentionSoftmax::Learnable {
@@ -224,7 +270,8 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
         tape.keep(either, "places of the largest scores", &[x.b, x.a, x.s], INDEX, &LARGEST);
     } else {
         // In fp32 the probabilities that the values' gradient needs are the softmax itself.
-        let typed = x.model().arrangement.typed_softmax;
+        // Autocast takes every softmax in fp32.
+        let typed = x.model().arrangement.typed_softmax && !x.recipe().autocasts();
         let cast = !typed && width < FLOAT;
         let drops = x.model().arrangement.dropout.attention;
         let reread = flow.value && !cast && !drops;
@@ -233,11 +280,5 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
         tape.keep(either && drops, "mask of dropped probabilities", &scores, BYTE, &DROPPED_MASK);
         tape.keep(flow.value && drops, "probabilities behind dropout", &scores, width, &DROPPED);
         tape.keep(flow.value && cast && !drops, "16-bit probabilities", &scores, width, &PROBABILITIES);
-    }
-    // Without a rotation queries and keys are parts of the fused projection's output too.
-    if is_view(tape) && x.k == x.a && x.b == 1 && rotates(x) {
-        tape.keep(either, "repeated value", &[x.n, x.a + 2 * x.k, x.d], width, &BUFFER);
-    } else {
-        tape.keep(either, "repeated value", &wide, width, &REPEATED);
     }
 }

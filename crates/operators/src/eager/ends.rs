@@ -3,7 +3,7 @@
 use super::linear::{Input, OUTPUT_LAYER};
 use super::tape::{Step, Tape};
 use shardscope_explain::Formula;
-use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective, Residence};
+use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective, PreferenceLogits, Residence};
 
 const EMBEDDING: &str = "torch.nn.functional.embedding";
 const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss";
@@ -11,9 +11,12 @@ const ROWS: &str =
     "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
 const CHUNKS: &str = "torchtune/modules/loss/ce_chunked_output_loss.py:CEWithChunkedOutputLoss.forward";
 const LINEAR_CHUNKS: &str = "torchtune/modules/loss/cross_entropy_loss.py:LinearCrossEntropyLoss.forward";
+const SHIFTED: &str = "olmo/train.py:Trainer.model_forward, cross_entropy_loss";
+const FUSED_LOGITS: &str = "olmo/train.py:Trainer.model_forward, fused_loss_fn; flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss";
 const CAPPED: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2ForCausalLM";
 const LINEAR: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:LigerFusedLinearCrossEntropyFunction";
 const PREFERENCE: &str = "trl/trainer/utils.py:selective_log_softmax";
+const FACTORY: &str = "llamafactory/train/trainer_utils.py:get_batch_logps, as train/dpo/trainer.py and train/kto/trainer.py call it";
 const SAMPLING: &str =
     "flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss, as verl/utils/torch_functional.py calls it";
 const COMPILED: &str = "open_instruct/grpo_utils.py:forward_for_logprobs, and model_utils.py:log_softmax_and_gather, which torch compiles";
@@ -47,6 +50,14 @@ static LABELLED_LABELS: Formula =
     Formula::new("8·b·(s - 1)", "The labels that there are, int64.", LINEAR_CHUNKS);
 static LABELLED_DROPPED: Formula =
     Formula::new("b·(s - 1)·h·Ba", "The same behind the adapter's dropout.", LINEAR_CHUNKS);
+static VIEWED_LOGITS: Formula =
+    Formula::new("s·V·Bc", "The logits, of which all but the last are read.", FUSED_LOGITS);
+static SHIFTED_LOGITS: Formula =
+    Formula::new("b·(s - 1)·V·Bc", "A copy of the logits but the last of each sequence.", FUSED_LOGITS);
+static SHIFTED_SUMS: Formula =
+    Formula::new("4·b·(s - 1)", "Each token's log of the softmax's sum, fp32.", FUSED_LOGITS);
+static SHIFTED_SOFTMAX: Formula =
+    Formula::new("4·b·(s - 1)·V", "Log-softmax over the vocabulary, which autocast casts to fp32.", SHIFTED);
 static LABELLED_MASK: Formula =
     Formula::new("b·(s - 1)·h", "The dropout mask of the adapter's input, one byte each.", LINEAR_CHUNKS);
 static LABELLED_MIDDLE: Formula =
@@ -98,6 +109,17 @@ static COMPLETION: Formula =
     Formula::new("4·b·(s - 1)", "Which tokens are of the completion, fp32.", PREFERENCE);
 static SIGMOID: Formula =
     Formula::new("4·b", "Margin of each pair and its sigmoid's buffer, fp32.", PREFERENCE);
+
+static WIDE_POLICY: Formula =
+    Formula::new("4·b·(s - 1)·V", "Log-softmax of every sequence's logits, cast to fp32.", FACTORY);
+static WIDE_INDICES: Formula = Formula::new("8·b·(s - 1)", "Token numbers that are picked, int64.", FACTORY);
+static WIDE_COMPLETION: Formula =
+    Formula::new("b·(s - 1)", "Which tokens are of the completion, one byte each.", FACTORY);
+static WIDE_MARGINS: Formula = Formula::new(
+    "8·b",
+    "Margins and buffers of the sigmoids of DPO, fp32; losses without a reference have up to 12 bytes more of each sequence.",
+    FACTORY,
+);
 
 static SAMPLED_LOGITS: Formula = Formula::new(
     "n·V·Bc",
@@ -165,7 +187,12 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     tape.keep(x.model().arrangement.final_softcap, "capped logits", &[x.n, x.v], x.compute_width, &CAP);
     match tuning.objective {
         Objective::NextToken => next_token(tape),
-        Objective::Dpo { .. } => preference(tape),
+        Objective::Dpo { .. } | Objective::Kto { .. }
+            if x.recipe().transformers.preference_logits == PreferenceLogits::Fp32 =>
+        {
+            fp32_preference(tape);
+        }
+        Objective::Dpo { .. } | Objective::Kto { .. } => preference(tape),
         Objective::Policy => policy(tape),
     }
 }
@@ -245,6 +272,29 @@ fn by_rows(tape: &mut Tape<'_, '_>) {
     tape.keep(true, "tokens with a label", &[1], INDEX, &ROWS_COUNT);
 }
 
+/// A loss of all tokens but the last of each sequence, whose logits are copied where there are several sequences: one's are a
+/// view.
+fn shifted(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let behind = x.s.saturating_sub(1);
+    if x.recipe().loss == LossKind::FusedLogits {
+        if x.b == 1 {
+            tape.keep(true, "logits", &[x.s, x.v], x.compute_width, &VIEWED_LOGITS);
+        } else {
+            tape.keep(true, "logits", &[x.b, behind, x.v], x.compute_width, &SHIFTED_LOGITS);
+        }
+        tape.keep(true, "log of the softmax's sum", &[x.b, behind], FLOAT, &SHIFTED_SUMS);
+    } else {
+        tape.keep(true, "log-softmax", &[x.b, behind, x.v], FLOAT, &SHIFTED_SOFTMAX);
+        tape.keep(true, "total weight", &[1], FLOAT, &TOTAL);
+    }
+    if x.b == 1 {
+        tape.keep(true, "labels", &[x.s], INDEX, &VIEWED_LABELS);
+    } else {
+        tape.keep(true, "labels", &[x.b, behind], INDEX, &ROWS_LABELS);
+    }
+}
+
 fn next_token(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     if x.recipe().loss == LossKind::ChunkedLogits {
@@ -252,6 +302,9 @@ fn next_token(tape: &mut Tape<'_, '_>) {
     }
     if x.recipe().loss == LossKind::ChunkedRows {
         return by_rows(tape);
+    }
+    if x.recipe().software.semantics().modules.shifts_logits {
+        return shifted(tape);
     }
     if x.recipe().loss == LossKind::Compiled {
         tape.keep(true, "log-softmax", &[x.n, x.v], x.width, &NARROW_SOFTMAX);
@@ -265,6 +318,16 @@ fn next_token(tape: &mut Tape<'_, '_>) {
     }
     tape.keep(true, "total weight", &[1], FLOAT, &TOTAL);
     tape.keep(x.recipe().transformers.counts_tokens, "tokens of the batch", &[1], INDEX, &COUNT);
+}
+
+/// What the preference losses of LLaMA-Factory keep of the policy: `log_softmax` of all logits, cast to fp32.
+fn fp32_preference(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let behind = x.s.saturating_sub(1);
+    tape.keep(true, "log-softmax", &[x.b, behind, x.v], FLOAT, &WIDE_POLICY);
+    tape.keep(true, "picked tokens", &[x.b, behind], INDEX, &WIDE_INDICES);
+    tape.keep(true, "completion mask", &[x.b, behind], BYTE, &WIDE_COMPLETION);
+    tape.keep(true, "margins", &[x.b], 2 * FLOAT, &WIDE_MARGINS);
 }
 
 /// What a preference loss keeps of the policy; the reference runs without gradients and keeps nothing.

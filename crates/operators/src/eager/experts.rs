@@ -4,16 +4,22 @@ use super::flow::{Flow, is_adapted};
 use super::linear::{Input, ROUTER, SHARED_DOWN, SHARED_GATE, SHARED_UP};
 use super::norm;
 use super::tape::Tape;
+use crate::Symbols;
 use shardscope_explain::Formula;
-use shardscope_plan::{ExpertKernel, LinearModule};
+use shardscope_plan::{ExpertKernel, LinearModule, Router};
 
 const ROUTING: &str = "transformers/models/mixtral/modeling_mixtral.py:MixtralTopKRouter";
 const CLAMPED: &str = "transformers/models/gpt_oss/modeling_gpt_oss.py:GptOssExperts, GptOssTopKRouter";
+const SIGMOID: &str = "transformers/models/deepseek_v3/modeling_deepseek_v3.py:DeepseekV3TopkRouter";
+const DRAWS: &str = "transformers/models/phimoe/modeling_phimoe.py:sparsemixer";
+const WEIGHING: &str = "transformers/models/llama4/modeling_llama4.py:Llama4TextMoe";
 const EXPERTS: &str = "transformers/integrations/moe.py";
 const SHARED_EXPERT: &str = "transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextSparseMoeBlock";
 const PARAMETERS: &str = "peft/tuners/lora/layer.py:ParamWrapper";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
+/// Bytes of a truth value.
+const BYTE: u64 = 1;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 /// Name of the tensor that router and experts read.
@@ -21,6 +27,34 @@ const NORMED: &str = "router input";
 
 static INPUT: Formula = Formula::new("n·h·Bc", "The router's input, the norm's output.", ROUTING);
 static SOFTMAX: Formula = Formula::new("4·n·E", "Softmax over all experts, fp32.", ROUTING);
+static SCORES: Formula = Formula::new("n·E·Bp", "Each expert's score, a sigmoid.", SIGMOID);
+static CHOSEN_SCORES: Formula = Formula::new("n·topk·Bp", "The chosen scores.", SIGMOID);
+static WIDE_INPUT: Formula = Formula::new("4·n·h", "The router's input in fp32.", SIGMOID);
+static WIDE_WEIGHT: Formula = Formula::new("4·E·h", "The router's weight in fp32.", SIGMOID);
+static CLAMPED_SUM: Formula = Formula::new(
+    "4·n",
+    "The same sum, clamped, fp32.",
+    "transformers/models/ernie4_5_moe/modeling_ernie4_5_moe.py:Ernie4_5_MoeTopKRouter",
+);
+static DRAWN_SOFTMAX: Formula = Formula::new("2·n·E·Bp", "A masked softmax for each draw.", DRAWS);
+static DRAWN_MASK: Formula = Formula::new("2·n·E", "Which experts are masked, one byte each.", DRAWS);
+static DRAWN_CHOICE: Formula = Formula::new("16·n", "The two experts of each token, int64.", DRAWS);
+static DRAWN: Formula = Formula::new("2·n·Bp", "Their probabilities.", DRAWS);
+static WEIGHED_SCORES: Formula = Formula::new("E·n·Bc", "The scores, expert by expert.", WEIGHING);
+static WEIGHED_TOKENS: Formula =
+    Formula::new("E·n·h·B", "Every token for every expert, for the scores' gradient.", WEIGHING);
+static WEIGHED_INPUT: Formula = Formula::new("E·n·h·Bc", "The same, times its score.", WEIGHING);
+static WEIGHED_GATE_UP: Formula =
+    Formula::new("2·E·n·fm·Bc", "Both halves of the experts' first product.", WEIGHING);
+static WEIGHED_INNER: Formula =
+    Formula::new("E·n·fm·Bc", "The activated half, or the input of the second product.", WEIGHING);
+static MASKED: Formula = Formula::new(
+    "n·E",
+    "Which experts are in groups that are not chosen, one byte each.",
+    "transformers/models/deepseek_v2/modeling_deepseek_v2.py:DeepseekV2TopkRouter",
+);
+static NARROW_INPUT: Formula = Formula::new("n·h·Bc", "The router's input, to fp32 and back.", SIGMOID);
+static NARROW_WEIGHT: Formula = Formula::new("E·h·Bc", "The router's weight, to fp32 and back.", SIGMOID);
 static CHOICE: Formula = Formula::new(
     "4·n·topk",
     "Softmax over the chosen experts, fp32.",
@@ -36,7 +70,8 @@ static BIASED: Formula = Formula::new("8·T", "The expert of each copy, whose bi
 static TOPK: Formula = Formula::new("8·n·topk", "The chosen experts of each token, int64.", ROUTING);
 static SUM: Formula = Formula::new("4·n", "The sum of the chosen probabilities, fp32.", ROUTING);
 static CHOSEN: Formula = Formula::new("4·n·topk", "The chosen probabilities, fp32.", ROUTING);
-static GATE_UP: Formula = Formula::new("2·T·fm·Bx", "Both halves of the experts' first product.", EXPERTS);
+static GATE_UP: Formula =
+    Formula::new("g·T·fm·Bx", "The experts' first product: both halves where it is gated.", EXPERTS);
 static ACTIVATED: Formula = Formula::new("T·fm·Bx", "The activated half.", EXPERTS);
 static WEIGHTS: Formula = Formula::new("T·Bp", "The routing weight of every copy of a token.", EXPERTS);
 static OUTPUT: Formula =
@@ -78,11 +113,31 @@ pub(super) fn experts(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let flow = Flow::of(x);
     let adapted = is_adapted(x, LinearModule::Experts);
-    if !(flow.norm2 || adapted) {
+    let router = x.model().arrangement.router;
+    let routed = is_adapted(x, LinearModule::Router);
+    if !(flow.norm2 || adapted || routed) {
         return;
     }
     if adapted {
         merged(tape);
+    }
+    if widens(x) {
+        // A frozen model in 16 bits under autocast has its product in 16 bits, of copies all the same.
+        let again = x.recipe().autocasts() && router != Router::Fp32Held;
+        let (width, input, weight) = if again {
+            (x.compute_width, &NARROW_INPUT, &NARROW_WEIGHT)
+        } else {
+            (FLOAT, &WIDE_INPUT, &WIDE_WEIGHT)
+        };
+        let name = if x.width < FLOAT { "copy of the router's input" } else { NORMED };
+        tape.keep(x.trains || routed, name, &[x.n, x.h], width, input);
+        let copied = flow.norm2 && (router != Router::Fp32Held || routed);
+        tape.keep(copied, "copy of the router's weight", &[x.moe.experts, x.h], width, weight);
+        if routed {
+            router_casts(tape);
+        }
+    } else if routed {
+        merged_router(tape);
     } else {
         ROUTER.run(
             tape,
@@ -90,8 +145,12 @@ pub(super) fn experts(tape: &mut Tape<'_, '_>) {
             [x.h, x.moe.experts],
         );
     }
-    routing(tape);
-    products(tape, flow.norm2, x.trains || adapted);
+    if router == Router::Weighing {
+        weighed(tape, flow.norm2);
+    } else {
+        routing(tape);
+        products(tape, flow.norm2, x.trains || adapted);
+    }
     if x.moe.shared > 0 {
         shared(tape, flow.norm2);
     }
@@ -103,11 +162,13 @@ fn shared(tape: &mut Tape<'_, '_>, needed: bool) {
     let x = tape.x;
     let (width, inner) = (x.compute_width, [x.n, x.moe.shared]);
     let input = Input { shared: Some(NORMED), needed, cast: false };
-    let gate = SHARED_GATE.run(tape, input, [x.h, x.moe.shared]);
+    let gated = x.model().activation.is_gated();
+    let gate = gated && SHARED_GATE.run(tape, input, [x.h, x.moe.shared]);
     let up = SHARED_UP.run(tape, input, [x.h, x.moe.shared]);
     tape.keep(gate, "shared gate", &inner, width, &SHARED);
-    tape.keep(up && !x.recipe().transformers.liger, "shared activated gate", &inner, width, &SHARED);
-    tape.keep(gate, "shared up", &inner, width, &SHARED);
+    tape.keep(gated && up && !x.recipe().transformers.liger, "shared activated gate", &inner, width, &SHARED);
+    // Without a gate the activation's input stands in its place.
+    tape.keep(if gated { gate } else { up }, "shared up", &inner, width, &SHARED);
     let down = Input { shared: None, needed: gate || up, cast: true };
     let result = SHARED_DOWN.run(tape, down, [x.moe.shared, x.h]);
     if x.model().experts.as_ref().is_some_and(|experts| experts.shared_expert_gate) {
@@ -116,14 +177,27 @@ fn shared(tape: &mut Tape<'_, '_>, needed: bool) {
     }
 }
 
-/// PEFT adapts router and experts as parameters: the sum of weight and adapter is made, and kept.
+/// PEFT adapts the router as a parameter: the sum of weight and adapter is made, and kept.
+fn merged_router(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let (experts, width) = (x.moe.experts, x.compute_width);
+    tape.keep(true, NORMED, &[x.n, x.h], width, &INPUT);
+    tape.keep(true, "router with adapter", &[experts, x.h], width, &MERGED_ROUTER);
+    router_casts(tape);
+}
+
+/// The router's adapter in the type of the computation, where autocast multiplies its matrices.
+fn router_casts(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let cast = x.recipe().autocasts() && x.adapter_width > x.compute_width;
+    let shape = [x.lora_rank, x.moe.experts + x.h];
+    tape.keep(cast, "router LoRA in 16 bits", &shape, x.compute_width, &ROUTER_CASTS);
+}
+
+/// The same of the experts.
 fn merged(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let (moe, rank) = (x.moe, x.lora_rank);
-    let width = x.compute_width;
-    tape.keep(true, NORMED, &[x.n, x.h], width, &INPUT);
-    tape.keep(true, "router with adapter", &[moe.experts, x.h], width, &MERGED_ROUTER);
-    tape.keep(x.casts_weights(), "router LoRA in 16 bits", &[rank, moe.experts + x.h], width, &ROUTER_CASTS);
     let whole = [moe.experts, moe.ffn, x.h];
     tape.keep(true, "first weights with adapters", &[2, moe.experts, moe.ffn, x.h], x.width, &MERGED_FIRST);
     tape.keep(true, "second weights with adapters", &whole, x.width, &MERGED_SECOND);
@@ -134,8 +208,47 @@ fn merged(tape: &mut Tape<'_, '_>) {
     tape.keep(cast, "second weights' LoRA in 16 bits", &shape, x.width, &SECOND_CASTS);
 }
 
+/// Whether the router's input is copied to fp32, where it does not come so.
+fn widens(x: &Symbols<'_>) -> bool {
+    match x.model().arrangement.router {
+        Router::Own | Router::Sampled | Router::Weighing => false,
+        Router::Fp32Held => x.compute_width < FLOAT,
+        Router::Fp32 | Router::Fp32Grouped | Router::Fp32Sigmoid => x.width < FLOAT,
+    }
+}
+
+/// Every expert is given every token, times its score: none for those that did not choose it.
+fn weighed(tape: &mut Tape<'_, '_>, needed: bool) {
+    let x = tape.x;
+    let (moe, width) = (x.moe, x.compute_width);
+    let inner = [moe.experts, x.n, moe.ffn];
+    tape.keep(needed, "router softmax", &[x.n, moe.experts], FLOAT, &SOFTMAX);
+    tape.keep(needed, "chosen experts", &[x.n, moe.topk], INDEX, &TOPK);
+    tape.keep(needed, "scores by expert", &[moe.experts, x.n], width, &WEIGHED_SCORES);
+    tape.keep(needed, "tokens for every expert", &[moe.experts, x.n, x.h], x.width, &WEIGHED_TOKENS);
+    tape.keep(x.trains, "experts' input", &[moe.experts, x.n, x.h], width, &WEIGHED_INPUT);
+    tape.keep(true, "experts' gate and up", &[2 * inner[0], inner[1], inner[2]], width, &WEIGHED_GATE_UP);
+    tape.keep(true, "experts' activated gate", &inner, width, &WEIGHED_INNER);
+    tape.keep(x.trains, "experts' second input", &inner, width, &WEIGHED_INNER);
+    let weights = [3, moe.experts, moe.ffn, x.h];
+    tape.keep(x.casts_weights(), "experts' weights in 16 bits", &weights, width, &CASTS);
+}
+
+/// What two draws of an expert keep each.
+fn drawn(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let (all, width) = ([2, x.n, x.moe.experts], x.moe.probability);
+    tape.keep(true, "router softmax", &all, width, &DRAWN_SOFTMAX);
+    tape.keep(true, "masked experts", &all, BYTE, &DRAWN_MASK);
+    tape.keep(true, "chosen experts", &[2, x.n], INDEX, &DRAWN_CHOICE);
+    tape.keep(true, "chosen probabilities", &[2, x.n], width, &DRAWN);
+}
+
 fn routing(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
+    if x.model().arrangement.router == Router::Sampled {
+        return drawn(tape);
+    }
     let chosen = [x.n, x.moe.topk];
     if x.model().arrangement.chosen_routing {
         // gpt-oss stays in its own type.
@@ -145,11 +258,19 @@ fn routing(tape: &mut Tape<'_, '_>) {
         tape.keep(true, "chosen experts", &chosen, INDEX, &TOPK);
         return;
     }
-    tape.keep(true, "router softmax", &[x.n, x.moe.experts], FLOAT, &SOFTMAX);
+    // A sigmoid stays in the type of the router's product.
+    let sigmoid = x.model().arrangement.router == Router::Fp32Sigmoid;
+    let (width, scores, values) =
+        if sigmoid { (x.moe.probability, &SCORES, &CHOSEN_SCORES) } else { (FLOAT, &SOFTMAX, &CHOSEN) };
+    tape.keep(true, "router softmax", &[x.n, x.moe.experts], width, scores);
     tape.keep(true, "chosen experts", &chosen, INDEX, &TOPK);
+    let masked = x.model().arrangement.router == Router::Fp32Grouped;
+    tape.keep(masked, "experts of other groups", &[x.n, x.moe.experts], BYTE, &MASKED);
     let summed = x.model().arrangement.normalized_routing;
     tape.keep(summed, "sum of the chosen", &[x.n], FLOAT, &SUM);
-    tape.keep(summed, "chosen probabilities", &chosen, FLOAT, &CHOSEN);
+    tape.keep(summed, "chosen probabilities", &chosen, width, values);
+    let clamped = x.model().arrangement.router == Router::Fp32Held;
+    tape.keep(clamped, "clamped sum of the chosen", &[x.n], FLOAT, &CLAMPED_SUM);
 }
 
 /// The experts themselves; `needed` says whether their input requires a gradient, `trains` whether they do.
@@ -158,12 +279,13 @@ fn products(tape: &mut Tape<'_, '_>, needed: bool, trains: bool) {
     let (moe, width) = (x.moe, x.expert_width());
     let kernel = x.recipe().transformers.experts;
     let (wide, inner) = ([moe.sent, x.h], [moe.sent, moe.ffn]);
-    tape.keep(true, "experts' gate and up", &[2, moe.sent, moe.ffn], width, &GATE_UP);
+    tape.keep(true, "experts' gate and up", &[x.gate, moe.sent, moe.ffn], width, &GATE_UP);
+    let gated = x.model().activation.is_gated();
     let clamped = x.model().arrangement.clamped_experts;
     if clamped {
         tape.keep(true, "steps of the experts' activation", &[4, moe.sent, moe.ffn], width, &CLAMPED_STEPS);
     } else {
-        tape.keep(true, "experts' activated gate", &inner, width, &ACTIVATED);
+        tape.keep(gated, "experts' activated gate", &inner, width, &ACTIVATED);
     }
     tape.keep(true, "routing weights", &[moe.sent], moe.probability, &WEIGHTS);
     tape.keep(true, "experts' output", &wide, width, &OUTPUT);

@@ -38,6 +38,14 @@ impl Flow {
         let query = own || if fused { any } else { adapted(LinearModule::Query) };
         let key = own || if fused { any } else { adapted(LinearModule::Key) };
         let value = own || if fused { any } else { adapted(LinearModule::Value) };
+        let (query, key, value) = if x.model().latent.is_some() {
+            // Keys and values come out of one projection.
+            let up = adapted(LinearModule::KeyValueDown) || adapted(LinearModule::KeyValueUp);
+            let queries = adapted(LinearModule::QueryDown) || adapted(LinearModule::QueryUp);
+            (query || queries, own || up, own || up)
+        } else {
+            (query, key, value)
+        };
         let attention = query || key || value;
         let projected = attention || trains || adapted(LinearModule::Output);
         let residual = input || projected;

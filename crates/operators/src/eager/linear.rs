@@ -141,10 +141,16 @@ linears! {
     GATE_UP Gate "gate_up_proj" "h" "g·f";
     FIRST Up "fc1" "h" "f";
     DOWN Down "down_proj" "f" "h";
-    ROUTER Experts "router" "h" "E";
+    ROUTER Router "router" "h" "E";
     SHARED_GATE Gate "shared_expert.gate_proj" "h" "fs";
     SHARED_UP Up "shared_expert.up_proj" "h" "fs";
     SHARED_DOWN Down "shared_expert.down_proj" "fs" "h";
+    LATENT_QUERY Query "q_proj" "h" "a·(dn + dr)";
+    QUERY_DOWN QueryDown "q_a_proj" "h" "ql";
+    QUERY_UP QueryUp "q_b_proj" "ql" "a·(dn + dr)";
+    KV_DOWN KeyValueDown "kv_a_proj_with_mqa" "h" "kl + dr";
+    KV_UP KeyValueUp "kv_b_proj" "kl" "a·(dn + dv)";
+    HEADS_OUT Output "o_proj" "a·dv" "h";
     IN_PROJ Mixer "in_proj" "h" "2·lk + 2·lv + 2·hv";
     OUT_PROJ Mixer "out_proj" "lv" "h";
     OUTPUT_LAYER OutputLayer "lm_head" "h" "V";

@@ -26,6 +26,7 @@ static STEP: Formula = Formula::new("n·hv·Bc", "The step, behind its sigmoid."
 static DECAY: Formula =
     Formula::new("12·n·hv", "The decay before and behind softplus and summed in its chunk, fp32.", RULE);
 static RATE: Formula = Formula::new("8·hv", "The exponential of A and its negative, fp32.", MODULE);
+static FROZEN_RATE: Formula = Formula::new("4·hv", "The negative exponential of A, fp32.", SCAN);
 static NORM_INPUT: Formula = Formula::new("4·n·lv", "The rule's output in fp32.", NORM);
 static DEVIATION: Formula = Formula::new("4·n·hv", "The norm's inverse deviation, fp32.", NORM);
 static NORM_OUTPUT: Formula =
@@ -83,6 +84,9 @@ fn mamba2(tape: &mut Tape<'_, '_>) {
     let any = IN_PROJ.run(tape, input, [x.h, projected]);
     let w = x.compute_width;
     tape.keep(any, "projected input", &[x.n, projected], w, &PROJECTED);
+    // The kernel keeps the rate whether it trains or not; its exponential is kept for its gradient.
+    let (times, formula) = if x.trains { (2, &RATE) } else { (1, &FROZEN_RATE) };
+    tape.keep(any, "rate", &[times, sizes.value_heads], FLOAT, formula);
     tape.keep(any, "scanned output", &[x.n, values], w, &SCANNED);
     let norm = x.model().mixers.linear.is_some_and(|linear| linear.norm);
     tape.keep(any && norm, "norm statistics", &[x.n, sizes.key_heads], FLOAT, &GROUPS);

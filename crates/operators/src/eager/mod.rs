@@ -10,6 +10,7 @@ mod ends;
 mod experts;
 mod flow;
 mod joined;
+mod latent;
 mod linear;
 mod linear_mixer;
 mod manual;

@@ -12,12 +12,14 @@ const GEMMA: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2RMSNorm
 const NEMOTRON: &str = "transformers/models/nemotron/modeling_nemotron.py:NemotronLayerNorm1P";
 const OLMO: &str = "transformers/models/olmo2/modeling_olmo2.py:Olmo2RMSNorm";
 const COHERE: &str = "transformers/models/cohere/modeling_cohere.py:CohereLayerNorm";
+const LATENT: &str = "transformers/models/deepseek_v3/modeling_deepseek_v3.py:DeepseekV3RMSNorm";
 const LIGER: &str = "liger_kernel/ops/rms_norm.py:LigerRMSNormFunction";
 const UNSLOTH: &str = "unsloth/kernels/rms_layernorm.py:Fast_RMS_Layernorm.forward";
 const WIDENED: &str = "litgpt/model.py:RMSNorm.forward";
 const FUNCTIONAL: &str =
     "torch.nn.functional.rms_norm of an fp32 input: a product of both in fp32, then a cast";
 const LAYER: &str = "torch.nn.functional.layer_norm";
+const AUTOCAST: &str = "aten/src/ATen/autocast_mode.h:AT_FORALL_FP32, of which layer_norm is";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 
@@ -42,6 +44,13 @@ static OWN_SCALE: Formula = Formula::new("h·B", "One plus the weight.", NEMOTRO
 static OWN_INPUT: Formula = Formula::new("n·h·B", "The norm's input in its own type.", LIGER);
 static KERNEL_INPUT: Formula =
     Formula::new("n·h·B", "The norm's input, which is the residual stream.", LAYER);
+static LAYER_INPUT: Formula =
+    Formula::new("4·n·h", "The norm's input, which autocast casts to fp32.", AUTOCAST);
+static WIDE_BIAS: Formula = Formula::new("4·h", "The bias in fp32.", AUTOCAST);
+static QUERY_SCALE: Formula =
+    Formula::new("4·A", "The weight, or the bias, of the queries' norm in fp32.", AUTOCAST);
+static KEY_SCALE: Formula =
+    Formula::new("4·K", "The weight, or the bias, of the keys' norm in fp32.", AUTOCAST);
 static MOMENTS: Formula = Formula::new("8·n", "Mean and inverse deviation of each token, fp32.", LAYER);
 static QUERY_INPUT: Formula = Formula::new("4·n·A", "The queries in fp32.", RMS);
 static QUERY_DEVIATION: Formula = Formula::new("4·n·a", "One statistic for each query head, fp32.", RMS);
@@ -65,12 +74,49 @@ static QUERY_FP32: Formula = Formula::new("4·n·A", "The normalised queries in 
 static KEY_FP32: Formula = Formula::new("4·n·K", "The normalised keys in fp32.", GEMMA);
 static HEAD_SCALE: Formula = Formula::new("4·d", "One plus the weight of a norm of heads, in fp32.", GEMMA);
 
+/// Names of what norms of queries and of keys keep: input, statistics, weight and bias in fp32.
+const QUERY_NAMES: [&str; 4] =
+    ["query norm input", "query norm statistics", "query norm weight", "query norm bias"];
+const KEY_NAMES: [&str; 4] = ["key norm input", "key norm statistics", "key norm weight", "key norm bias"];
+
+static QUERY_LATENT_INPUT: Formula = Formula::new("4·n·ql", "The query latent in fp32.", LATENT);
+static QUERY_LATENT_NORMED: Formula = Formula::new("n·ql·Bc", "The normalised query latent.", LATENT);
+static KV_LATENT_INPUT: Formula = Formula::new("4·n·kl", "The key/value latent in fp32.", LATENT);
+static KV_LATENT_VIEW: Formula = Formula::new(
+    "4·n·(kl + dr)",
+    "The fp32 projection's output, of which the key/value latent is a view.",
+    LATENT,
+);
+static KV_LATENT_NORMED: Formula = Formula::new("n·kl·Bc", "The normalised key/value latent.", LATENT);
+
+/// Names and formulas of what a norm of a latent keeps.
+pub(super) struct OfLatent {
+    names: [&'static str; 3],
+    input: &'static Formula,
+    whole: &'static Formula,
+    normed: &'static Formula,
+}
+
+pub(super) static QUERY_LATENT: OfLatent = OfLatent {
+    names: ["query latent", "query latent statistics", "normalised query latent"],
+    input: &QUERY_LATENT_INPUT,
+    whole: &QUERY_LATENT_INPUT,
+    normed: &QUERY_LATENT_NORMED,
+};
+pub(super) static KEY_VALUE_LATENT: OfLatent = OfLatent {
+    names: ["key/value latent", "key/value latent statistics", "normalised key/value latent"],
+    input: &KV_LATENT_INPUT,
+    whole: &KV_LATENT_VIEW,
+    normed: &KV_LATENT_NORMED,
+};
+
 /// Names of what a norm keeps.
 struct Names {
     input: &'static str,
     statistics: &'static str,
     normed: &'static str,
     scale: &'static str,
+    bias: &'static str,
     centred: &'static str,
 }
 
@@ -79,6 +125,7 @@ static OWN: Names = Names {
     statistics: "norm statistics",
     normed: "normalised input",
     scale: "norm weight plus one",
+    bias: "norm bias",
     centred: "norm input less its mean",
 };
 static POST: Names = Names {
@@ -86,6 +133,7 @@ static POST: Names = Names {
     statistics: "post-norm statistics",
     normed: "post-norm normalised input",
     scale: "post-norm weight plus one",
+    bias: "post-norm bias",
     centred: "post-norm input less its mean",
 };
 
@@ -136,7 +184,14 @@ pub(super) fn post(tape: &mut Tape<'_, '_>, needed: bool) {
 fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     let x = tape.x;
     let (wide, rows) = ([x.n, x.h], [x.n]);
-    if x.model().normalization == Normalization::LayerNorm {
+    let there = x.model().arrangement.norm_weights;
+    let trains = trains && there.stream;
+    if x.model().normalization == Normalization::LayerNorm && in_fp32(x) {
+        tape.keep(needed || trains, names.input, &wide, FLOAT, &LAYER_INPUT);
+        tape.keep(needed || trains, names.statistics, &[2, x.n], FLOAT, &MOMENTS);
+        tape.keep(there.stream, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
+        tape.keep(there.stream && there.biases, names.bias, &[x.h], FLOAT, &WIDE_BIAS);
+    } else if x.model().normalization == Normalization::LayerNorm {
         tape.keep(needed || trains, names.input, &wide, x.width, &KERNEL_INPUT);
         tape.keep(needed || trains, names.statistics, &[2, x.n], FLOAT, &MOMENTS);
         let plus_one = x.model().arrangement.norm_product == NormProduct::PlusOne;
@@ -155,8 +210,10 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
             tape.keep(needed, names.centred, &wide, FLOAT, &CENTRED);
             tape.keep(trains, names.normed, &wide, FLOAT, &CENTRED_NORMED);
             tape.keep(needed && x.width < FLOAT, names.scale, &[x.h], FLOAT, &CENTRED_WEIGHT);
-        } else if product == NormProduct::Wide {
+        } else if matches!(product, NormProduct::Wide | NormProduct::Widened) {
             tape.keep(trains, names.normed, &wide, FLOAT, &WIDE);
+            let copied = needed && product == NormProduct::Widened && x.width < FLOAT;
+            tape.keep(copied, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
         } else if module(x) != NormModule::CastBefore {
             let widened = module(x) == NormModule::Widened;
             tape.keep(trains, names.normed, &wide, FLOAT, &UNCAST);
@@ -165,6 +222,11 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
             tape.keep(trains, names.normed, &wide, x.width, &NORMED);
         }
     }
+}
+
+/// Whether a LayerNorm is in fp32 among operations in 16 bits.
+pub(super) fn in_fp32(x: &Symbols<'_>) -> bool {
+    x.recipe().software.semantics().modules.fp32_layer_norm && x.compute_width < FLOAT
 }
 
 /// How norms are written.
@@ -184,10 +246,29 @@ pub(super) fn is_kernel(x: &Symbols<'_>) -> bool {
 /// The norms of queries and keys, head by head or over all heads together.
 pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let x = tape.x;
+    if x.model().arrangement.plain_head_norms && x.in_window {
+        tape.keep(flow.query, "query norm input", &[x.n, x.a, x.d], FLOAT, &QUERY_INPUT);
+        tape.keep(flow.query, "query norm statistics", &[x.n, x.a], FLOAT, &QUERY_DEVIATION);
+        tape.keep(flow.key, "key norm input", &[x.n, x.k, x.d], FLOAT, &KEY_INPUT);
+        tape.keep(flow.key, "key norm statistics", &[x.n, x.k], FLOAT, &KEY_DEVIATION);
+    }
     if !x.model().qk_layernorm {
         return;
     }
-    let trains = x.trains;
+    let there = x.model().arrangement.norm_weights;
+    let trains = x.trains && there.heads;
+    if x.model().normalization == Normalization::LayerNorm && in_fp32(x) {
+        for (needed, heads, [input, statistics, weight, bias], [own, scale]) in [
+            (flow.query, x.a, QUERY_NAMES, [&QUERY_INPUT, &QUERY_SCALE]),
+            (flow.key, x.k, KEY_NAMES, [&KEY_INPUT, &KEY_SCALE]),
+        ] {
+            tape.keep(needed, input, &[x.n, heads, x.d], FLOAT, own);
+            tape.keep(needed, statistics, &[2, x.n], FLOAT, &MOMENTS);
+            tape.keep(needed && there.heads, weight, &[heads * x.d], FLOAT, scale);
+            tape.keep(needed && there.heads && there.biases, bias, &[heads * x.d], FLOAT, scale);
+        }
+        return;
+    }
     let norm = module(x);
     if norm == NormModule::Kernel {
         let [query, key] = [&QUERY_OWN, &KEY_OWN];
@@ -201,7 +282,11 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let wide = product != NormProduct::Rounded || norm != NormModule::CastBefore;
     let scale = product == NormProduct::PlusOne || (norm == NormModule::Widened && x.width < FLOAT);
     let normed = if wide { [&QUERY_FP32, &KEY_FP32] } else { [&QUERY_NORMED, &KEY_NORMED] };
-    let width = if wide { FLOAT } else { x.compute_width };
+    let width = match () {
+        () if wide => FLOAT,
+        () if x.model().arrangement.norms_behind_rotation => x.width,
+        () => x.compute_width,
+    };
     // In fp32 there is nothing to cast: the norm reads a view of queries and gate together.
     let viewed = x.recipe().software.semantics().modules.joins_projections && x.compute_width == FLOAT;
     if viewed {
@@ -223,4 +308,25 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     tape.keep(trains, "normalised keys", &[x.n, x.k, x.d], width, normed[1]);
     tape.keep(flow.query && scale, "query norm weight plus one", &[x.d], FLOAT, &HEAD_SCALE);
     tape.keep(flow.key && scale, "key norm weight plus one", &[x.d], FLOAT, &HEAD_SCALE);
+}
+
+/// The norm of a latent of the first width in a projection's output of the second; `needed`: whether it requires a gradient.
+/// Says whether its output does.
+pub(super) fn of_latent(
+    tape: &mut Tape<'_, '_>,
+    of: &OfLatent,
+    [own, whole]: [u64; 2],
+    needed: bool,
+) -> bool {
+    let x = tape.x;
+    let [input, statistics, normed] = of.names;
+    // In fp32 there is nothing to cast, and a view holds what it is a view of.
+    if x.compute_width == FLOAT {
+        tape.keep(needed, input, &[x.n, whole], FLOAT, of.whole);
+    } else {
+        tape.keep(needed, input, &[x.n, own], FLOAT, of.input);
+    }
+    tape.keep(needed, statistics, &[x.n], FLOAT, &DEVIATION);
+    tape.keep(x.trains, normed, &[x.n, own], x.compute_width, of.normed);
+    needed || x.trains
 }

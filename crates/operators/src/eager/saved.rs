@@ -1,7 +1,7 @@
 //! What each operator keeps.
 
 use super::tape::{Step, Tape};
-use super::{attention, ends, experts, linear_mixer, mlp, norm};
+use super::{attention, ends, experts, latent, linear_mixer, mlp, norm};
 use crate::{Operator, Saved, Symbols};
 
 /// What `operator` keeps where the software runs such modules; none where it runs others.
@@ -31,11 +31,10 @@ pub(super) fn by_step(operator: Operator, x: &Symbols<'_>) -> Option<Vec<(Step, 
                 return None;
             }
         }
-        Operator::LatentAttention
-        | Operator::MtpProjection
-        | Operator::Projector
-        | Operator::VisionLayer
-        | Operator::VisionEnds => return None,
+        Operator::LatentAttention => latent::attention(&mut tape),
+        Operator::MtpProjection | Operator::Projector | Operator::VisionLayer | Operator::VisionEnds => {
+            return None;
+        }
     }
     Some(tape.saved)
 }

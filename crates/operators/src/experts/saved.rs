@@ -4,7 +4,7 @@ use crate::adapters::{Alive, EXPERTS_FC1, EXPERTS_FC2, SHARED_FC1, SHARED_FC2};
 use crate::attention::residual_mask;
 use crate::{Operator, Saved, Symbols, norm};
 use shardscope_explain::Formula;
-use shardscope_plan::{Dispatcher, RecomputeModule};
+use shardscope_plan::{Dispatcher, OffloadModule, RecomputeModule};
 
 const LAYER: &str = "megatron/core/transformer/moe/moe_layer.py";
 const ROUTER: &str = "megatron/core/transformer/moe/router.py";
@@ -15,6 +15,9 @@ const SHARED: &str = "megatron/core/transformer/moe/shared_experts.py";
 const FLOAT: u64 = 4;
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
+/// What grouped experts save in their first projection, and in their activation (`experts.py:TEGroupedMLP`).
+const FC1: &[OffloadModule] = &[OffloadModule::ExpertsFc1];
+const ACT: &[OffloadModule] = &[OffloadModule::MoeActivation];
 
 static CHECKPOINTED: Formula = Formula::new("S·h·B", "The recomputed MoE layer's input.", LAYER);
 static INPUT: Formula =
@@ -147,15 +150,18 @@ fn experts(x: &Symbols<'_>) -> Vec<Saved> {
     let moe = x.moe;
     let inner = [moe.received, moe.ffn];
     let wide = [moe.received, moe.hidden];
-    let input = Saved::new("experts fc1 input", &wide, x.input_width, &EXPERT_INPUT);
+    let input = Saved::new("experts fc1 input", &wide, x.input_width, &EXPERT_INPUT).by(FC1);
     let mut out = EXPERTS_FC1.row(x, input, wide, Alive::No, true);
-    out.push(Saved::new("experts activation input", &[moe.received, x.gate * moe.ffn], x.width, &ACTIVATION));
+    out.push(
+        Saved::new("experts activation input", &[moe.received, x.gate * moe.ffn], x.width, &ACTIVATION)
+            .by(ACT),
+    );
     if !x.recipe().fusions.bias_activation {
         for name in unfused_steps(x) {
-            out.push(Saved::new(name, &inner, x.width, &UNFUSED));
+            out.push(Saved::new(name, &inner, x.width, &UNFUSED).by(ACT));
         }
     }
-    out.push(Saved::new("experts probabilities", &[moe.received], moe.probability, &PROBABILITIES));
+    out.push(Saved::new("experts probabilities", &[moe.received], moe.probability, &PROBABILITIES).by(ACT));
     let alive = if x.recomputes(RecomputeModule::MoeActivation) { Alive::Recomputed } else { Alive::No };
     let input = Saved::new("experts fc2 input", &inner, x.input_width, &EXPERT_OUTPUT);
     out.extend(EXPERTS_FC2.row(x, input, inner, alive, true));

@@ -6,7 +6,7 @@ use crate::adapters::{EXPERTS_FC1, EXPERTS_FC2};
 use crate::transient::{has_weight_gradient, residual};
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::Dispatcher;
+use shardscope_plan::{Dispatcher, OffloadModule};
 use shardscope_units::{Bytes, Count};
 
 const LAYER: &str = "megatron/core/transformer/moe/moe_layer.py:custom_forward";
@@ -65,7 +65,8 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
         Transient::new("backward of the combination", Bytes::ZERO, vec![residual(x), back, output]),
         Transient::new("backward of the experts' linear_fc2", Bytes::ZERO, second),
         Transient::new("backward of the experts' activation", fc2_input, vec![residual(x), inner, before]),
-        Transient::new("backward of the experts' linear_fc1", fc2_input + activation, first),
+        Transient::new("backward of the experts' linear_fc1", fc2_input + activation, first)
+            .with(&[OffloadModule::MoeActivation]),
     ]
 }
 

@@ -7,7 +7,7 @@ mod weights;
 mod work;
 
 pub(super) use messages::messages;
-pub(super) use saved::saved;
+pub(super) use saved::{saved, sent_beside};
 pub(super) use transient::transients;
 pub(super) use weights::weights;
 pub(super) use work::work;

@@ -3,11 +3,17 @@
 use crate::attention::{Core, Operand, core, residual_mask};
 use crate::{Operator, Saved, Symbols, norm};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, RecomputeModule};
+use shardscope_plan::{AttentionKernel, OffloadModule, RecomputeModule};
 
 const SOURCE: &str = "megatron/core/transformer/multi_latent_attention.py";
 /// Bytes of an fp32 statistic.
 const STATISTIC: u64 = 4;
+/// What is saved up to queries, keys and values (`multi_latent_attention.py:qkv_linear_manager`).
+const QKV: &[OffloadModule] = &[OffloadModule::QkvLinear];
+/// The same, saved twice: by both down-projections, or for queries and keys.
+const QKV_TWICE: &[OffloadModule] = &[OffloadModule::QkvLinear, OffloadModule::QkvLinear];
+const CORE: &[OffloadModule] = &[OffloadModule::CoreAttention];
+const PROJ: &[OffloadModule] = &[OffloadModule::AttentionProjection];
 
 static INPUT: Formula = Formula::new("S·h·Bi", "Input of both down-projections, the norm's output.", SOURCE);
 static QUERY_NORM: Formula = Formula::new("S·ql·B", "The query latent's norm input.", SOURCE);
@@ -22,6 +28,8 @@ static KV_BUFFER: Formula = Formula::new(
     "The key/value down-projection's output, held whole by a view of the latent.",
     SOURCE,
 );
+static ROTATED: Formula =
+    Formula::new("S·dr·B", "Rotated columns of the key/value down-projection, a view of its output.", SOURCE);
 static STATISTICS: Formula = Formula::new("4·S", "A latent norm's fp32 statistics.", SOURCE);
 static QUERY_UP: Formula = Formula::new("S·ql·Bi", "The query up-projection's input.", SOURCE);
 static NORMED_QUERY: Formula =
@@ -43,12 +51,32 @@ static NOTHING: Formula = Formula::new("0", "Given back and recomputed in backwa
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(18);
     if !norm::is_recomputed(Operator::InputNorm, x) {
-        out.push(Saved::new("down-projection input", &[x.s_local, x.h], x.input_width, &INPUT));
+        out.push(input(x));
     }
     out.extend(latents(x));
     out.extend(rotation(x));
     out.extend(core(x, &core_of(x)));
     out.extend(residual_mask(x));
+    out
+}
+
+fn input(x: &Symbols<'_>) -> Saved {
+    Saved::new("down-projection input", &[x.s_local, x.h], x.input_width, &INPUT).by(QKV_TWICE)
+}
+
+/// What is sent to the host and not kept, or kept with another storage: modules are offloaded before their tensors are discarded
+/// to be recomputed (`multi_latent_attention.py:forward`, `transformer_layer.py:_run_input_layernorm`).
+pub(crate) fn sent_beside(x: &Symbols<'_>) -> Vec<Saved> {
+    let mut out = Vec::with_capacity(4);
+    if norm::is_recomputed(Operator::InputNorm, x) {
+        out.push(input(x));
+    }
+    if recomputes_up_projection(x) {
+        out.push(Saved::new("rotated columns", &[x.s_local, x.latent.rotary], x.width, &ROTATED).by(QKV));
+    }
+    if gives_back_operands(x) && !x.recomputes(RecomputeModule::CoreAttention) {
+        out.extend(operands(x, false).map(|operand| operand.own));
+    }
     out
 }
 
@@ -60,36 +88,41 @@ fn latents(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(6);
     let statistics = |out: &mut Vec<Saved>, names: &'static [&'static str; 2]| {
         for name in norm::statistics(x, names) {
-            out.push(Saved::new(name, &[x.s_local], STATISTIC, &STATISTICS));
+            out.push(Saved::new(name, &[x.s_local], STATISTIC, &STATISTICS).by(QKV));
         }
     };
     if sizes.query > 0 && normed {
         let (rows, why) = if gathered { (x.n, &GATHERED_QUERY_NORM) } else { (x.s_local, &QUERY_NORM) };
-        out.push(Saved::new("query norm input", &[rows, sizes.query], x.width, why));
+        out.push(Saved::new("query norm input", &[rows, sizes.query], x.width, why).by(QKV));
         statistics(&mut out, &["query norm statistics", "query norm means"]);
     }
     if sizes.query == 0 && queries_are_normed(x) {
         statistics(&mut out, &["query norm statistics", "query norm means"]);
-        out.push(Saved::new("query projection input", &[x.s_local, x.h], x.input_width, &NORMED_QUERY));
+        out.push(
+            Saved::new("query projection input", &[x.s_local, x.h], x.input_width, &NORMED_QUERY).by(QKV),
+        );
     }
     if gathered {
         if normed {
-            out.push(Saved::new("kv norm input", &[x.s_local, sizes.key_value], x.width, &KV_NORM));
+            out.push(Saved::new("kv norm input", &[x.s_local, sizes.key_value], x.width, &KV_NORM).by(QKV));
         }
     } else {
         let shape = [x.s_local, sizes.key_value + sizes.rotary];
-        out.push(Saved::new("kv down-projection output", &shape, x.width, &KV_BUFFER));
+        // The checkpoint of the up-projections keeps the rotated columns too, a view of the same storage.
+        let buffer = Saved::new("kv down-projection output", &shape, x.width, &KV_BUFFER).by(QKV);
+        let rotated = x.s_local * sizes.rotary < x.recipe().offload.least;
+        out.push(buffer.held(recomputes_up_projection(x) && rotated));
     }
     if normed {
         statistics(&mut out, &["kv norm statistics", "kv norm means"]);
     }
     if sizes.query > 0 {
         let shape = [x.s_local, sizes.query];
-        out.push(Saved::new("query up-projection input", &shape, x.input_width, &QUERY_UP));
+        out.push(Saved::new("query up-projection input", &shape, x.input_width, &QUERY_UP).by(QKV));
     }
     if normed || gathered {
         let shape = [x.s_local, sizes.key_value];
-        out.push(Saved::new("kv up-projection input", &shape, x.input_width, &KV_UP));
+        out.push(Saved::new("kv up-projection input", &shape, x.input_width, &KV_UP).by(QKV));
     }
     out
 }
@@ -109,14 +142,14 @@ fn gathers_latents(x: &Symbols<'_>) -> bool {
 fn rotation(x: &Symbols<'_>) -> Vec<Saved> {
     let rotary = x.latent.rotary;
     if recomputes_up_projection(x) {
-        return vec![Saved::new("rotary frequencies", &[x.s, rotary], STATISTIC, &FREQUENCIES)];
+        return vec![Saved::new("rotary frequencies", &[x.s, rotary], STATISTIC, &FREQUENCIES).by(QKV)];
     }
     if x.recipe().fusions.rope {
         return Vec::new();
     }
     vec![
-        Saved::new("rotary cosines", &[2, x.s, rotary], x.width, &COS),
-        Saved::new("rotary sines", &[2, x.s, rotary], x.width, &SIN),
+        Saved::new("rotary cosines", &[2, x.s, rotary], x.width, &COS).by(QKV_TWICE).each(x.s * rotary),
+        Saved::new("rotary sines", &[2, x.s, rotary], x.width, &SIN).by(QKV_TWICE).each(x.s * rotary),
     ]
 }
 
@@ -134,25 +167,27 @@ fn gives_back_operands(x: &Symbols<'_>) -> bool {
 
 fn core_of(x: &Symbols<'_>) -> Core {
     let sizes = x.latent;
+    let heads = [x.n, x.a * sizes.value];
+    Core {
+        operands: operands(x, gives_back_operands(x)),
+        buffer: None,
+        repeated: None,
+        output: Saved::new("linear_proj input", &heads, x.input_width, &PROJECTION).by(PROJ),
+        raw_output: Saved::new("attention output", &heads, x.width, &OUTPUT).by(CORE),
+    }
+}
+
+/// Query, key and value as the kernel takes them, or nothing of them where they are `discarded`.
+fn operands(x: &Symbols<'_>, discarded: bool) -> [Operand; 3] {
+    let sizes = x.latent;
     let operand = |name, width, formula| {
-        let own = if gives_back_operands(x) {
+        let own = if discarded {
             Saved::new(name, &[0], x.width, &NOTHING)
         } else {
-            Saved::new(name, &[x.n, x.a, width], x.width, formula)
+            Saved::new(name, &[x.n, x.a, width], x.width, formula).by(CORE)
         };
         Operand { own, view: false }
     };
     let wide = sizes.plain + sizes.rotary;
-    let heads = [x.n, x.a * sizes.value];
-    Core {
-        operands: [
-            operand("query", wide, &WIDE),
-            operand("key", wide, &WIDE),
-            operand("value", sizes.value, &VALUE),
-        ],
-        buffer: None,
-        repeated: None,
-        output: Saved::new("linear_proj input", &heads, x.input_width, &PROJECTION),
-        raw_output: Saved::new("attention output", &heads, x.width, &OUTPUT),
-    }
+    [operand("query", wide, &WIDE), operand("key", wide, &WIDE), operand("value", sizes.value, &VALUE)]
 }

@@ -3,7 +3,7 @@
 use crate::transient::{gathered, masked, residual};
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::AttentionKernel;
+use shardscope_plan::{AttentionKernel, OffloadModule};
 use shardscope_units::Bytes;
 
 const SOURCE: &str = "megatron/core/transformer/multi_latent_attention.py, backward";
@@ -37,6 +37,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     });
     vec![
         Transient::new("backward of linear_proj", Bytes::ZERO, projection),
-        Transient::new("backward of the attention", Bytes::ZERO, core),
+        Transient::new("backward of the attention", Bytes::ZERO, core)
+            .with(&[OffloadModule::AttentionProjection]),
     ]
 }

@@ -4,7 +4,7 @@
 use crate::adapters::{Alive, input_needs_gradient};
 use crate::{Operator, Saved, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::{Normalization, RecomputeModule};
+use shardscope_plan::{Normalization, OffloadModule, RecomputeModule};
 
 const SOURCE: &str = "megatron/core/transformer/transformer_layer.py";
 /// Bytes of an fp32 statistic.
@@ -18,10 +18,26 @@ pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
     if !input_needs_gradient(operator, x) {
         return Vec::new();
     }
-    if is_recomputed(operator, x) || is_in_recomputed_mlp(operator, x) {
-        return vec![Saved::new("norm input", &[x.s_local, x.h], x.residual_width, &INPUT)];
+    let kept = if is_recomputed(operator, x) || is_in_recomputed_mlp(operator, x) {
+        vec![Saved::new("norm input", &[x.s_local, x.h], x.residual_width, &INPUT)]
+    } else {
+        kept(x)
+    };
+    let savers = savers(operator, x);
+    kept.into_iter().map(|saved| saved.by(savers)).collect()
+}
+
+/// The module that saves what a norm keeps: itself where it stands alone, else the projection that it begins
+/// (`transformer_layer.py:_set_offload_modules`).
+fn savers(operator: Operator, x: &Symbols<'_>) -> &'static [OffloadModule] {
+    match operator {
+        Operator::InputNorm if stands_alone(operator, x) => &[OffloadModule::AttentionNorm],
+        Operator::InputNorm => &[OffloadModule::QkvLinear],
+        Operator::PreExpertsNorm | Operator::PreMlpNorm if stands_alone(operator, x) => {
+            &[OffloadModule::MlpNorm]
+        }
+        _ => &[],
     }
-    kept(x)
 }
 
 /// Whether a norm of the layers is recomputed (`--recompute-modules layernorm`): only one that stands by itself, which the
@@ -31,7 +47,7 @@ pub(crate) fn is_recomputed(operator: Operator, x: &Symbols<'_>) -> bool {
 }
 
 /// Whether a norm is a module of a layer by itself, which `layernorm` can name.
-pub(super) fn stands_alone(operator: Operator, x: &Symbols<'_>) -> bool {
+pub(crate) fn stands_alone(operator: Operator, x: &Symbols<'_>) -> bool {
     operator != Operator::FinalNorm && !is_in_projection(operator, x)
 }
 

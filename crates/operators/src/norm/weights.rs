@@ -35,7 +35,10 @@ pub(crate) fn post(x: &Symbols<'_>, names: [&'static str; 2]) -> Vec<Weight> {
 
 /// The weights of a norm of heads, named `[weight, bias]`.
 pub(crate) fn of_heads(x: &Symbols<'_>, names: [&'static str; 2], width: u64) -> Vec<Weight> {
-    let weights = scale(x, names, Account::Norms, width).into_iter();
+    if !x.model().arrangement.norm_weights.heads {
+        return Vec::new();
+    }
+    let weights = scaled(x, names, Account::Norms, width).into_iter();
     weights.map(|weight| weight.as_part(WeightPart::HeadNorm)).collect()
 }
 
@@ -46,8 +49,15 @@ pub(crate) fn scale(
     account: Account,
     width: u64,
 ) -> Vec<Weight> {
+    if !x.model().arrangement.norm_weights.stream {
+        return Vec::new();
+    }
+    scaled(x, [weight, bias], account, width)
+}
+
+fn scaled(x: &Symbols<'_>, [weight, bias]: [&'static str; 2], account: Account, width: u64) -> Vec<Weight> {
     let mut out = vec![Weight::whole(weight, account, &[width])];
-    if x.model().normalization == Normalization::LayerNorm {
+    if x.model().normalization == Normalization::LayerNorm && x.model().arrangement.norm_weights.biases {
         out.push(Weight::whole(bias, account, &[width]));
     }
     out

@@ -59,6 +59,8 @@ pub struct Symbols<'a> {
     pub latent: LatentSizes,
     /// Sizes of the linear mixer; all 0 without one.
     pub linear: LinearSizes,
+    /// Whether the layer is one of those that attend to a window, however long the sequence.
+    pub in_window: bool,
     /// How far attention sees; none: the whole sequence.
     pub window: Option<Window>,
     /// Whether the residual stream is cut over the tensor ranks.
@@ -120,6 +122,7 @@ impl<'a> Symbols<'a> {
             moe: ExpertSizes::of(plan),
             latent: LatentSizes::of(model),
             linear: LinearSizes::of(model, t),
+            in_window: false,
             window: None,
             sequence_parallel: layout.sequence_parallel,
             context: layout.context,
@@ -166,6 +169,7 @@ impl<'a> Symbols<'a> {
     /// The same in a layer that attends to a window of the sequence.
     #[must_use]
     pub fn windowed(mut self) -> Self {
+        self.in_window = true;
         self.window = self.model().mixers.window.filter(|window| window.tokens <= self.model().seq_length);
         self
     }
@@ -257,11 +261,12 @@ impl<'a> Symbols<'a> {
     /// Whether whole layers are recomputed (`--recompute-granularity full`).
     #[must_use]
     pub fn recomputes_layers(&self) -> bool {
-        let layers = match self.recipe().recompute {
-            Recompute::Uniform { num_layers, .. } | Recompute::Block { num_layers, .. } => num_layers,
-            Recompute::None | Recompute::Selective(_) => 0,
+        let some = match self.recipe().recompute {
+            Recompute::Uniform { num_layers, .. } | Recompute::Block { num_layers, .. } => num_layers > 0,
+            Recompute::Every { .. } => true,
+            Recompute::None | Recompute::Selective(_) => false,
         };
-        self.recomputing && layers > 0
+        self.recomputing && some
     }
 
     /// Whether a pipeline gathers what the last stage puts out, and has buffers of its own for every micro-batch.
@@ -295,6 +300,9 @@ fn adapter_width(recipe: &Recipe, lora: Lora) -> u64 {
 /// Columns of a head that are rotated: an even number of them.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn rotated(model: &Model) -> u64 {
+    if let Some(latent) = model.latent {
+        return latent.qk_pos_emb_head_dim;
+    }
     let share = model.arrangement.rotary_percent.clamp(0.0, 1.0);
     if share >= 1.0 { model.kv_channels } else { (Count::new(model.kv_channels).number() * share) as u64 }
 }

@@ -6,6 +6,7 @@ mod batch;
 mod bounds;
 mod experts;
 mod mixers;
+mod offload;
 mod parallel;
 mod refusals;
 mod shape;

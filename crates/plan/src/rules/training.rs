@@ -1,5 +1,6 @@
 //! Optimizer, recomputation and offloading.
 
+use super::offload;
 use super::refusals::Refusals;
 use crate::contradiction::Rule;
 use crate::{Contradiction, DpSharding, Field, Number, OptimizerKind, Plan, Recompute, Software};
@@ -7,6 +8,7 @@ use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     on_host(plan, refusals);
+    between(plan, refusals);
     if !matches!(
         plan.recipe().software,
         Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe
@@ -16,7 +18,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     optimizer(plan, refusals);
     overlap(plan, refusals);
     recomputation(plan, refusals);
-    offloading(plan, refusals);
+    offload::check(plan, refusals);
 }
 
 fn optimizer(plan: &Plan, refusals: &mut Refusals) {
@@ -110,6 +112,18 @@ fn recomputation(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(!refused, rule, &[]);
 }
 
+fn between(plan: &Plan, refusals: &mut Refusals) {
+    let rule = &Rule {
+        code: Code::Recompute,
+        fields: &[Field::RecomputeMethod],
+        sentence: "this software does not recompute layers at even distances",
+        hint: "recompute a block of layers, or all",
+    };
+    let recipe = plan.recipe();
+    let knows = recipe.software.semantics().checkpoints_between;
+    refusals.unless(knows || !matches!(recipe.recompute, Recompute::Every { .. }), rule, &[]);
+}
+
 fn on_host(plan: &Plan, refusals: &mut Refusals) {
     let (layout, recipe) = (plan.layout(), plan.recipe());
     // What other layers would send to the host and get back is not known, so that no search and no advice may go there.
@@ -122,32 +136,7 @@ fn on_host(plan: &Plan, refusals: &mut Refusals) {
     let whole = match recipe.recompute {
         Recompute::Uniform { .. } => true,
         Recompute::Block { num_layers, .. } => num_layers >= plan.model().num_layers,
-        Recompute::None | Recompute::Selective(_) => false,
+        Recompute::None | Recompute::Selective(_) | Recompute::Every { .. } => false,
     };
     refusals.unless(!recipe.offload.saved_tensors || (whole && layout.pipeline <= 1), rule, &[]);
 }
-
-fn offloading(plan: &Plan, refusals: &mut Refusals) {
-    let (layout, recipe) = (plan.layout(), plan.recipe());
-    if recipe.offload.activation_layers == 0 {
-        return;
-    }
-    let rule = &Rule {
-        code: Code::OffloadPp,
-        fields: OFFLOADING,
-        sentence: "activations cannot be offloaded with PP {}",
-        hint: "",
-    };
-    refusals.unless(layout.pipeline <= 1, rule, &[layout.pipeline]);
-    let rule = &Rule {
-        code: Code::OffloadRecompute,
-        fields: OFFLOADING,
-        sentence: "activations cannot be both offloaded and recomputed",
-        hint: "",
-    };
-    refusals.unless(recipe.recompute == Recompute::None, rule, &[]);
-}
-
-/// Settings that keep activations from being offloaded.
-const OFFLOADING: &[Field] =
-    &[Field::CpuOffloadingNumLayers, Field::PipelineModelParallelSize, Field::RecomputeGranularity];

@@ -1,9 +1,11 @@
 //! What differs from software to software, as data: operators and estimators ask for these facts and never which
 //! software it is. A new software is a row here.
 
+mod offers;
 mod rows;
 mod semantics;
 
+pub use offers::{Offers, RecomputedModules};
 pub use semantics::{
     AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
     Modules, NormModule, Rotation, Semantics,
@@ -40,11 +42,13 @@ pub enum Software {
     Unsloth,
     /// NeMo Automodel's own modules of Llama, Qwen2 and Qwen3.
     Automodel,
+    /// OLMo's own trainer and modules (allenai/OLMo).
+    Olmo,
 }
 
 impl Software {
     /// Every software with its name in the report.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -59,6 +63,7 @@ impl Software {
         Self::Litgpt,
         Self::Unsloth,
         Self::Automodel,
+        Self::Olmo,
     ];
 
     /// The name used in settings and reports.
@@ -79,6 +84,7 @@ impl Software {
             Self::Litgpt => "litgpt",
             Self::Unsloth => "unsloth",
             Self::Automodel => "automodel",
+            Self::Olmo => "olmo",
         }
     }
 }

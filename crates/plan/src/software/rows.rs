@@ -1,12 +1,78 @@
 //! The rows: each software as it differs from the one it is nearest to.
 
 use super::Software;
+use super::offers::{Offers, RecomputedModules};
 use super::semantics::{
     AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
     Modules, NormModule, Rotation, Semantics,
 };
 use crate::adapters::AdapterLibrary;
 use crate::kernels::LossKind;
+use crate::layout::PipelineSchedule;
+use crate::optimizer::DpSharding;
+
+/// ZeRO's stages 0 to 3, the usual one first.
+const ALL_SHARDINGS: &[DpSharding] =
+    &[DpSharding::OptimizerStates, DpSharding::Replicated, DpSharding::Gradients, DpSharding::Parameters];
+
+/// Stages 0 and 1.
+const STATES_OR_NONE: &[DpSharding] = &[DpSharding::OptimizerStates, DpSharding::Replicated];
+
+/// Megatron core's. Its FSDP is proposed where it has been used: without a pipeline.
+const CORE_OFFERS: Offers = Offers {
+    shardings: ALL_SHARDINGS,
+    shardings_of_pipelines: STATES_OR_NONE,
+    overlaps_reductions: true,
+    uneven_stages: true,
+    orders_ranks: true,
+    schedules: &[],
+    has_zero_bubble_fork: true,
+    recomputed_modules: RecomputedModules::Named,
+    recomputes_blocks: true,
+    recomputes_layers: true,
+    chooses_attention: true,
+};
+
+const CORE_LOCAL_OFFERS: Offers =
+    Offers { shardings: STATES_OR_NONE, chooses_attention: false, ..CORE_OFFERS };
+
+/// Where nothing is said of more.
+const OTHER_OFFERS: Offers = Offers {
+    shardings: &[],
+    shardings_of_pipelines: &[],
+    overlaps_reductions: false,
+    uneven_stages: false,
+    orders_ranks: false,
+    has_zero_bubble_fork: false,
+    recomputed_modules: RecomputedModules::Absent,
+    recomputes_blocks: false,
+    chooses_attention: false,
+    ..CORE_OFFERS
+};
+
+const LEGACY_OFFERS: Offers = Offers {
+    shardings: STATES_OR_NONE,
+    shardings_of_pipelines: STATES_OR_NONE,
+    has_zero_bubble_fork: true,
+    recomputed_modules: RecomputedModules::Scores,
+    recomputes_blocks: true,
+    ..OTHER_OFFERS
+};
+
+/// DeepSpeed's pipeline engine takes stages up to 1 (`runtime/pipe/engine.py`).
+const DEEPSPEED_OFFERS: Offers =
+    Offers { shardings: ALL_SHARDINGS, shardings_of_pipelines: STATES_OR_NONE, ..OTHER_OFFERS };
+
+/// torchtitan's pipelines are PyTorch's, by name (`pipeline_parallel_schedule`).
+const TORCHTITAN_OFFERS: Offers = Offers {
+    schedules: &[
+        PipelineSchedule::OneForwardOneBackward,
+        PipelineSchedule::GPipe,
+        PipelineSchedule::ZeroBubbleV,
+        PipelineSchedule::DualPipeV,
+    ],
+    ..OTHER_OFFERS
+};
 
 /// Megatron core with Transformer Engine, from which the others differ.
 const CORE_TE: Semantics = Semantics {
@@ -28,6 +94,7 @@ const CORE_TE: Semantics = Semantics {
     drops_cast_logits: false,
     gathers_pipeline_outputs: false,
     keeps_every_second_product: false,
+    checkpoints_between: false,
     issue: HostIssue::MegatronCore,
     attention_build: AttentionBuild::Native,
     pytorch_linears: false,
@@ -38,7 +105,9 @@ const CORE_TE: Semantics = Semantics {
     fsdp_fp32_shards: false,
     fsdp_wraps_ends: false,
     scatters_between_stages: false,
+    all_warmup_when_few: false,
     modules: TRANSFORMERS_MODULES,
+    offers: CORE_OFFERS,
 };
 
 const CORE_LOCAL: Semantics = Semantics {
@@ -47,6 +116,7 @@ const CORE_LOCAL: Semantics = Semantics {
     copies_attention_inputs: false,
     transformer_engine: false,
     memory_buffer: MemoryBuffer::AllLayers,
+    offers: CORE_LOCAL_OFFERS,
     ..CORE_TE
 };
 
@@ -58,6 +128,7 @@ const OTHER: Semantics = Semantics {
     transformer_engine: false,
     memory_buffer: MemoryBuffer::Absent,
     gradient_buffers: GradientBuffers::Plain,
+    offers: OTHER_OFFERS,
     ..CORE_TE
 };
 
@@ -70,6 +141,8 @@ const LEGACY: Semantics = Semantics {
     memory_buffer: MemoryBuffer::AllLayers,
     gradient_buffers: GradientBuffers::MegatronLegacy,
     scatters_between_stages: true,
+    all_warmup_when_few: true,
+    offers: LEGACY_OFFERS,
     ..OTHER
 };
 
@@ -78,6 +151,7 @@ const NEOX: Semantics = Semantics {
     issue: HostIssue::MegatronLegacy,
     deepspeed_engine: true,
     memory_buffer: MemoryBuffer::AllLayers,
+    offers: DEEPSPEED_OFFERS,
     ..OTHER
 };
 
@@ -103,6 +177,7 @@ const TORCHTITAN: Semantics = Semantics {
     keeps_every_second_product: true,
     issue: HostIssue::Compiled,
     attention_build: AttentionBuild::Pytorch,
+    offers: TORCHTITAN_OFFERS,
     ..TORCH_FSDP
 };
 
@@ -134,12 +209,17 @@ const TRANSFORMERS_MODULES: Modules = Modules {
     norm: NormModule::CastBefore,
     rotation: Rotation::Shared,
     repeats_groups: false,
+    repeats_for_sdpa: false,
     adapters: AdapterLibrary::Peft,
     joins_projections: false,
     quantizes: true,
     fuses_adapters: false,
     loss_chunks: 1,
     logits_chunk: None,
+    fp32_layer_norm: false,
+    rotates_in_place: false,
+    breaks_at_attention: false,
+    shifts_logits: false,
     casts_weights_once: false,
 };
 
@@ -215,6 +295,26 @@ const UNSLOTH: Semantics = Semantics {
 const AUTOMODEL: Semantics = Semantics {
     modules: Modules { name: "NeMo Automodel", norm: NormModule::KernelAlone, ..TRANSFORMERS_MODULES },
     fsdp_fp32_shards: false,
+    // It computes the modules of a layer again one by one, which is not modelled.
+    offers: Offers { recomputes_layers: false, ..OTHER_OFFERS },
+    ..HF_TRANSFORMERS
+};
+
+/// OLMo (`olmo/model.py:OLMoSequentialBlock`, `olmo/train.py:Trainer`): one projection for queries, keys and values and one for
+/// both halves of the MLP, flash-attn's package, and its own loop over FSDP1.
+const OLMO: Semantics = Semantics {
+    modules: Modules {
+        name: "OLMo",
+        repeats_for_sdpa: true,
+        quantizes: false,
+        fp32_layer_norm: true,
+        rotates_in_place: true,
+        breaks_at_attention: true,
+        shifts_logits: true,
+        ..TRANSFORMERS_MODULES
+    },
+    attention_build: AttentionBuild::Native,
+    checkpoints_between: true,
     ..HF_TRANSFORMERS
 };
 
@@ -234,6 +334,7 @@ impl Software {
             Self::Litgpt => &LITGPT,
             Self::Unsloth => &UNSLOTH,
             Self::Automodel => &AUTOMODEL,
+            Self::Olmo => &OLMO,
             Self::MegatronDeepspeed => &MEGATRON_DEEPSPEED,
             Self::TorchFsdp => &TORCH_FSDP,
             Self::GptNeox => &NEOX,

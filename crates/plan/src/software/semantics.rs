@@ -1,5 +1,6 @@
 //! Facts about a software: what it keeps, fuses, gathers and issues.
 
+use super::offers::Offers;
 use crate::adapters::AdapterLibrary;
 use crate::kernels::LossKind;
 
@@ -46,6 +47,8 @@ pub struct Semantics {
     pub gathers_pipeline_outputs: bool,
     /// Whether selective checkpointing keeps every second product of a layer, whatever modules are named.
     pub keeps_every_second_product: bool,
+    /// Whether layers at even distances can be checkpointed and those between them kept.
+    pub checkpoints_between: bool,
     /// How the host issues its kernels, which sets the time of a step too small for the device.
     pub issue: HostIssue,
     /// Which build of fused attention its models call.
@@ -66,8 +69,12 @@ pub struct Semantics {
     pub fsdp_wraps_ends: bool,
     /// Whether a pipeline stage sends each tensor rank's part of an activation, which the next stage gathers.
     pub scatters_between_stages: bool,
+    /// Whether an interleaved pipeline with as many micro-batches as stages runs all forwards first.
+    pub all_warmup_when_few: bool,
     /// How its modules are written, where they are of plain PyTorch.
     pub modules: Modules,
+    /// What its launch scripts can ask for.
+    pub offers: Offers,
 }
 
 /// How the host issues kernels: what Python runs for each, and whether a compiler has joined them.
@@ -127,6 +134,8 @@ pub struct Modules {
     pub rotation: Rotation,
     /// Whether keys and values are repeated for every query head before the attention's kernel.
     pub repeats_groups: bool,
+    /// Whether they are where that kernel is PyTorch's, as flash-attn takes groups as they are.
+    pub repeats_for_sdpa: bool,
     /// Whose adapters stand beside its linear layers.
     pub adapters: AdapterLibrary,
     /// Whether queries, keys and values are one projection, whose adapters share an A.
@@ -140,6 +149,16 @@ pub struct Modules {
     pub loss_chunks: u64,
     /// Most bytes of fp32 logits in one chunk of a fused output layer and loss; none where the hidden size decides (Liger).
     pub logits_chunk: Option<u64>,
+    /// Whether a LayerNorm runs in fp32 under autocast, and keeps input and weights so.
+    pub fp32_layer_norm: bool,
+    /// Whether rotated queries keep the layout in which the projection left them, which the kernel's output takes: it is then
+    /// read as it is, else as a copy.
+    pub rotates_in_place: bool,
+    /// Whether a compiled layer is in parts, in front of the attention's kernel and behind it, which the compiler cannot look
+    /// into.
+    pub breaks_at_attention: bool,
+    /// Whether the loss is taken of a copy of the logits without each sequence's last token.
+    pub shifts_logits: bool,
     /// Whether `bf16` and `fp16` are formats of the weights; else those of `torch.autocast` over them.
     pub casts_weights_once: bool,
 }

@@ -119,7 +119,7 @@ fn parameters(sheet: &mut Sheet, report: &Report) {
     if report.parameters.trained != report.parameters.total {
         let share = 100.0 * report.parameters.trained.number() / report.parameters.total.number().max(1.0);
         let trained = grouped(report.parameters.trained.get());
-        sheet.line(&format!("{trained} train ({share:.3} % of the model), the rest is frozen"));
+        sheet.line(&format!("{trained} train ({share:.3}% of the model), the rest is frozen"));
     }
     let mut rows = Vec::new();
     for rank in &report.parameters.ranks {

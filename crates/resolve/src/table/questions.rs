@@ -48,8 +48,8 @@ impl Table {
     /// Settings that lack a variable by name, but for the machines.
     pub(crate) fn open_variables(&self) -> Vec<(Field, String)> {
         let is_name = |hole: &str| {
-            hole.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-                && hole.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            let name = hole.strip_prefix('$').unwrap_or(hole);
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         };
         let open = self
             .open

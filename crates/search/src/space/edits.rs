@@ -209,5 +209,7 @@ fn recomputed(recompute: &Recompute) -> String {
         Recompute::Uniform { .. } => "full recomputation".to_owned(),
         Recompute::Block { num_layers: 1, .. } => "recompute 1 layer of every chunk".to_owned(),
         Recompute::Block { num_layers, .. } => format!("recompute {num_layers} layers of every chunk"),
+        Recompute::Every { period, others: false } => format!("recompute one layer in {period}"),
+        Recompute::Every { period, others: true } => format!("recompute all but one layer in {period}"),
     }
 }

@@ -1,7 +1,20 @@
 //! What may be recomputed, as far as the software can say it.
 
 use crate::dimension::{Choices, Dimension};
-use shardscope_plan::{AttentionKernel, Fp8Recipe, Plan, Recompute, RecomputeModule, Software, Variant};
+use shardscope_plan::{
+    AttentionKernel, Fp8Recipe, Plan, Recompute, RecomputeModule, RecomputedModules, Variant,
+};
+
+/// Most numbers of layers that are tried of those recomputed whole: every one where a chunk has no more of them, as those of all
+/// models do, else so many evenly spread.
+const MAX_BLOCKS: u64 = 128;
+
+/// The numbers of layers of a chunk of `layers` that are tried, the least first.
+fn blocks(layers: u64) -> impl Iterator<Item = u64> {
+    let most = layers.saturating_sub(1);
+    let count = most.min(MAX_BLOCKS);
+    (1..=count).map(move |place| most * place / count)
+}
 
 /// Every recomputation of a chunk of `layers` layers at most, nothing first and everything last, the plan's `lists` between.
 pub(super) fn recomputations(
@@ -14,13 +27,13 @@ pub(super) fn recomputations(
     if !choices.of(Dimension::Recompute).vary() {
         return vec![base.recompute.clone()];
     }
+    let offers = &plan.recipe().software.semantics().offers;
     let mut out = vec![Recompute::None];
     out.extend(lists.iter().cloned().map(Recompute::Selective));
-    if blocks(plan.recipe().software) {
-        out.extend((1..layers).map(|num_layers| Recompute::Block { num_layers, distribute: false }));
+    if offers.recomputes_blocks {
+        out.extend(blocks(layers).map(|num_layers| Recompute::Block { num_layers, distribute: false }));
     }
-    // Automodel computes the modules of a layer again one by one, which is not modelled.
-    if plan.recipe().software != Software::Automodel {
+    if offers.recomputes_layers {
         out.push(Recompute::Uniform { num_layers: 1, distribute: false });
     }
     if !out.contains(&base.recompute) {
@@ -29,19 +42,14 @@ pub(super) fn recomputations(
     out
 }
 
-/// Whether some of a chunk's layers can be recomputed whole.
-const fn blocks(software: Software) -> bool {
-    matches!(software, Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe)
-}
-
 /// Lists of modules that save anything in `plan` and that Megatron takes (`transformer_config.py:__post_init__`).
 pub(super) fn lists(plan: &Plan) -> Vec<Vec<RecomputeModule>> {
     let (model, recipe) = (plan.model(), plan.recipe());
     let unfused = recipe.attention_kernel == AttentionKernel::Unfused;
-    let core = matches!(recipe.software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
-    if !core {
-        let legacy = recipe.software == Software::MegatronLegacy && unfused;
-        return if legacy { vec![vec![RecomputeModule::CoreAttention]] } else { Vec::new() };
+    match recipe.software.semantics().offers.recomputed_modules {
+        RecomputedModules::Scores if unfused => return vec![vec![RecomputeModule::CoreAttention]],
+        RecomputedModules::Scores | RecomputedModules::Absent => return Vec::new(),
+        RecomputedModules::Named => {}
     }
     // Delayed scaling has not seen what is computed again.
     let delayed = recipe.fp8.as_ref().is_some_and(|fp8| fp8.recipe == Fp8Recipe::Delayed);
@@ -72,4 +80,20 @@ pub(super) fn lists(plan: &Plan) -> Vec<Vec<RecomputeModule>> {
     }
     lists.retain(|list| !list.is_empty());
     lists
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_BLOCKS, blocks};
+
+    #[test]
+    fn blocks_are_tried_one_by_one_up_to_the_bound() {
+        assert_eq!(blocks(0).count() + blocks(1).count(), 0);
+        assert_eq!(blocks(4).collect::<Vec<_>>(), [1, 2, 3]);
+        let whole: Vec<u64> = blocks(MAX_BLOCKS + 1).collect();
+        assert_eq!(whole, (1..=MAX_BLOCKS).collect::<Vec<_>>());
+        let spread: Vec<u64> = blocks(4096).collect();
+        assert_eq!((spread.len() as u64, spread[0], spread.last()), (MAX_BLOCKS, 31, Some(&4095)));
+        assert!(spread.windows(2).all(|pair| pair[0] < pair[1]));
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::dimension::{Choices, Dimension, Values};
 use shardscope_plan::hints::divisors;
-use shardscope_plan::{Fp8, Fp8Recipe, Lora, PipelineSchedule, Plan, RankOrder, Software, Variant};
+use shardscope_plan::{Fp8, Fp8Recipe, Lora, PipelineSchedule, Plan, RankOrder, Variant};
 use shardscope_sorting::sort;
 
 /// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
@@ -98,8 +98,8 @@ pub(super) fn pipelines(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u
 }
 
 pub(super) fn orders(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<RankOrder> {
-    let megatron = matches!(plan.recipe().software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
-    if choices.of(Dimension::RankOrder).vary() && megatron {
+    let orders = plan.recipe().software.semantics().offers.orders_ranks;
+    if choices.of(Dimension::RankOrder).vary() && orders {
         vec![RankOrder::TpCpEpDpPp, RankOrder::TpCpEpPpDp]
     } else {
         vec![base.rank_order]
@@ -113,26 +113,28 @@ pub(super) fn schedules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<P
     if !choices.of(Dimension::Schedule).vary() {
         return own;
     }
-    match (plan.recipe().software, base.schedule) {
-        (
-            Software::MegatronCoreTe | Software::MegatronCoreLocal | Software::MegatronLegacy,
-            P::ZeroBubbleH1
-            | P::ZeroBubbleH2
-            | P::ZeroBubbleV
-            | P::VHalf
-            | P::VMin
-            | P::OneForwardOneBackwardV,
-        ) => vec![
-            P::OneForwardOneBackward,
-            P::ZeroBubbleH1,
-            P::ZeroBubbleH2,
-            P::ZeroBubbleV,
-            P::VHalf,
-            P::VMin,
-            P::OneForwardOneBackwardV,
-        ],
-        (_, P::DualPipe | P::DualPipeV) => vec![P::OneForwardOneBackward, P::DualPipe, P::DualPipeV],
-        (Software::Torchtitan, _) => vec![P::OneForwardOneBackward, P::GPipe, P::ZeroBubbleV, P::DualPipeV],
+    let offers = &plan.recipe().software.semantics().offers;
+    match base.schedule {
+        P::ZeroBubbleH1
+        | P::ZeroBubbleH2
+        | P::ZeroBubbleV
+        | P::VHalf
+        | P::VMin
+        | P::OneForwardOneBackwardV
+            if offers.has_zero_bubble_fork =>
+        {
+            vec![
+                P::OneForwardOneBackward,
+                P::ZeroBubbleH1,
+                P::ZeroBubbleH2,
+                P::ZeroBubbleV,
+                P::VHalf,
+                P::VMin,
+                P::OneForwardOneBackwardV,
+            ]
+        }
+        P::DualPipe | P::DualPipeV => vec![P::OneForwardOneBackward, P::DualPipe, P::DualPipeV],
+        _ if !offers.schedules.is_empty() => offers.schedules.to_vec(),
         _ => own,
     }
 }
@@ -141,7 +143,7 @@ pub(super) fn schedules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<P
 pub(super) fn precisions(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<Option<Fp8>> {
     let mut out = vec![base.fp8.clone()];
     let has = plan.cluster().accelerator.peaks.fp8.is_some();
-    let te = plan.recipe().software == Software::MegatronCoreTe;
+    let te = plan.recipe().software.semantics().transformer_engine;
     if choices.of(Dimension::Precision).vary() && base.fp8.is_none() && has && te {
         out.push(Some(Fp8 { format: "hybrid".to_owned(), recipe: Fp8Recipe::Delayed, param_gather: false }));
     }

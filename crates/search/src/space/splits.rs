@@ -3,7 +3,7 @@
 use crate::dimension::{Choices, Dimension};
 use shardscope_plan::hints::divisors;
 use shardscope_plan::limits::MAX_PIPELINE_PARTS;
-use shardscope_plan::{Plan, Software, StageSplit, Variant};
+use shardscope_plan::{Plan, StageSplit, Variant};
 
 /// A split and the chunks per rank that it is tried with.
 pub(super) type Way = (StageSplit, u64);
@@ -13,11 +13,6 @@ const ABOVE_EVEN: u64 = 2;
 
 /// Most chunks per rank of stages that are written out.
 const MAX_WRITTEN_CHUNKS: u64 = 8;
-
-/// Whether the software takes stages of different sizes.
-const fn takes_uneven(software: Software) -> bool {
-    matches!(software, Software::MegatronCoreTe | Software::MegatronCoreLocal)
-}
 
 /// Every way to spread the layers of `plan` over `p` stages, `own` chunks per rank where the schedule says how many.
 pub(super) fn ways(plan: &Plan, base: &Variant, choices: &Choices, p: u64, own: Option<u64>) -> Vec<Way> {
@@ -49,7 +44,7 @@ pub(super) fn ways(plan: &Plan, base: &Variant, choices: &Choices, p: u64, own: 
         }
         return out;
     }
-    let uneven = takes_uneven(plan.recipe().software);
+    let uneven = plan.recipe().software.semantics().offers.uneven_stages;
     for (account_for_embedding, account_for_loss) in
         [(false, false), (false, true), (true, false), (true, true)]
     {

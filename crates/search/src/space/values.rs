@@ -6,7 +6,7 @@ use super::{recomputations, rests, splits};
 use crate::dimension::{Choices, Dimension};
 use shardscope_plan::{
     Dispatcher, DpSharding, Field, Overlap, PipelineSchedule, Plan, RankOrder, Recompute, RecomputeModule,
-    Software, Variant,
+    Variant,
 };
 use shardscope_sorting::sort_by_key;
 use shardscope_source::Code;
@@ -182,7 +182,7 @@ impl Space {
             recomputations::recomputations(&self.plan, &self.base, &self.choices, &self.lists, layers);
         if shape.overlap.expert {
             // Two micro-batches at once leave no whole layer to recompute (`transformer_config.py:__post_init__`).
-            all.retain(|one| !is_whole(one));
+            all.retain(|one| !one.is_whole());
         }
         all
     }
@@ -351,7 +351,7 @@ impl Space {
         let stated = self.base.overlap;
         let possible = Overlap { tensor: stated.tensor && sequence_parallel, ..stated };
         let mut out = vec![possible];
-        if !self.choices.of(Dimension::Overlap).vary() || recipe.software != Software::MegatronCoreTe {
+        if !self.choices.of(Dimension::Overlap).vary() || !recipe.software.semantics().transformer_engine {
             return out;
         }
         let domain = self.plan.cluster().fast_domain.max(self.plan.cluster().gpus_per_node);
@@ -371,9 +371,4 @@ impl Space {
         out.dedup();
         out
     }
-}
-
-/// Whether whole layers are recomputed.
-const fn is_whole(recompute: &Recompute) -> bool {
-    matches!(recompute, Recompute::Uniform { .. } | Recompute::Block { .. })
 }

@@ -1,7 +1,5 @@
 //! Which colour and caption each GPU gets.
 
-use std::ops::Range;
-
 use shardscope_plan::Plan;
 use shardscope_topology::{GroupKind, Groups, Rank};
 use shardscope_units::{Bytes, Quantity, gib, percent};
@@ -93,7 +91,7 @@ fn hue(index: u64) -> u8 {
 
 /// The colours of the GPUs of `plan` that are drawn.
 #[must_use]
-pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts, gpus: Range<u64>) -> Paint {
+pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts, gpus: &mut dyn Iterator<Item = u64>) -> Paint {
     let groups = Groups::of(plan.layout());
     let mut by_stage = Vec::new();
     let (legend, ramp) = match colour {

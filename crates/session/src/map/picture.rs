@@ -64,7 +64,7 @@ pub fn picture_of(
     geometry: Geometry,
     nodes: &Range<u64>,
 ) -> Picture {
-    let Paint { legend, ramp, .. } = paint(plan, colour, amounts, 0..0);
+    let Paint { legend, ramp, .. } = paint(plan, colour, amounts, &mut std::iter::empty());
     Picture { gpus: geometry.gpus_of(nodes), rows: rows(plan, &geometry, nodes), geometry, legend, ramp }
 }
 
@@ -72,7 +72,7 @@ pub fn picture_of(
 #[must_use]
 pub fn tile(plan: &Plan, colour: Colour, amounts: &Amounts, geometry: &Geometry, nodes: &Range<u64>) -> Tile {
     let (gpus, per_node, detail) = (geometry.gpus_of(nodes), geometry.per_node(), geometry.detail());
-    let classes = paint(plan, colour, amounts, gpus.clone()).classes;
+    let classes = paint(plan, colour, amounts, &mut gpus.clone()).classes;
     let mut tile =
         Tile { fills: fills(geometry, gpus.start, &classes), nodes: Vec::new(), captions: Vec::new() };
     if detail >= Detail::Number {
@@ -85,6 +85,29 @@ pub fn tile(plan: &Plan, colour: Colour, amounts: &Amounts, geometry: &Geometry,
         tile.nodes = nodes.clone().map(|node| (geometry.node(node), node_name(plan, node))).collect();
     }
     tile
+}
+
+/// The whole cluster in little: `columns` by `rows` points of it, each in the colour of the GPU that lies there. One path
+/// per colour, in which a point is one unit wide and high.
+#[must_use]
+pub fn overview(
+    plan: &Plan,
+    colour: Colour,
+    amounts: &Amounts,
+    geometry: &Geometry,
+    (columns, rows): (u64, u64),
+) -> Vec<(u8, String)> {
+    let points = (0..columns * rows).map(|point| (point / columns, point % columns));
+    let mut gpus = points.clone().map(|(row, column)| geometry.at_share((row, rows), (column, columns)));
+    let classes = paint(plan, colour, amounts, &mut gpus).classes;
+    let of_class = |class: u8| {
+        let mut path = String::new();
+        for ((row, column), _) in points.clone().zip(&classes).filter(|(_, other)| **other == class) {
+            path += &format!("M{column} {row}h1v1h-1z");
+        }
+        (class, path)
+    };
+    (0..=NOTHING).map(of_class).filter(|(_, path)| !path.is_empty()).collect()
 }
 
 /// The node's name; with its rack in front where the fast links join several nodes.
@@ -160,6 +183,19 @@ fn value(plan: &Plan, colour: Colour, amounts: &Amounts, rank: Rank, detail: Det
 mod tests {
     use super::*;
     use crate::State;
+
+    #[test]
+    fn in_little_the_cluster_has_the_colours_of_its_parts() {
+        let shown = State::default().shown.expect("a plan");
+        let (plan, amounts) = (&shown.plan, Amounts::default());
+        // 16 GPUs, two stages of 8: a row of points each.
+        let geometry = Geometry::fit(16, 8, 700);
+        let small = |points| overview(plan, Colour::Stage, &amounts, &geometry, points);
+        assert_eq!(small((1, 2)), [(0, "M0 0h1v1h-1z".to_owned()), (1, "M0 1h1v1h-1z".to_owned())]);
+        // More points than there are GPUs: each has several.
+        let points = small((32, 64));
+        assert_eq!(points.iter().map(|(_, path)| path.matches('M').count()).sum::<usize>(), 32 * 64);
+    }
 
     #[test]
     fn the_tiles_of_a_map_hold_every_cell_once() {

@@ -1,6 +1,6 @@
 //! The other schedules for the same plan: what each holds and how long its stages wait.
 
-use shardscope_estimate::time::time;
+use shardscope_estimate::time::{ScheduleTimes, time};
 use shardscope_estimate::{memory_totals, time_fault};
 use shardscope_plan::{Field, PipelineSchedule, Plan, Variant};
 use shardscope_units::{Bytes, Seconds};
@@ -27,6 +27,8 @@ pub struct Alternative {
     pub bubble: f64,
     /// Time of a step.
     pub step: Seconds,
+    /// What the picture of the step is drawn from.
+    pub times: ScheduleTimes,
 }
 
 /// The plan under every schedule that its layers and micro-batches allow, its own among them.
@@ -64,5 +66,6 @@ fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Option<Alternative
         fits: totals.iter().all(|rank| rank.peak_required <= plan.cluster().accelerator.memory),
         bubble: time.bubble_fraction,
         step: time.step,
+        times: time.schedule,
     })
 }

@@ -2,6 +2,7 @@
 
 use super::{CURVE, LANE, Viewport, WIDTH, Work};
 use crate::Shown;
+use shardscope_estimate::time::ScheduleTimes;
 use shardscope_schedule::{Action, Order, Shape, Timed, Timeline, timeline};
 use shardscope_units::{Bytes, Quantity, Seconds, decimal};
 
@@ -73,7 +74,12 @@ impl StepTimeline {
     /// The step of the plan shown.
     #[must_use]
     pub fn of(shown: &Shown) -> Self {
-        let times = &shown.report.time.schedule;
+        Self::of_times(&shown.report.time.schedule)
+    }
+
+    /// The step of a schedule with its durations.
+    #[must_use]
+    pub fn of_times(times: &ScheduleTimes) -> Self {
         let shape = shortened(times.shape);
         let order = Order::of(shape);
         let line = timeline(&order, &times.durations);

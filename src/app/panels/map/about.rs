@@ -41,7 +41,7 @@ pub(super) fn about_gpu(Props { about, memory }: &Props) -> Html {
             </dl>
             <ul class="relations">{ for about.relations.iter().map(relation) }</ul>
             if about.relations.is_empty() {
-                <p class="soft small">{ "It works alone: every parallel size is 1." }</p>
+                <p class="soft small">{ "No partners: every parallel size is 1." }</p>
             }
         </aside>
     }

@@ -51,12 +51,16 @@ fn members(picture: &Picture, kind: GroupKind, ranks: &mut dyn Iterator<Item = u
     html! { <path class={format!("partner {}", kind.short())} d={picture.geometry.path(&mut seen)} /> }
 }
 
-/// An arc above the row, so that it does not strike through the labels.
+/// An arc above the row, or beside the column, so that it does not strike through what lies between.
 fn arc(edge: &Edge) -> Html {
     let far = if edge.link == Link::Network { "network" } else { "fast" };
     let ((x1, y1), (x2, y2)) = (edge.from, edge.to);
-    let rise = x1.abs_diff(x2) / 4 + 24;
-    let (x, y) = (x1.midpoint(x2), y1.min(y2).saturating_sub(rise));
+    let (wide, high) = (x1.abs_diff(x2), y1.abs_diff(y2));
+    let (x, y) = if wide < high {
+        (x1.max(x2) + (high / 4).clamp(24, 160), y1.midpoint(y2))
+    } else {
+        (x1.midpoint(x2), y1.min(y2).saturating_sub(wide / 4 + 24))
+    };
     html! {
         <path
             class={format!("wire {far} {}", edge.kind.short())}

@@ -8,6 +8,7 @@ mod links;
 mod play;
 mod table;
 mod view;
+mod whole;
 
 use std::ops::Range;
 
@@ -34,6 +35,7 @@ use links::{Company, Traced};
 use play::{moment, scenes, use_play};
 use table::MapTable;
 use view::{View, Zoom, centre};
+use whole::Whole;
 
 /// About how much of the map is drawn at once. Unit: CSS pixel.
 const TILE: u32 = 300;
@@ -47,7 +49,7 @@ pub(super) const PANEL: Panel = Panel {
         text: |shown| {
             let gpus = grouped(shown.plan.layout().world_size);
             format!(
-                "All {gpus} GPUs, each in its node. Rest on one to see its group; press it to see all of them, and whether they reach each other over NVLink or over the network."
+                "All {gpus} GPUs, each in its node. Hover one to see its group; click it to see all of them, and which partners it reaches over NVLink and which over the network."
             )
         },
     }),
@@ -66,7 +68,7 @@ fn map(PlanProps { shown }: &PlanProps) -> Html {
             about={html! {
                 <>
                     { "Every GPU of the cluster, " }<Term name="n0_g0">{ "by node" }</Term>
-                    { ". Rest on one to light up its group; pick one to see its " }<Term name="rank" />
+                    { ". Hover one to highlight its group; click it to see its " }<Term name="rank" />
                     { ", the process groups it belongs to and the links to its partners." }
                 </>
             }}
@@ -195,17 +197,30 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
         }
     };
     // The cells themselves hear nothing: a point is placed by arithmetic.
+    // Dragging moves the map; its end is no click.
+    let dragged = use_mut_ref(|| false);
+    let onmousedown = {
+        let dragged = dragged.clone();
+        move |_| *dragged.borrow_mut() = false
+    };
     let onclick = {
-        let under = under.clone();
+        let (under, dragged) = (under.clone(), dragged.clone());
         move |event: MouseEvent| {
-            if let Some(gpu) = under(&event) {
+            if let (Some(gpu), false) = (under(&event), *dragged.borrow()) {
                 dispatch.emit(Event::Pick(Some(Rank::new(gpu))).into());
             }
         }
     };
     let onmousemove = {
-        let hovered = hovered.setter();
-        move |event: MouseEvent| hovered.set(under(&event))
+        let (hovered, frame) = (hovered.setter(), frame.clone());
+        move |event: MouseEvent| match frame.cast::<Element>() {
+            Some(frame) if event.buttons() == 1 => {
+                let (x, y) = (event.movement_x(), event.movement_y());
+                *dragged.borrow_mut() |= x.abs() + y.abs() > 1;
+                frame.scroll_by_with_x_and_y(f64::from(-x), f64::from(-y));
+            }
+            _ => hovered.set(under(&event)),
+        }
     };
     let onmouseleave = {
         let hovered = hovered.setter();
@@ -270,12 +285,17 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
                 }
                 <p class="group-caption" aria-live="polite">{ caption }</p>
             </div>
-            <div ref={frame} class={classes!("map-frame", picked.map(|_| "with-gpu"))} {onclick} {onmousemove} {onmouseleave} {onscroll} {onwheel} {onkeydown}>
-                { inside.unwrap_or_default() }
-                if world > MOST_DRAWN {
-                    <p class="soft">
-                        { format!("{world} GPUs are too many to draw; find one by its label instead.") }
-                    </p>
+            <div class="map-view">
+                <div ref={frame.clone()} class={classes!("map-frame", picked.map(|_| "with-gpu"))} {onclick} {onmousedown} {onmousemove} {onmouseleave} {onscroll} {onwheel} {onkeydown}>
+                    { inside.unwrap_or_default() }
+                    if world > MOST_DRAWN {
+                        <p class="soft">
+                            { format!("{world} GPUs are too many to draw; find one by its label instead.") }
+                        </p>
+                    }
+                </div>
+                if drawn.is_some() {
+                    <Whole shown={shown.clone()} colour={*colour} {geometry} {frame} />
                 }
             </div>
             { drawn.as_ref().as_ref().map(|picture| legend(picture)).unwrap_or_default() }

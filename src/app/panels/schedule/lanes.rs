@@ -7,6 +7,7 @@ use web_sys::Element;
 use yew::prelude::*;
 
 use super::axis::{axis, moment};
+use super::mini::names;
 use super::pan::{Pan, ZOOM};
 use crate::app::browser;
 
@@ -91,14 +92,9 @@ pub(super) fn lanes(props: &Props) -> Html {
         "Each of {} stages from top to bottom, its forward and backward passes from left to right; arrows move, plus and minus zoom",
         timeline.lanes()
     );
-    let readable = shown == height;
     html! {
         <div class="schedule-frame">
-            <ol class={classes!("lane-names", (!readable).then_some("many"))} aria-hidden="true">
-                { for (0..timeline.lanes()).filter(|lane| readable || *lane == 0 || lane + 1 == timeline.lanes()).map(|lane| html! {
-                    <li>{ format!("stage {lane}") }</li>
-                }) }
-            </ol>
+            { names(timeline, shown == height) }
             <div
                 ref={node}
                 class="lanes"
@@ -155,6 +151,6 @@ fn what_runs(timeline: &StepTimeline, window: Viewport, share: f64, lane: f64) -
             if event.chunks > 1 { format!(", chunk {}", event.chunk) } else { String::new() },
             seconds(event.takes)
         ),
-        None => format!("stage {stage} at {when}: waits"),
+        None => format!("stage {stage} at {when}: idle"),
     })
 }

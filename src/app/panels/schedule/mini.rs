@@ -23,17 +23,18 @@ const MINI_HIGHEST: u32 = 96;
 #[component(MiniSchedule)]
 pub(crate) fn mini_schedule(MiniProps { shown, wide }: &MiniProps) -> Html {
     let timeline = use_memo(shown.clone(), |shown| StepTimeline::of(shown));
+    small(&timeline, *wide)
+}
+
+/// A whole step, small, as wide as it is long where the width stands for a time.
+pub(super) fn small(timeline: &StepTimeline, wide: Option<f64>) -> Html {
     let picture = timeline.picture(Viewport::WHOLE);
     let height = timeline.lanes() * LANE;
     let drawn = height.min(MINI_HIGHEST);
     let share = wide.map_or(1.0, |wide| timeline.total().get() / wide.max(f64::MIN_POSITIVE));
     html! {
         <div class="schedule-frame mini">
-            <ol class={classes!("lane-names", (drawn < height).then_some("many"))} aria-hidden="true">
-                { for (0..timeline.lanes()).filter(|lane| drawn == height || *lane == 0 || lane + 1 == timeline.lanes()).map(|lane| html! {
-                    <li>{ format!("stage {lane}") }</li>
-                }) }
-            </ol>
+            { names(timeline, drawn == height) }
             <div class="lanes" role="img" aria-label={format!("One step of {} pipeline stages", timeline.lanes())}>
                 <svg
                     class="lane-boxes"
@@ -46,9 +47,21 @@ pub(crate) fn mini_schedule(MiniProps { shown, wide }: &MiniProps) -> Html {
                 </svg>
             </div>
             if wide.is_none() {
-                { axis(&timeline, Viewport::WHOLE) }
+                { axis(timeline, Viewport::WHOLE) }
             }
         </div>
+    }
+}
+
+/// The stages left of their lanes; the first and the last alone where lanes are lower than words.
+pub(super) fn names(timeline: &StepTimeline, readable: bool) -> Html {
+    let last = timeline.lanes().saturating_sub(1);
+    html! {
+        <ol class={classes!("lane-names", (!readable).then_some("many"))} aria-hidden="true">
+            { for (0..=last).filter(|lane| readable || *lane == 0 || *lane == last).map(|lane| html! {
+                <li>{ format!("stage {lane}") }</li>
+            }) }
+        </ol>
     }
 }
 

@@ -17,6 +17,7 @@ use yew::prelude::*;
 use super::panel::{Panel, PlanProps, Story};
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Swatch, Term};
+use crate::app::words::{schedule_name, sentence};
 use axis::moment;
 use curve::MemoryCurve;
 use lanes::Lanes;
@@ -33,7 +34,7 @@ pub(super) const PANEL: Panel = Panel {
             let time = &shown.report.time;
             format!(
                 "Each lane is a pipeline stage, its forward and backward passes from left to right by the schedule {}. The pipeline bubble is {} of the time.",
-                time.schedule.name,
+                schedule_name(time.schedule.name),
                 percent(time.bubble_fraction)
             )
         },
@@ -61,7 +62,7 @@ fn schedule(PlanProps { shown }: &PlanProps) -> Html {
             <header>
                 <h2 id="schedule-title">{ "Pipeline schedule" }</h2>
                 <p>
-                    { format!("Schedule {}, {} ", time.schedule.name, grouped(all.into())) }
+                    { format!("{}, {} ", sentence(&schedule_name(time.schedule.name)), grouped(all.into())) }
                     <Term name="micro-batch">{ "micro-batches" }</Term>
                     if drawn < all {
                         { format!(" (the first {} are drawn: the middle repeats)", grouped(drawn.into())) }

@@ -8,7 +8,12 @@ pub(in crate::formats) const MAXTEXT: Row = Row {
     trainer: "MaxText",
     title: "a configuration of MaxText",
     about: "MaxText: shape and batch; JAX stops the verdict",
-    signs: &[&["per_device_batch_size", "max_target_length"]],
+    // Files of a model alone (`configs/models/`), and those that build on `base.yml`.
+    signs: &[
+        &["per_device_batch_size", "max_target_length"],
+        &["base_emb_dim"],
+        &["base_config", "run_name"],
+    ],
     keys: &[
         (&["base_num_decoder_layers"], Field::NumLayers),
         (&["base_emb_dim"], Field::HiddenSize),

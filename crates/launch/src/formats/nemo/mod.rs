@@ -276,9 +276,16 @@ fn named(leaves: &mut Leaves<'_>) {
 
 /// Settings that NeMo writes as Megatron does.
 fn plain(field: Field) -> bool {
-    use Field::{Bf16, Fp4, Fp8, Fp16, Normalization, Optimizer, PositionEmbeddingType, WindowSize};
-    !matches!(field, Normalization | PositionEmbeddingType | Fp8 | Fp4 | Bf16 | Fp16 | Optimizer | WindowSize)
-        && !matches!(field.kind(), Kind::Text)
-        || field == Field::MoeLayerFreq
-        || field == Field::PipelineModelParallelLayout
+    use Field::{Bf16, Fp4, Fp8, Fp16, Normalization, Optimizer, PositionEmbeddingType};
+    // Megatron core's `TransformerConfig` has these as they are; other texts mean something else in NeMo.
+    let texts = [
+        Field::MoeLayerFreq,
+        Field::PipelineModelParallelLayout,
+        Field::WindowSize,
+        Field::WindowAttnSkipFreq,
+        Field::LinearAttentionFreq,
+        Field::HybridOverridePattern,
+    ];
+    let other = [Normalization, PositionEmbeddingType, Fp8, Fp4, Bf16, Fp16, Optimizer];
+    texts.contains(&field) || !other.contains(&field) && !matches!(field.kind(), Kind::Text)
 }

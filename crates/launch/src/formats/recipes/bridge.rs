@@ -276,12 +276,17 @@ fn formats(leaves: &mut Leaves<'_>) {
     }
     leaves.pass("mixed_precision.grad_reduce_in_fp32");
     adapters_of(leaves);
-    if let Some(leaf) = leaves.yes("model.fine_grained_activation_offloading") {
-        let what = "activations of chosen modules offloaded to the host until backward";
-        let item = NotModelled::new(&leaf.path, "", Effect::Memory, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-    }
-    leaves.pass_below(&["model.fine_grained_activation_offloading", "model.offload_modules"]);
+    leaves.take_all(&[
+        ("model.fine_grained_activation_offloading", Field::FineGrainedActivationOffloading),
+        ("model.offload_modules", Field::OffloadModules),
+        ("model.min_offloaded_tensor_size", Field::MinOffloadedTensorSize),
+        ("model.activation_offload_fraction", Field::ActivationOffloadFraction),
+        ("model.delta_offload_bytes_across_pp_ranks", Field::DeltaOffloadBytesAcrossPpRanks),
+    ]);
+    leaves.pass_below(&[
+        "model.fine_grained_offloading_max_inflight_offloads",
+        "model.delay_offload_until_cuda_graph",
+    ]);
     // Which generator draws random numbers.
     leaves.pass("model.use_te_rng_tracker");
     for path in ["peft.", "scheduler.", "rng.", "dist.", "logger.", "checkpoint.", "validation.", "env_vars"]

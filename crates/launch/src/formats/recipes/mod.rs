@@ -20,7 +20,7 @@ use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
 
 use shardscope_resolve::RECIPE;
-pub(crate) use table::provide as provide_recipes;
+pub(crate) use table::{BRIDGE, TITAN};
 pub(crate) use words::{read_changes, read_words};
 
 /// Recipes offered at most.

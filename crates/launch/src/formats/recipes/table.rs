@@ -4,26 +4,22 @@
 //! The first line names the paths; every other one is a recipe: its name, then `N=value` for path number N. `?` is a value
 //! that its Python computes, `!` a call that is not followed, `@` the recipe that the name stands for.
 
-use shardscope_config_tree::LaterText;
+use shardscope_source::LaterText;
 
 use super::evaluate::Outcome;
 use super::tree::{Scalar, Tree};
 
-#[cfg(not(feature = "tables-later"))]
-const OWN: [Option<&str>; 2] = [Some(include_str!("bridge.tsv")), Some(include_str!("titan.tsv"))];
-#[cfg(feature = "tables-later")]
-const OWN: [Option<&str>; 2] = [None, None];
-static BRIDGE: LaterText = LaterText::new(OWN[0]);
-static TITAN: LaterText = LaterText::new(OWN[1]);
+/// Until a program with the feature `tables-later` is given these, no recipe is known by its name.
+pub(crate) static BRIDGE: LaterText = LaterText::new(
+    "bridge.tsv",
+    if cfg!(feature = "tables-later") { None } else { Some(include_str!("bridge.tsv")) },
+);
+pub(crate) static TITAN: LaterText = LaterText::new(
+    "titan.tsv",
+    if cfg!(feature = "tables-later") { None } else { Some(include_str!("titan.tsv")) },
+);
 /// Names for names that are followed.
 const DEEPEST: u32 = 4;
-
-/// Gives a program with the feature `tables-later` its tables, `bridge.tsv` and `titan.tsv`: until then no recipe is known by
-/// its name.
-pub(crate) fn provide(bridge: String, titan: String) {
-    BRIDGE.provide(bridge);
-    TITAN.provide(titan);
-}
 
 /// What the recipe of that name comes to.
 pub(super) fn outcome(name: &str) -> Option<Outcome> {

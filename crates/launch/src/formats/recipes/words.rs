@@ -342,7 +342,8 @@ mod tests {
         // The model's name is a constant of the recipe's program.
         let read = super::read_changes(root, Some(&proposal), text);
         assert_eq!(read.value(Field::NumLayers), Some("88"));
-        assert_eq!(read.not_modelled.len(), 1, "{:?}", read.not_modelled);
+        assert_eq!(read.not_modelled.len(), 0, "{:?}", read.not_modelled);
+        assert_eq!(read.value(Field::FineGrainedActivationOffloading), Some("true"));
     }
 
     #[test]

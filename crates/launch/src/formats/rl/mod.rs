@@ -15,7 +15,7 @@ mod verl_idle;
 mod verl_megatron;
 mod verl_sft;
 
-pub(crate) use nemo_bases::provide as provide_bases;
+pub(crate) use nemo_bases::TABLE as NEMO_RL;
 
 use super::leaves::{Leaves, Scalars};
 use super::reader::{Claim, Command, Reader};

@@ -2,19 +2,14 @@
 //! kept here so that a recipe can be read without them. `tests/record/nemo_rl_bases.py` writes the table.
 
 use super::super::scalars::Leaf;
-use shardscope_config_tree::LaterText;
+use shardscope_source::LaterText;
 
-/// Blocks of `[file] parents...`, then a line for each key and its value.
-#[cfg(not(feature = "tables-later"))]
-const OWN: Option<&str> = Some(include_str!("nemo-rl.txt"));
-#[cfg(feature = "tables-later")]
-const OWN: Option<&str> = None;
-static TABLE: LaterText = LaterText::new(OWN);
-
-/// Gives a program with the feature `tables-later` its table, `nemo-rl.txt`: until then no file of NeMo-RL's is known.
-pub(crate) fn provide(table: String) {
-    TABLE.provide(table);
-}
+/// Blocks of `[file] parents...`, then a line for each key and its value. Until a program with the feature `tables-later` is
+/// given it, no file of NeMo-RL's is known.
+pub(crate) static TABLE: LaterText = LaterText::new(
+    "nemo-rl.txt",
+    if cfg!(feature = "tables-later") { None } else { Some(include_str!("nemo-rl.txt")) },
+);
 
 /// Longest chain of files that build on each other; NeMo-RL's own has four.
 const LONGEST: usize = 8;

@@ -83,14 +83,14 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         leaves,
         &[
             (
-                "policy.megatron_cfg.fine_grained_activation_offloading",
-                Effect::Memory,
-                "activations offloaded to the host module by module",
-            ),
-            (
                 "policy.megatron_cfg.use_fused_linear_logprobs",
                 Effect::Memory,
                 "log-probabilities fused with the output layer",
+            ),
+            (
+                "policy.megatron_cfg.mtp_use_repeated_layer",
+                Effect::Model,
+                "multi-token-prediction depths that share one layer",
             ),
         ],
     );

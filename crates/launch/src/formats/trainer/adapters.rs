@@ -1,5 +1,6 @@
 //! What trains: everything, adapters, adapters over quantised weights, or the last layers.
 
+use super::authors;
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, Found, NotModelled, Origin, Question};
@@ -12,6 +13,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let whose = format!("default of {}", dialect.name());
     let open = leaves.reading.questions.iter().any(|question| question.name == Field::TrainType.name());
     if open || matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
+        authors::rank_left_open(leaves, dialect);
         leaves.state_all(dialect.adapters(), Origin::Default, &whose);
         kernels(leaves, dialect);
     } else {

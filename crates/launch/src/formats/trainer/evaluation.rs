@@ -10,8 +10,10 @@ const TRAINERS_OWN: u64 = 8;
 /// What is not counted: evaluation keeps nothing for a backward pass, but its logits grow with its batch.
 const LARGER: &str = "evaluation in larger batches than training's: its logits may be the peak";
 
-/// The batch of an evaluation between steps. Trainers that compute more than the loss of it (ms-swift its accuracy, TRL entropy),
-/// or do it by a kernel of their own, have no formula here where it is larger than training's.
+/// The batch of an evaluation between steps. Trainers that compute more than the loss of it (ms-swift its accuracy), or do it by a
+/// kernel of their own, have no formula here where it is larger than training's. TRL's supervised tuning takes entropy and accuracy
+/// of the logits when the loss is done: a copy of all but the last in their own type, less than what the loss held in fp32
+/// (`trl/trainer/sft_trainer.py:compute_loss`, `entropy_from_logits`).
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let switch = leaves.first(&["eval_strategy", "evaluation_strategy"]);
     let is_off = |leaf: &Leaf| {
@@ -32,7 +34,11 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         _ => None,
     };
     let Some(batch) = stated.and_then(Leaf::whole).or(own).filter(|_| evaluates) else { return };
-    let only_loss = matches!(dialect, Dialect::Transformers | Dialect::LlamaFactory | Dialect::Axolotl);
+    let reading = &leaves.reading;
+    let narrow = [Field::Bf16, Field::Fp16].iter().any(|field| reading.value(*field).is_some());
+    let plain_trl = dialect == Dialect::Trl && narrow && reading.value(Field::LigerKernel) != Some("true");
+    let only_loss =
+        matches!(dialect, Dialect::Transformers | Dialect::LlamaFactory | Dialect::Axolotl) || plain_trl;
     if only_loss && !asks_for_more(leaves) {
         match stated {
             Some(leaf) => leaves.say(Field::EvaluationBatchSize, &batch.to_string(), leaf),

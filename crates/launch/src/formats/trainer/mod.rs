@@ -1,6 +1,7 @@
 //! Trainers of models of Hugging Face's transformers: one vocabulary, and what differs between them as data.
 
 mod adapters;
+mod authors;
 mod checkpoint;
 mod cookbook;
 mod dialect;

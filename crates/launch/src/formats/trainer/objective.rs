@@ -17,7 +17,11 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     };
     match leaf.value.as_str() {
         word if PLAIN.contains(&word) => {}
-        "dpo" | "simpo" | "ipo" => preferences(leaves, leaf),
+        "dpo" | "simpo" | "ipo" => preferences(leaves, leaf, dialect),
+        "kto" if dialect == Dialect::LlamaFactory => {
+            leaves.say(Field::TrainingObjective, "kto", leaf);
+            in_fp32(leaves);
+        }
         // Keys of its older programs are TRL's by name and not by meaning.
         "grpo" if dialect == Dialect::OpenInstruct => lack(leaves, leaf, REWARDS),
         "grpo" => rollouts(leaves, leaf, dialect),
@@ -50,6 +54,7 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     match told {
         Some((_, "DPO")) => {
             leaves.say_noted(Field::TrainingObjective, "dpo", leaf, "told by the names of the run");
+            named_by_trl(leaves);
         }
         Some((_, trainer)) => {
             let item = NotModelled::new("trainer", trainer, Effect::Memory, REWARDS).at_some(leaf.span);
@@ -130,11 +135,39 @@ fn task(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// Pairs of samples. SimPO has no reference; ORPO adds the cross entropy of the chosen sample.
-fn preferences(leaves: &mut Leaves<'_>, leaf: &Leaf) {
+/// LLaMA-Factory's own preference losses (`train/trainer_utils.py:get_batch_logps`).
+fn in_fp32(leaves: &mut Leaves<'_>) {
+    let why = "LLaMA-Factory's preference losses cast the logits to fp32";
+    leaves.state(Field::PreferenceLogits, "fp32", Origin::Derived, why);
+    // `train/trainer_utils.py:create_ref_model`.
+    if let Some(leaf) = leaves.get("ref_model") {
+        leaves.say(Field::ReferenceModel, "loaded", leaf);
+    }
+    // Masks of its own beside those of every sequence.
+    if let Some(leaf) = leaves.get("ld_alpha") {
+        lack(leaves, leaf, "log-probabilities weighted by place (LD-DPO)");
+    }
+}
+
+/// TRL names the model's output until the loss is done (`trl/trainer/dpo_trainer.py:_compute_loss`).
+fn named_by_trl(leaves: &mut Leaves<'_>) {
+    let why = "TRL names the policy's output while the reference runs";
+    leaves.state(Field::PreferenceLogits, "own", Origin::Derived, why);
+}
+
+/// Pairs of samples. SimPO has no reference. ORPO has none either; TRL's adds the cross entropy of the chosen sample, where
+/// LLaMA-Factory's takes it from the log-probabilities that are there (`train/dpo/trainer.py:odds_ratio_loss`).
+fn preferences(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
     leaves.say(Field::TrainingObjective, "dpo", leaf);
+    let is_factory = dialect == Dialect::LlamaFactory;
+    if is_factory {
+        in_fp32(leaves);
+    } else if matches!(dialect, Dialect::Trl | Dialect::Axolotl) {
+        named_by_trl(leaves);
+    }
     let kind = leaves.get("pref_loss").map(|leaf| (leaf, leaf.value.as_str()));
     match kind {
+        Some((leaf, "orpo")) if is_factory => leaves.say(Field::ReferenceModel, "none", leaf),
         Some((leaf, "orpo")) => {
             lack(leaves, leaf, "the cross entropy of chosen samples beside a preference loss (ORPO)")
         }

@@ -4,7 +4,9 @@
 use super::super::scalars::{Leaf, Scalars};
 use super::dialect::Dialect;
 use super::read::of;
+use super::vocabulary::{self, Meaning};
 use crate::{Effect, NotModelled, Reading};
+use shardscope_plan::Field;
 use shardscope_source::Span;
 
 /// Calls whose keywords are settings of a training.
@@ -22,12 +24,29 @@ const CONFIGS: [&str; 9] = [
 /// Calls of trainings that hold more than the model.
 const PREFERENCES: [&str; 7] =
     ["GRPOConfig", "PPOConfig", "RewardConfig", "KTOConfig", "ORPOConfig", "RLOOConfig", "OnlineDPOConfig"];
+/// Calls that say how a trainer of a library trains, among those above.
+const TRAINERS: [&str; 6] = [
+    "TrainingArguments",
+    "Seq2SeqTrainingArguments",
+    "SFTConfig",
+    "DPOConfig",
+    "SFTTrainer",
+    "UnslothTrainingArguments",
+];
+/// Settings that are asked for where a call computes them; a default in their place would be another training's.
+const ASKED: [Field; 5] =
+    [Field::MicroBatchSize, Field::NumMicroBatches, Field::SeqLength, Field::Optimizer, Field::LoraRank];
 /// Most calls read of one text, and most keywords of one call.
 const MOST: usize = 64;
 
+/// Characters shown of a computed value.
+const SHOWN: usize = 40;
+/// What stands for a computed value, which is asked for.
+const UNKNOWN: &str = "?";
+
 /// Reads the calls of a program; none where it has none of them.
 pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
-    let mut program = Program { text, base, names: Vec::new(), leaves: Vec::new() };
+    let mut program = Program { text, base, names: Vec::new(), leaves: Vec::new(), computed: None };
     let mut seen: Vec<&str> = Vec::new();
     let mut at = 0;
     // What is loaded once more behind the training, or behind unsloth's own call, is for inference.
@@ -47,14 +66,18 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
         trained |= last == "train" && name.contains("rainer");
         if (known || loads && !again) && seen.len() < MOST {
             seen.push(name);
-            program.arguments(open, loads);
+            program.arguments(last, open, loads);
         }
     }
     let has = |part: &str| seen.iter().any(|name| name.contains(part));
-    if seen.is_empty() || !(has("Arguments") || has("Config") || has("Trainer")) {
+    let is_called =
+        |names: &[&str]| seen.iter().any(|name| names.contains(&name.rsplit('.').next().unwrap_or(name)));
+    let by_trainer = is_called(&TRAINERS) || is_called(&PREFERENCES);
+    let with_adapters = has("LoraConfig") || has("get_peft_model");
+    if !(by_trainer || with_adapters) {
         return None;
     }
-    if has("LoraConfig") || has("get_peft_model") {
+    if with_adapters {
         program.state("use_peft", "true");
     }
     if has("DPOConfig") {
@@ -69,6 +92,7 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
         (false, _) if has("SFT") || has("DPO") => Dialect::Trl,
         (false, _) => Dialect::Transformers,
     };
+    let computed = std::mem::take(&mut program.computed);
     let scalars = Scalars::from_leaves(program.leaves);
     let mut reading = of(dialect, &scalars);
     let mut lack =
@@ -79,6 +103,16 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
             Effect::Memory,
             "modules as unsloth compiles them, which keep less than transformers' own",
         );
+    }
+    if !by_trainer {
+        lack(
+            "program",
+            Effect::Memory,
+            "a training loop of the program's own: its batch, optimizer and precision",
+        );
+    }
+    if let Some(call) = computed {
+        lack(call, Effect::Memory, "keywords that the program computes (**)");
     }
     if adapters && !(has("LoraConfig") || has("get_peft_model")) {
         lack("PeftModel", Effect::Model, "adapters that a checkpoint describes");
@@ -99,6 +133,8 @@ struct Program<'a> {
     /// Variables with literal values, the last one of a name counts.
     names: Vec<(&'a str, &'a str)>,
     leaves: Vec<Leaf>,
+    /// A call that takes keywords from a value of the program's.
+    computed: Option<&'a str>,
 }
 
 impl<'a> Program<'a> {
@@ -143,7 +179,7 @@ impl<'a> Program<'a> {
     }
 
     /// The keywords of the call that opens at `open`, and the model's name among what stands without one.
-    fn arguments(&mut self, open: usize, loads: bool) {
+    fn arguments(&mut self, call: &'a str, open: usize, loads: bool) {
         let bytes = self.text.as_bytes();
         let (mut at, mut start, mut depth, mut count) = (open + 1, open + 1, 0_usize, 0);
         while at < bytes.len() && count < MOST {
@@ -160,6 +196,10 @@ impl<'a> Program<'a> {
                 b')' | b']' | b'}' if depth > 0 => depth -= 1,
                 sign @ (b',' | b')') if depth == 0 => {
                     self.argument(start, at, loads && count == 0, loads);
+                    let rest = self.text.get(start..at).unwrap_or("");
+                    if !loads && rest.trim_start().starts_with("**") {
+                        self.computed = self.computed.or(Some(call));
+                    }
                     count += 1;
                     start = at + 1;
                     if sign == b')' {
@@ -195,9 +235,23 @@ impl<'a> Program<'a> {
         let key = if loads && key == "model_name" { "model_name_or_path" } else { key };
         let value = value.split(" #").next().unwrap_or(value).trim();
         let named = self.names.iter().find(|(name, _)| *name == value).map(|(_, value)| *value);
-        let Some(value) = literal(value).or(named) else { return };
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
         let span = Span::new(place(from), place(end));
+        let Some(value) = literal(value).or(named) else {
+            let asked = matches!(vocabulary::find(key), Some(rule) if matches!(rule.meaning, Meaning::Take(field) if ASKED.contains(&field)));
+            if asked {
+                let hole = value.chars().take(SHOWN).collect();
+                let leaf = Leaf {
+                    path: key.to_owned(),
+                    value: UNKNOWN.to_owned(),
+                    span: Some(span),
+                    hole: Some(hole),
+                    ..Leaf::default()
+                };
+                self.leaves.push(leaf);
+            }
+            return;
+        };
         self.push(key, &plain(value), Some(span));
     }
 
@@ -260,6 +314,29 @@ fn plain(value: &str) -> String {
 mod tests {
     use super::read_python;
     use shardscope_plan::Field;
+
+    #[test]
+    fn a_loop_of_the_programs_own_is_not_priced_as_a_trainers() {
+        let text = "config = BitsAndBytesConfig(load_in_8bit=True)\nmodel = LlamaForCausalLM.from_pretrained('meta-llama/Llama-3.1-8B')\n\
+            model = get_peft_model(model, LoraConfig(**asdict(lora)))\noptimizer = optim.AdamW(model.parameters())\n";
+        let reading = read_python(text, 0).expect("calls");
+        let lacks: Vec<&str> = reading.not_modelled.iter().map(|item| item.name.as_str()).collect();
+        assert_eq!(lacks, ["program", "LoraConfig"]);
+        // A program that loads and writes models, or asks one, trains nothing.
+        let merge = "config = AutoConfig.from_pretrained('a/b')\nmodel = AutoModelForCausalLM.from_pretrained('a/b')\n";
+        assert!(read_python(merge, 0).is_none());
+        assert!(read_python(&format!("quant = BitsAndBytesConfig(load_in_4bit=True)\n{merge}"), 0).is_none());
+    }
+
+    #[test]
+    fn a_computed_batch_is_asked_for() {
+        let text = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\n\
+            args = SFTConfig(per_device_train_batch_size=cfg.batch, max_length=2048, seed=f(1))\n";
+        let reading = read_python(text, 0).expect("calls");
+        let open: Vec<_> = reading.found.iter().filter(|found| found.hole.is_some()).collect();
+        assert_eq!(open.len(), 1, "{open:?}");
+        assert_eq!((open[0].field, open[0].hole.as_deref()), (Field::MicroBatchSize, Some("cfg.batch")));
+    }
 
     #[test]
     fn what_is_loaded_behind_the_training_is_not_trained() {

@@ -2,7 +2,9 @@
 
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
-use super::{adapters, checkpoint, cookbook, evaluation, kernels, objective, spread, unsloth, vision, words};
+use super::{
+    adapters, authors, checkpoint, cookbook, evaluation, kernels, objective, spread, unsloth, vision, words,
+};
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
@@ -73,6 +75,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     let mut leaves = Leaves::over(scalars);
     table(&mut leaves);
     batch_size(&mut leaves, dialect);
+    authors::read(&mut leaves, dialect);
     precision(&mut leaves, dialect);
     checkpointing(&mut leaves);
     kernels::attention(&mut leaves);

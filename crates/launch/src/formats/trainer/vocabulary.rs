@@ -207,7 +207,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("lora_dtype", Lacks(Memory, "adapters in a format of their own", "none auto")),
     rule("lora_mlp_kernel lora_qkv_kernel lora_o_kernel lora_embedding_kernel", Own),
     rule(
-        "pref_beta dpo_beta label_smoothing use_dft_loss asft_alpha eaft_alpha kto_chosen_weight orpo_alpha",
+        "pref_beta pref_ftx dpo_beta dpo_label_smoothing simpo_gamma kto_rejected_weight label_smoothing use_dft_loss asft_alpha eaft_alpha kto_chosen_weight orpo_alpha",
         Idle("the formula of the loss"),
     ),
     // Losses over one log-probability per token; those of TRL that compute logits in chunks, or add a cross entropy to a

@@ -5,7 +5,7 @@ use super::super::tape::Step;
 use super::shared::{AUTOGRAD, FLOAT, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{LogProbs, LossKind, Objective};
+use shardscope_plan::{DpSharding, LogProbs, LossKind, Objective, PreferenceLogits, Reference};
 use shardscope_units::Bytes;
 
 const LIGER: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:fused_linear_cross_entropy_forward";
@@ -14,6 +14,8 @@ const LOSS: &str = "torch.nn.functional.cross_entropy: nll_loss backward, then l
 
 const ROWS: &str =
     "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
+
+const OLMO: &str = "olmo/train.py:Trainer.model_forward, train_micro_batch";
 
 const CHUNKS: &str = "torchtune/modules/loss: autograd takes the chunks one by one, the last one first";
 
@@ -39,6 +41,23 @@ static JOINED: Formula = Formula::new(
     ROWS,
 );
 
+static SHIFTED: Formula = Formula::new(
+    "b·(s - 1)·V·Bc",
+    "A copy of the logits but the last of each sequence, or its gradient.",
+    OLMO,
+);
+
+static SHIFTED_COPY: Formula = Formula::new("4·b·(s - 1)·V", "The same in fp32.", OLMO);
+
+static SHIFTED_BOTH: Formula =
+    Formula::new("8·b·(s - 1)·V", "Gradients of the log-softmax and of the logits, fp32.", OLMO);
+
+static APART: Formula = Formula::new(
+    "V·h·B",
+    "The output layer's weight, an FSDP unit of its own: gathered when it runs and freed behind it.",
+    "torch/distributed/fsdp/_runtime_utils.py:_pre_backward_hook",
+);
+
 static PART: Formula = Formula::new("rows·V·Bc", "Logits of a chunk of tokens, or their gradient.", CHUNKS);
 
 static PART_COPY: Formula = Formula::new("4·rows·V", "Logits of a chunk of tokens in fp32.", CHUNKS);
@@ -56,6 +75,18 @@ static HEADS: Formula = Formula::new(
     "2·V·h·B",
     "A chunk's part of the output layer's weight gradient, and the sum so far.",
     CHUNKS,
+);
+
+static BESIDE: Formula = Formula::new(
+    "n·V·Bc",
+    "The reference's logits; the policy's output is named until the loss is done.",
+    "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss",
+);
+
+static REFERENCE: Formula = Formula::new(
+    "2·4·n·V",
+    "The reference's logits in fp32 and their log-softmax, beside the policy's.",
+    "llamafactory/train/dpo/trainer.py:get_batch_loss_metrics",
 );
 
 static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
@@ -129,6 +160,48 @@ fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     ]
 }
 
+/// The output layer's weight where it is an FSDP unit of its own, which is gathered when its backward begins.
+fn gathered_head(x: &Symbols<'_>) -> Option<Saved> {
+    let recipe = x.recipe();
+    let sharded = recipe.dp_sharding == DpSharding::Parameters && x.plan.layout().dense_shards() > 1;
+    let name = "gathered weight of the output layer";
+    (recipe.transformers.ends_apart && sharded).then(|| Saved::new(name, &[x.v, x.h], x.width, &APART))
+}
+
+/// A loss of all tokens but the last of each sequence. The loop names the logits until the loss is there; their gradient is
+/// made without the last tokens and padded by them.
+fn shifted(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
+    let (width, behind) = (x.compute_width, x.s.saturating_sub(1));
+    let (wide, part) = ([x.n, x.v], [x.b, behind, x.v]);
+    let fused = x.recipe().loss == LossKind::FusedLogits;
+    let logits = Saved::new("logits", &wide, width, &LOGITS);
+    // One sequence's are a view; of several there is a copy, which a fused loss keeps.
+    let mut forward = Vec::with_capacity(3);
+    forward.extend((x.b > 1 || !fused).then_some(logits));
+    let mut loss = Vec::with_capacity(1);
+    if fused {
+        loss.push(Saved::new("gradient of the logits but the last", &part, width, &SHIFTED));
+    } else {
+        forward.extend((x.b > 1).then(|| Saved::new("logits but the last", &part, width, &SHIFTED)));
+        forward.extend((width < FLOAT).then(|| Saved::new("fp32 logits", &part, FLOAT, &SHIFTED_COPY)));
+        let gradients = [2, x.b, behind, x.v];
+        loss.push(Saved::new("gradients of the fp32 logits", &gradients, FLOAT, &SHIFTED_BOTH));
+    }
+    let own = Saved::new("gradient of the logits but the last", &part, width, &SHIFTED);
+    let padded = Saved::new("logits gradient", &wide, width, &NARROW);
+    let mut backward = vec![padded, Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT)];
+    backward
+        .extend(trains.then(|| Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD)));
+    backward.extend(gathered_head(x));
+    let gone = returned(Operator::OutputLayer, x, &[Step::Core]);
+    vec![
+        Transient::new("loss", Bytes::ZERO, forward),
+        Transient::new("backward of the loss", Bytes::ZERO, loss),
+        Transient::new("padding of the logits' gradient", gone, vec![own, padded]),
+        Transient::new("backward of the output layer", gone, backward),
+    ]
+}
+
 pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     let width = x.compute_width;
     let tuning = &x.recipe().tuning;
@@ -153,6 +226,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     if x.recipe().loss == LossKind::ChunkedRows {
         return by_rows(x, trains);
     }
+    if x.recipe().software.semantics().modules.shifts_logits {
+        return shifted(x, trains);
+    }
     let wide = [x.n, x.v];
     let narrow = width < FLOAT;
     let logits = Saved::new("logits", &wide, width, &LOGITS);
@@ -162,6 +238,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     let mut loss = Vec::new();
     let mut backward = vec![Saved::new("logits gradient", &wide, width, &NARROW), input];
     backward.extend(weight);
+    backward.extend(gathered_head(x));
     let on_host = x.recipe().offload.saved_tensors;
     if on_host {
         let name = "output layer's weight, back from the host";
@@ -172,6 +249,20 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
             forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
         }
         loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
+    } else if tuning.objective.reference().is_some()
+        && x.recipe().transformers.preference_logits == PreferenceLogits::Fp32
+    {
+        // The caller names the policy's logits while the reference runs, whose log-softmax stands beside its logits.
+        forward = vec![Saved::new("fp32 logits", &wide, FLOAT, &COPY)];
+        if tuning.objective.reference() != Some(Reference::Precomputed) {
+            forward.push(Saved::new(
+                "the reference's fp32 logits and log-softmax",
+                &[2, x.n, x.v],
+                FLOAT,
+                &REFERENCE,
+            ));
+        }
+        loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
         // The logits are kept themselves, and their gradient takes their place.
         forward.clear();
@@ -180,6 +271,10 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Compiled {
         loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SCATTERED));
     } else {
+        let beside = x.recipe().transformers.preference_logits == PreferenceLogits::Own;
+        if beside && tuning.objective.passes_beside() > 0 {
+            forward.push(Saved::new("the reference's logits", &wide, width, &BESIDE));
+        }
         // In the logits' own type, a sequence at a time or within one kernel.
         loss.push(Saved::new("logits gradient", &wide, width, &NARROW));
     }

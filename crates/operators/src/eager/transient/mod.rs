@@ -18,6 +18,8 @@ use shared::{AUTOGRAD, FLOAT, residual};
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm, backward";
 static NORM: Formula = Formula::new("12·n·h", "Three gradients in fp32 between the norm's operations.", RMS);
 static NORM_KERNEL: Formula = Formula::new("2·n·h·B", "Gradients of the norm's output and input.", AUTOGRAD);
+static NORM_WIDE: Formula =
+    Formula::new("8·n·h", "Gradients of the norm's output and input in fp32.", AUTOGRAD);
 static WORDS: Formula = Formula::new("V·h·B", "The word embedding's gradient, every row of it.", AUTOGRAD);
 static TOKENS: Formula = Formula::new("T·h·Bx", "Gradient of the experts' output or input.", AUTOGRAD);
 static EXPERT_INNER: Formula =
@@ -58,7 +60,9 @@ fn embedding(x: &Symbols<'_>) -> Vec<Transient> {
 
 fn norms(x: &Symbols<'_>) -> Vec<Transient> {
     let kernel = x.model().normalization == Normalization::LayerNorm || norm::is_kernel(x);
-    let gradients = if kernel {
+    let gradients = if kernel && norm::in_fp32(x) {
+        Saved::new("norm gradients in fp32", &[2, x.n, x.h], FLOAT, &NORM_WIDE)
+    } else if kernel {
         Saved::new("norm gradients", &[2, x.n, x.h], x.width, &NORM_KERNEL)
     } else {
         Saved::new("norm gradients in fp32", &[3, x.n, x.h], FLOAT, &NORM)

@@ -121,6 +121,7 @@ impl Geometry {
         geometry.widen(width);
         let node = u64::from(geometry.node_size().0 + scale.between);
         geometry.across = (u64::from(width + scale.between) / node).clamp(1, geometry.nodes().max(1));
+        geometry.fill(width);
         geometry
     }
 
@@ -133,6 +134,16 @@ impl Geometry {
         let columns = narrow(self.columns);
         let each = (width.saturating_sub(2 * pad) + gap) / columns;
         self.scale.cell.0 = each.saturating_sub(gap).clamp(cell.0, WIDEST);
+    }
+
+    /// Gives cells with a number the room that is left right of the last node.
+    fn fill(&mut self, width: u32) {
+        if self.scale.detail == Detail::Number {
+            let across = narrow(self.across);
+            let node = self.node_size().0 + self.scale.between;
+            let left = (width + self.scale.between).saturating_sub(across * node);
+            self.scale.cell.0 += (left / (across * narrow(self.columns))).min(self.scale.cell.0);
+        }
     }
 
     /// How much is shown of each GPU.

@@ -40,6 +40,13 @@ impl Geometry {
         (self.nodes().div_ceil(self.across) * self.rows(), self.across * self.columns)
     }
 
+    /// The GPU at parts of the height and of the width, each so many of so many; the last where none lies there.
+    pub(in crate::map) fn at_share(&self, (row, rows): (u64, u64), (column, columns): (u64, u64)) -> u64 {
+        let (all_rows, all_columns) = self.rows_and_columns();
+        let (row, column) = (row * all_rows / rows.max(1), column * all_columns / columns.max(1));
+        self.at_row_and_column(row, column).unwrap_or(self.gpus.saturating_sub(1))
+    }
+
     pub(super) fn at_row_and_column(&self, row: u64, column: u64) -> Option<u64> {
         let node = row / self.rows() * self.across + column / self.columns;
         let place = row % self.rows() * self.columns + column % self.columns;

@@ -1,10 +1,12 @@
-//! Tables that a program holds from its start, or gets later.
+//! Texts that a program holds from its start, or is given after it.
 
 use std::sync::OnceLock;
 
-/// A table as text, either compiled in or provided: the page paints its first answer before it asks for its tables.
+/// A table as text, either compiled in or provided. The page's program is smaller by its tables, which arrive beside it.
 #[derive(Debug)]
 pub struct LaterText {
+    /// Its name, by which it is provided.
+    name: &'static str,
     /// What is compiled in.
     own: Option<&'static str>,
     provided: OnceLock<String>,
@@ -13,8 +15,14 @@ pub struct LaterText {
 impl LaterText {
     /// `own` is the text where it is compiled in; without one the table is empty until it is provided.
     #[must_use]
-    pub const fn new(own: Option<&'static str>) -> Self {
-        Self { own, provided: OnceLock::new() }
+    pub const fn new(name: &'static str, own: Option<&'static str>) -> Self {
+        Self { name, own, provided: OnceLock::new() }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Gives the table its text. One that is there already stays: whoever comes second brings the same.
@@ -35,11 +43,11 @@ mod tests {
 
     #[test]
     fn a_table_is_empty_until_it_is_provided_and_then_stays() {
-        let later = LaterText::new(None);
-        assert_eq!(later.text(), "");
+        let later = LaterText::new("later", None);
+        assert_eq!((later.name(), later.text()), ("later", ""));
         later.provide("one".to_owned());
         later.provide("two".to_owned());
         assert_eq!(later.text(), "one");
-        assert_eq!(LaterText::new(Some("own")).text(), "own");
+        assert_eq!(LaterText::new("own", Some("own")).text(), "own");
     }
 }

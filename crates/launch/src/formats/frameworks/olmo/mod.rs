@@ -1,0 +1,125 @@
+//! OLMo's own trainer (allenai/OLMo). Keys: `olmo/config.py`.
+
+mod model;
+mod training;
+
+use self::model::{attention, mlp, norms, shape};
+use self::training::{checkpointing, compiled, engine, loss, rest};
+use super::row::Row;
+use crate::formats::leaves::{Leaf, Leaves};
+use crate::{Effect, NotModelled, Origin};
+use shardscope_plan::{Field, Software};
+
+/// OLMo's settings file.
+pub(in crate::formats) const OLMO: Row = Row {
+    trainer: "OLMo",
+    title: "a configuration of OLMo",
+    about: "OLMo: shape, norms, batch, loss, checkpointing, FSDP and its units",
+    signs: &[&["model.d_model", "model.n_heads", "global_train_batch_size"]],
+    keys: &[
+        (&["model.n_layers"], Field::NumLayers),
+        (&["model.d_model"], Field::HiddenSize),
+        (&["model.n_heads"], Field::NumAttentionHeads),
+        (&["model.vocab_size"], Field::VocabSize),
+        (&["model.max_sequence_length"], Field::SeqLength),
+        (&["global_train_batch_size"], Field::GlobalBatchSize),
+        (&["device_train_microbatch_size"], Field::MicroBatchSize),
+    ],
+    models: &[],
+    software: Software::Olmo,
+    lacking: None,
+    extra: olmo,
+};
+
+const DEFAULT: &str = "default of OLMo";
+
+/// What `olmo/config.py` has where the file says nothing.
+const DEFAULTS: &[(Field, &str)] = &[
+    (Field::NumLayers, "12"),
+    (Field::VocabSize, "50257"),
+    (Field::SeqLength, "1024"),
+    (Field::MicroBatchSize, "16"),
+];
+
+/// Groups and keys that say where things lie, what is logged and how long is trained.
+const HARMLESS: &[&str] = &[
+    "data.",
+    "evaluators",
+    "model.init_",
+    "model.rope_theta",
+    "model.layer_norm_eps",
+    "model.eos_token_id",
+    "model.pad_token_id",
+    "model.precision",
+    "model.emb_init_std",
+    "model.scale_emb_init",
+    "model.alibi_bias_max",
+    "optimizer.",
+    "auxiliary_loss_multiplier",
+    "scheduler.",
+    "tokenizer.",
+    "speed_monitor.",
+    "wandb.",
+    "fsdp.use_orig_params",
+    "run_name",
+    "seed",
+    "epoch",
+    "dry_run",
+    "save_",
+    "remote_save_folder",
+    "sharded_checkpointer",
+    "load_path",
+    "restore_dataloader",
+    "reset_",
+    "no_pre_train_checkpoint",
+    "try_load_latest_save",
+    "force_save_unsharded",
+    "fast_forward_batches",
+    "max_duration",
+    "stop_a",
+    "time_limit",
+    "extra_steps_after_cancel",
+    "early_stopping_factor",
+    "canceled_check_interval",
+    "max_grad_norm",
+    "eval_interval",
+    "eval_subset_num_batches",
+    "eval_on_load",
+    "gen1_gc_interval",
+    "console_log_interval",
+    "hf_datasets_cache_dir",
+];
+
+fn olmo(leaves: &mut Leaves<'_>) {
+    shape(leaves);
+    let mut variants: Vec<&str> = Vec::with_capacity(4);
+    norms(leaves, &mut variants);
+    mlp(leaves, &mut variants);
+    attention(leaves, &mut variants);
+    if let Some(leaf) = leaves.get("model.d_model").filter(|_| !variants.is_empty()) {
+        leaves.say(Field::ModuleVariants, &variants.join(" "), leaf);
+    }
+    engine(leaves);
+    compiled(leaves, &variants);
+    checkpointing(leaves);
+    loss(leaves);
+    rest(leaves);
+    leaves.state_all(DEFAULTS, Origin::Default, DEFAULT);
+    leaves.pass_below(HARMLESS);
+}
+
+/// A leaf that is not null.
+fn stated<'t>(leaves: &Leaves<'t>, path: &str) -> Option<&'t Leaf> {
+    leaves.get(path).filter(|leaf| !matches!(leaf.value.as_str(), "null" | "None" | "~"))
+}
+
+fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
+    let item = NotModelled::new(&leaf.path, "", effect, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
+}
+
+/// The same of a setting that the file leaves at its default.
+fn lack_default(leaves: &mut Leaves<'_>, path: &str, effect: Effect, what: &str) {
+    let value = format!("{DEFAULT}, where the file says nothing else");
+    leaves.reading.not_modelled.push(NotModelled::new(path, &value, effect, what));
+}

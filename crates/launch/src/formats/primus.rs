@@ -1,0 +1,187 @@
+//! Experiments of Primus (`modules: pre_trainer: overrides`): Megatron's flags as keys, or the settings of torchtitan, which it
+//! runs as well. Its own files: `primus/configs/modules/`, `primus/configs/models/`.
+
+use super::leaves::{Leaf, Leaves, Scalars};
+use super::{flags, interpolate, titan};
+use crate::{Effect, Found, NotModelled, Origin, Reading};
+use shardscope_config_tree::Node;
+use shardscope_plan::Field;
+use shardscope_source::{Code, Diagnostic};
+
+/// The trainer of an experiment.
+fn trainer(root: &Node) -> Option<&Node> {
+    let modules = root.get("modules")?;
+    modules.entries().iter().find(|entry| entry.key.contains("trainer")).map(|entry| &entry.node)
+}
+
+/// The overrides of a Primus experiment.
+pub(super) fn overrides(root: &Node) -> Option<&Node> {
+    trainer(root)?.get("overrides")
+}
+
+/// The model of a Primus experiment, which stands in a file of its own: where it is named, and the file's name.
+pub(super) fn named_model(root: &Node) -> Option<(&Node, String)> {
+    let named = trainer(root)?.get("model")?;
+    Some((named, interpolate::with_defaults(named.word()?)))
+}
+
+/// What an experiment states whose trainer is not Megatron's.
+pub(super) fn of_another_trainer(root: &Node) -> Option<Reading> {
+    let named = trainer(root)?.get("framework")?;
+    match named.word()? {
+        "megatron" => None,
+        "torchtitan" => Some(of_titan(root)),
+        other => {
+            let mut reading = Reading::default();
+            let what = "another trainer than Megatron and torchtitan under Primus";
+            let item = NotModelled::new("framework", other, Effect::Model, what).at_some(Some(named.span));
+            reading.not_modelled.push(item);
+            if let Some((node, name)) = named_model(root) {
+                flags::preset(&mut reading, node, &name);
+            }
+            Some(reading)
+        }
+    }
+}
+
+/// What Primus sets for torchtitan where the overrides do not, as far as it is read
+/// (`primus/configs/modules/torchtitan/pre_trainer.yaml`).
+const PRE_TRAINER: [(&str, &str); 5] = [
+    ("training.local_batch_size", "8"),
+    ("training.seq_len", "2048"),
+    ("activation_checkpoint.mode", "none"),
+    ("compile.enable", "true"),
+    ("compile.components", "[model,loss]"),
+];
+
+/// Switches of Primus-Turbo with torchtitan that change what is kept. The rest choose kernels: attention keeps what flash
+/// attention keeps (`primus_turbo/pytorch/ops/attention`), and fp8 needs a converter beside them.
+const TITAN_LACKS: [(&str, &str); 1] =
+    [("primus_turbo.enable_attention_float8", "attention over fp8 operands (Primus-Turbo)")];
+
+fn of_titan(root: &Node) -> Reading {
+    let base = "pre_trainer.yaml";
+    let mut known: Vec<Leaf> =
+        PRE_TRAINER.iter().map(|(path, value)| Leaf::of_base(base, path, value)).collect();
+    let named = named_model(root);
+    let of_fp8 = named.as_ref().is_some_and(|(_, name)| flags::without_ending(name).ends_with("-fp8"));
+    if let Some((_, name)) = &named
+        && let Some((family, size)) = flags::without_ending(name).rsplit_once('_')
+    {
+        // Files of 3.1 to 3.3 name the flavors of one family (`primus/configs/models/torchtitan/llama3.3_70B.yaml`).
+        let family = if family.starts_with("llama3") { "llama3" } else { family };
+        known.push(Leaf::of_base(name, "model.name", family));
+        known.push(Leaf::of_base(name, "model.flavor", &size.to_ascii_uppercase()));
+    }
+    let Some(node) = overrides(root) else { return titan::finish(&Scalars::from_leaves(known)) };
+    let scalars = Scalars::on(known, node);
+    let leaves = Leaves::over(&scalars);
+    let mut lacks: Vec<NotModelled> = TITAN_LACKS
+        .iter()
+        .filter_map(|(path, what)| {
+            let leaf = leaves.yes(path)?;
+            Some(NotModelled::new(path, "", Effect::Memory, what).at_some(leaf.span))
+        })
+        .collect();
+    let rounded = leaves.all().iter().find(|leaf| {
+        (leaf.path.starts_with("quantize.") || leaf.path.starts_with("mx.")) && !leaf.value.is_empty()
+    });
+    if let Some(leaf) = rounded {
+        let what = "matrix products in a format that Primus's converters choose";
+        lacks.push(NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span));
+    }
+    if let Some((node, name)) = named.as_ref().filter(|_| of_fp8) {
+        let what = "matrix products in fp8, which the model's file turns on";
+        lacks.push(NotModelled::new("model", name, Effect::Memory, what).at_some(Some(node.span)));
+    }
+    leaves.pass_below(&["primus_turbo.", "quantize.", "mx."]);
+    let mut reading = titan::finish(&scalars);
+    reading.not_modelled.append(&mut lacks);
+    if let Some((node, name)) = named {
+        flags::preset(&mut reading, node, &name);
+    }
+    reading
+}
+
+/// Whether a key is a switch of Primus-Turbo (`primus/configs/modules/megatron/primus_turbo.yaml`). DeepEP's are among the
+/// defaults, as they name a dispatcher.
+pub(super) fn is_of_turbo(key: &str) -> bool {
+    key.starts_with("use_turbo_")
+        || key.starts_with("turbo_")
+        || key.contains("_primus_turbo")
+        || key.contains("_turbo_attention")
+}
+
+/// Primus-Turbo under Megatron. Nothing of it runs without `enable_primus_turbo`; with it, attention keeps what flash attention
+/// keeps and grouped products what Transformer Engine's keep, while the switches below keep something else.
+pub(super) fn turbo(reading: &mut Reading, overrides: &Node) {
+    const LACKS: [(&str, &str); 5] = [
+        ("enable_turbo_attention_float8", "attention over fp8 operands (Primus-Turbo)"),
+        ("use_turbo_mega_moe", "experts fused with their dispatch (Primus-Turbo)"),
+        ("use_turbo_fused_act_with_probs", "an activation fused with the routing's weights (Primus-Turbo)"),
+        ("use_turbo_rms_norm", "norms of Primus-Turbo"),
+        ("use_turbo_norm_te_linear", "norms of Primus-Turbo"),
+    ];
+    let on = |key: &str| {
+        let node = overrides.get(key)?;
+        let said = interpolate::with_defaults(node.word()?);
+        matches!(said.as_str(), "true" | "True" | "1").then_some(node)
+    };
+    let any = overrides.entries().iter().find(|entry| is_of_turbo(&entry.key));
+    let Some(any) = any else { return };
+    if on("enable_primus_turbo").is_none() {
+        let message = "Primus-Turbo's switches change nothing: enable_primus_turbo is off";
+        reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at(any.node.span));
+        return;
+    }
+    for (key, what) in LACKS {
+        if let Some(node) = on(key) {
+            reading
+                .not_modelled
+                .push(NotModelled::new(key, "", Effect::Memory, what).at_some(Some(node.span)));
+        }
+    }
+    let stage =
+        overrides.get("turbo_sync_free_moe_stage").filter(|node| node.whole().is_some_and(|stage| stage > 0));
+    if let Some(node) = stage {
+        let what = "buffers of experts sized for the worst case (sync-free MoE of Primus-Turbo)";
+        let value = node.word().unwrap_or_default();
+        let item = NotModelled::new("turbo_sync_free_moe_stage", value, Effect::Memory, what);
+        reading.not_modelled.push(item.at_some(Some(node.span)));
+    }
+}
+
+/// What Primus's own files set where the overrides do not (`trainer_base.yaml`, `pre_trainer.yaml`,
+/// `language_model.yaml`, and those of its MoE models).
+const PRIMUS: &[(Field, &str)] = &[
+    (Field::Bf16, "true"),
+    (Field::UseDistributedOptimizer, "true"),
+    (Field::MicroBatchSize, "2"),
+    (Field::GlobalBatchSize, "16"),
+    (Field::SeqLength, "1024"),
+];
+const PRIMUS_MOE: &[(Field, &str)] =
+    &[(Field::MoeTokenDispatcherType, "alltoall"), (Field::MoeGroupedGemm, "true")];
+
+pub(super) fn defaults(reading: &mut Reading, overrides: &Node) {
+    if overrides.get("use_turbo_deepep").and_then(Node::flag) == Some(true) {
+        let span = overrides.get("use_turbo_deepep").map(|node| node.span);
+        for &(field, value) in
+            &[(Field::MoeTokenDispatcherType, "flex"), (Field::MoeFlexDispatcherBackend, "deepep")]
+        {
+            reading.take(Found::new(field, value, Origin::Script).by("use_turbo_deepep", span));
+        }
+    }
+    let mut all = PRIMUS.to_vec();
+    if reading.value(Field::NumExperts).is_some() {
+        all.extend(PRIMUS_MOE);
+    }
+    if reading.value(Field::TensorModelParallelSize).is_some_and(|degree| degree != "1") {
+        all.push((Field::SequenceParallel, "true"));
+    }
+    for (field, value) in all {
+        if !reading.found.iter().any(|found| found.field == field) {
+            reading.take(Found::new(field, value, Origin::Default).note("default of Primus"));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Programs of well-known repositories around transformers' Trainer whose options, or defaults of them, are their own.
+
+use super::dialect::Dialect;
+use crate::formats::leaves::{Leaf, Leaves};
+use crate::{Effect, Found, NotModelled, Origin, Question};
+use shardscope_plan::Field;
+
+/// Whether these are the words of `finetune.py` of QwenLM/Qwen with adapters.
+fn is_qwen(leaves: &Leaves<'_>) -> bool {
+    leaves.flag("use_lora") == Some(true) && leaves.has("lazy_preprocess")
+}
+
+/// Reads them.
+pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    if dialect == Dialect::Transformers {
+        two_lengths(leaves);
+        if is_qwen(leaves) {
+            qwen(leaves);
+        }
+    }
+    if leaves.has("use_peft_lora") {
+        tuning_of_peft(leaves);
+    }
+}
+
+/// QLoRA's program and those made of it (`qlora.py`, TinyLlama's `sft/finetune.py`): a sample is a source and a target, each
+/// cut to a length of its own, and layers are checkpointed unless told otherwise. How many steps are accumulated differs.
+fn two_lengths(leaves: &mut Leaves<'_>) {
+    let both = leaves.get("source_max_len").zip(leaves.get("target_max_len"));
+    let Some((source, target)) = both else { return };
+    if let Some(sum) = source.whole().zip(target.whole()).and_then(|(one, other)| one.checked_add(other)) {
+        let note = "source_max_len and target_max_len together";
+        leaves.say_noted(Field::SeqLength, &sum.to_string(), source, note);
+    }
+    if !leaves.has("gradient_checkpointing") {
+        let why = "default of QLoRA's program";
+        leaves.state(Field::GradientCheckpointing, "true", Origin::Default, why);
+    }
+    if !leaves.has("gradient_accumulation_steps") {
+        let prompt =
+            "Gradient accumulation steps? QLoRA's program takes 16 where it is not told, others take 1";
+        left_open(leaves, Field::NumMicroBatches, prompt, "1");
+    }
+}
+
+/// Qwen's program (`finetune.py`): `LoraArguments`, GPTQ below adapters, and an embedding and an output layer that train with
+/// them where the model is no chat model.
+fn qwen(leaves: &mut Leaves<'_>) {
+    let why = "default of Qwen's finetune.py";
+    leaves.state_all(
+        &[
+            (Field::LoraRank, "64"),
+            (Field::LoraAlpha, "16"),
+            (Field::LoraDropout, "0.05"),
+            // `c_attn`, `c_proj`, `w1` and `w2`, of which Qwen multiplies `w1` by an activated `w2` (`modeling_qwen.py`).
+            (Field::LoraTargetModules, "c_attn c_proj gate_proj up_proj"),
+        ],
+        Origin::Default,
+        why,
+    );
+    if let Some(leaf) = leaves.yes("q_lora") {
+        let what = "weights quantised by GPTQ below the adapters (Qwen's finetune.py)";
+        let item = NotModelled::new("q_lora", "", Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+        return;
+    }
+    let chat =
+        leaves.text("model_name_or_path").is_some_and(|name| name.to_ascii_lowercase().contains("chat"));
+    if !chat {
+        leaves.state(Field::ModulesToSave, "embed_tokens lm_head", Origin::Default, why);
+    }
+}
+
+/// PEFT's example of supervised tuning (`examples/sft/train.py`, `utils.py`): its own names of bitsandbytes' switches, and
+/// weights held in the format that quantised ones are stored in.
+fn tuning_of_peft(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.yes("use_4bit_quantization") {
+        let kind = leaves.text("bnb_4bit_quant_type").unwrap_or("nf4").to_owned();
+        leaves.say(Field::BaseQuantization, &kind, leaf);
+        let stored = |leaf: &&Leaf| leaf.value.contains("float");
+        if let Some(leaf) = leaves.get("bnb_4bit_quant_storage_dtype").filter(stored) {
+            leaves.say(Field::ParamsDtype, &leaf.value, leaf);
+        }
+    }
+    if let Some(leaf) = leaves.yes("use_8bit_quantization") {
+        leaves.say(Field::BaseQuantization, "int8", leaf);
+    }
+    if let Some(leaf) = leaves.yes("use_nested_quant") {
+        leaves.switch(Field::DoubleQuantization, true, leaf);
+    }
+    for path in [
+        "bnb_4bit_compute_dtype",
+        "bnb_4bit_quant_storage_dtype",
+        "use_8bit_quantization",
+        "use_nested_quant",
+    ] {
+        leaves.pass(path);
+    }
+    let why = "default of PEFT's example of supervised tuning";
+    leaves.state_all(
+        &[(Field::LoraRank, "64"), (Field::LoraAlpha, "16"), (Field::LoraDropout, "0.1")],
+        Origin::Default,
+        why,
+    );
+    if let Some(leaf) = leaves.yes("use_unsloth") {
+        let what = "unsloth under PEFT's example";
+        let item = NotModelled::new("use_unsloth", "", Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+}
+
+/// Adapters that a program of somebody's own turns on without saying their rank: its default is not PEFT's.
+pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    let known = leaves.reading.found.iter().any(|found| found.field == Field::LoraRank);
+    // `use_peft` is TRL's word, and what stands for a call of PEFT itself, whose defaults are PEFT's.
+    let switches = [
+        "use_lora",
+        "lora_enable",
+        "peft",
+        "lora",
+        "enable_lora",
+        "with_lora",
+        "lora_tuning",
+        "lora_training",
+        "q_lora",
+    ];
+    let by_switch = switches.iter().any(|path| leaves.flag(path) == Some(true));
+    // LLaVA's own rank is known.
+    let ours = leaves.has("mm_vision_select_layer");
+    if dialect != Dialect::Transformers || known || ours || !by_switch {
+        return;
+    }
+    let prompt = "Rank of the adapters? The program that reads these options has a default of its own";
+    left_open(leaves, Field::LoraRank, prompt, "8");
+}
+
+/// What only the program that reads the options knows: asked for, with a proposal.
+fn left_open(leaves: &mut Leaves<'_>, field: Field, prompt: &str, proposal: &str) {
+    let mut found = Found::new(field, String::new(), Origin::Script);
+    found.hole = Some("the program that reads these options".to_owned());
+    leaves.reading.take(found);
+    leaves.reading.questions.push(Question {
+        name: field.name().to_owned(),
+        prompt: prompt.to_owned(),
+        choices: Vec::new(),
+        proposal: Some(proposal.to_owned()),
+    });
+}

@@ -1,0 +1,282 @@
+//! What a random draw of public launch files found misread, each in a text of a few lines.
+
+use super::{MODEL, said, script, stopped, value};
+use shardscope_launch::Resolution;
+use shardscope_plan::Field;
+use shardscope_source::{Code, Severity};
+
+fn proposal(resolution: &Resolution, field: Field) -> Option<String> {
+    let asked = resolution.questions.iter().find(|question| question.name == field.name());
+    asked.and_then(|question| question.proposal.clone())
+}
+
+/// Evaluations and preparations of data that take the options of a training.
+#[test]
+fn megatrons_tasks_and_tools_are_no_training() {
+    for program in ["./tasks/msdp/main.py", "../analyze_data.py"] {
+        let text = format!(
+            "python -m torch.distributed.launch --nproc_per_node 1 {program} {MODEL} --task MSDP-EVAL-F1\n"
+        );
+        stopped(&script(&text), &["program"]);
+    }
+}
+
+/// fms-fsdp's program was read as Megatron's: fp32, no sharding.
+#[test]
+fn a_program_with_options_of_its_own_is_not_taken_for_megatrons() {
+    let text = "torchrun --nnodes 1 --nproc_per_node=8 main_training.py --ckpt_load_path=/a --sharding_strategy=hsdp --batch_size=2 \
+        --fsdp_activation_checkpointing=False --low_cpu_fsdp=False --report_interval=200 --use_torch_compile=False\n";
+    stopped(&said("run.sh", text, &[("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")]), &["program"]);
+    // One of Megatron's with a few options of a fork stays one.
+    let ours = launch_of_a_fork();
+    assert!(ours.plan.is_some(), "{:?}", ours.diagnostics);
+}
+
+fn launch_of_a_fork() -> Resolution {
+    script(&format!(
+        "torchrun --nnodes 1 --nproc_per_node 8 train.py {MODEL} --my-own 1 --other-own 2 --third-own 3\n"
+    ))
+}
+
+/// Primus runs torchtitan as well as Megatron.
+#[test]
+fn primus_runs_torchtitan_with_its_settings() {
+    let text = "modules:\n  pre_trainer:\n    framework: torchtitan\n    config: pre_trainer.yaml\n    model: qwen3_4b.yaml\n    overrides:\n      \
+        training:\n        local_batch_size: 4\n        seq_len: 4096\n      primus_turbo:\n        enable_primus_turbo: true\n        \
+        enable_attention_float8: false\n";
+    let of = |text: &str| said("exp.yaml", text, &[("world_size", "8")]);
+    let read = of(text);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    let expected = [
+        (Field::Software, "torchtitan"),
+        (Field::NumLayers, "36"),
+        (Field::MicroBatchSize, "4"),
+        (Field::SeqLength, "4096"),
+        (Field::ZeroStage, "3"),
+        (Field::CompiledLayers, "true"),
+        (Field::LossKind, "compiled"),
+        (Field::RecomputeGranularity, ""),
+    ];
+    for (field, expected) in expected {
+        assert_eq!(value(&read, field), expected, "{}", field.name());
+    }
+    stopped(&of(&text.replace("float8: false", "float8: true")), &["primus_turbo.enable_attention_float8"]);
+    stopped(&of(&text.replace("framework: torchtitan", "framework: maxtext")), &["framework"]);
+    // The models' files for fp8 turn converters on.
+    let fp8 = of(&text.replace("qwen3_4b.yaml", "llama3.1_8B-fp8.yaml"));
+    assert!(fp8.not_modelled.iter().any(|item| item.name == "model"), "{:?}", fp8.not_modelled);
+}
+
+/// Primus-Turbo's switches say nothing without the first of them.
+#[test]
+fn primus_turbo_counts_where_it_is_on() {
+    let text = "modules:\n  pre_trainer:\n    framework: megatron\n    model: qwen2.5_7B.yaml\n    overrides:\n      seq_length: 4096\n      \
+        micro_batch_size: 1\n      global_batch_size: 8\n      enable_primus_turbo: false\n      enable_turbo_attention_float8: true\n      \
+        use_turbo_grouped_gemm: true\n      use_turbo_attention: true\n";
+    let of = |text: &str| said("exp.yaml", text, &[("world_size", "8")]);
+    let off = of(text).plan.expect("a plan");
+    assert!(off.recipe().marks.not_read.is_empty(), "{:?}", off.recipe().marks);
+    let on = text.replace("turbo: false", "turbo: true");
+    stopped(&of(&on), &["enable_turbo_attention_float8"]);
+    assert!(of(&on.replace("float8: true", "float8: false")).plan.is_some());
+}
+
+/// Keys without a dot at the top of verl's supervised trainer.
+#[test]
+fn verls_supervised_trainer_cuts_sequences() {
+    let read = script(
+        "torchrun --standalone --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer data.train_files=a.parquet \
+         model.partial_pretrain=Qwen/Qwen2.5-0.5B-Instruct data.micro_batch_size_per_gpu=4 ulysses_sequence_parallel_size=2 \
+         use_remove_padding=true\n",
+    );
+    assert_eq!(value(&read, Field::ContextParallelSize), "2");
+    assert_eq!(value(&read, Field::CpCommType), "a2a");
+}
+
+/// Depths that share one layer are one layer's parameters.
+#[test]
+fn depths_of_nemo_rl_that_share_a_layer_stop() {
+    let text = |more: &str| {
+        format!(
+            "defaults: grpo_math_1B.yaml\ngrpo:\n  num_prompts_per_step: 16\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n  \
+             megatron_cfg:\n    enabled: true\n    mtp_num_layers: 2\n    {more}\n"
+        )
+    };
+    stopped(
+        &said("grpo.yaml", &text("mtp_use_repeated_layer: true"), &[]),
+        &["policy.megatron_cfg.mtp_use_repeated_layer"],
+    );
+}
+
+/// A proxy of DoReMi trains beside its reference.
+#[test]
+fn doremis_reference_stops() {
+    let text = "model:\n  model_config:\n    num_hidden_layers: 2\nparallelism:\n  dp: 2\ndoremi:\n  \
+        ref_model_resume_checkpoint_path: checkpoints/ref\n  domain_names: a, b\n";
+    stopped(&said("config.yaml", text, &[]), &["doremi.ref_model_resume_checkpoint_path"]);
+}
+
+/// The defaults of a program of somebody's own are not PEFT's.
+#[test]
+fn ranks_that_only_the_program_knows_are_asked_for() {
+    let text = |more: &str| {
+        format!(
+            "torchrun --nproc_per_node 2 finetune.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --per_device_train_batch_size 2 \
+             --gradient_accumulation_steps 8 --model_max_length 512 --gradient_checkpointing True --use_lora {more}\n"
+        )
+    };
+    let open = script(&text("True"));
+    assert_eq!(proposal(&open, Field::LoraRank).as_deref(), Some("8"));
+    assert!(open.plan.is_none());
+    assert!(script(&text("True --lora_r 4")).plan.is_some());
+    // Qwen's own program: `LoraArguments`, and GPTQ below them.
+    let qwen = script(&text("True --lazy_preprocess True"));
+    assert_eq!(value(&qwen, Field::LoraRank), "64");
+    assert_eq!(value(&qwen, Field::ModulesToSave), "embed_tokens lm_head");
+    stopped(&script(&text("True --lazy_preprocess True --q_lora True")), &["q_lora"]);
+}
+
+/// QLoRA's program and its kin cut a source and a target, each to a length of its own.
+#[test]
+fn a_source_and_a_target_are_one_sample() {
+    let text = "accelerate launch --num_processes 4 finetune.py --model_name_or_path Qwen/Qwen2.5-0.5B --source_max_len 16 \
+        --target_max_len 512 --per_device_train_batch_size 4 --learning_rate 1e-5 --num_train_epochs 5\n";
+    let open = script(text);
+    assert_eq!(value(&open, Field::SeqLength), "528");
+    assert_eq!(value(&open, Field::GradientCheckpointing), "true");
+    assert_eq!(proposal(&open, Field::NumMicroBatches).as_deref(), Some("1"));
+    assert!(open.plan.is_none(), "the steps accumulated are the program's");
+}
+
+/// PEFT's example has names of its own for bitsandbytes' switches.
+#[test]
+fn pefts_example_quantises_by_its_own_names() {
+    let read = script(
+        "accelerate launch --num_processes 2 train.py --model_name_or_path meta-llama/Llama-2-70b-hf --max_length 2048 --bf16 True \
+         --packing True --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --gradient_checkpointing True \
+         --use_peft_lora True --lora_target_modules all-linear --use_4bit_quantization True --use_nested_quant True \
+         --bnb_4bit_compute_dtype bfloat16 --bnb_4bit_quant_storage_dtype bfloat16\n",
+    );
+    let expected = [
+        (Field::TrainType, "qlora"),
+        (Field::BaseQuantization, "nf4"),
+        (Field::DoubleQuantization, "true"),
+        (Field::ParamsDtype, "bf16"),
+        (Field::LoraRank, "64"),
+    ];
+    for (field, expected) in expected {
+        assert_eq!(value(&read, field), expected, "{}", field.name());
+    }
+}
+
+/// The code of what keeps a text from a plan.
+fn why(name: &str, text: &str) -> Option<Code> {
+    let read = said(name, text, &[]);
+    assert!(read.plan.is_none(), "{name}: a verdict");
+    read.diagnostics.iter().find(|said| said.severity == Severity::Error).map(|said| said.code)
+}
+
+/// Texts that start no training say so, and what to paste in their place.
+#[test]
+fn what_starts_no_training_says_what_to_paste() {
+    let files = [
+        (
+            "values.yaml",
+            "queue:\nvolumes:\n  psVolumes: false\nworkload:\n  gpus: 256\n  configFile: nemo-config.yaml\n",
+        ),
+        (
+            "Chart.yaml",
+            "apiVersion: v2\nname: a3-training\ntype: application\nversion: 0.1.0\nappVersion: 1.16.0\n",
+        ),
+        ("pd.toml", "use_deep_gemm = true\n\n[vllm]\nmodel = \"zai-org/GLM-5-FP8\"\n"),
+        ("infer.toml", "[model]\nname = \"PrimeIntellect/Qwen3-0.6B-SFT\"\n"),
+        ("runtime_env.yaml", "env_vars:\n  NCCL_DEBUG: INFO\n"),
+        (
+            "data.yaml",
+            "input: ./dataset\noutput_prefix: ./out\ntokenizer_type: HuggingFaceTokenizer\nworkers: 16\n",
+        ),
+        (
+            "job.yaml",
+            "training_cfg:\n  entry_script: /opt/mnist.py\n  run:\n    nodes: 2\ncluster:\n  instance_type: ml.g5.8xlarge\n",
+        ),
+        ("set_up.sh", "#!/bin/bash\nset -ex\nsudo apt-get update\npython3 -m venv env\npip install -U pip\n"),
+        (
+            "serve.slurm",
+            "#!/bin/bash\nsrun --nodes=1 -- vllm serve \"$MODEL_PATH\" --tensor-parallel-size 8\n",
+        ),
+        ("convert.sh", "#!/bin/bash\npython scripts/convert_hf_checkpoint.py --checkpoint_dir out\n"),
+    ];
+    for (name, text) in files {
+        assert_eq!(why(name, text), Some(Code::NoTraining), "{name}");
+        let read = said(name, text, &[]);
+        assert!(read.diagnostics.iter().any(|said| said.hint.is_some()), "{name}");
+    }
+}
+
+/// Files of a model alone: MaxText's stop by the trainer's name, MindSpeed-RL's are Megatron's keys.
+#[test]
+fn files_of_a_model_alone_are_told() {
+    let maxtext = "base_emb_dim: 5120\nbase_num_query_heads: 40\nbase_num_kv_heads: 8\nbase_mlp_dim: 17408\nbase_num_decoder_layers: 40\n";
+    stopped(&said("qwen3-14b.yml", maxtext, &[]), &["framework"]);
+    let mindspeed = "qwen3_8b:\n  num_layers: 36\n  hidden_size: 4096\n  ffn_hidden_size: 12288\n  num_attention_heads: 32\n  swiglu: true\n";
+    let read = said("qwen3_8b.yaml", mindspeed, &[]);
+    assert_eq!(value(&read, Field::NumLayers), "36");
+    assert!(read.questions.iter().any(|question| question.name == "world_size"), "{:?}", read.questions);
+}
+
+/// A word behind the script is asked for with a value that works.
+#[test]
+fn a_batch_behind_the_script_is_proposed_as_a_multiple() {
+    let text = format!(
+        "GLOBAL_BATCH=$4\ntorchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {} --global-batch-size $GLOBAL_BATCH\n",
+        MODEL.replace("--global-batch-size 64", "").replace("--micro-batch-size 1", "--micro-batch-size 4")
+    );
+    let read = script(&text);
+    let asked = read.questions.iter().find(|question| question.name == "$4").expect("a question");
+    let proposed: u64 = asked.proposal.as_deref().and_then(|value| value.parse().ok()).expect("a number");
+    assert_eq!(proposed % 64, 0);
+}
+
+/// FlagScale's meshes of unlike accelerators.
+#[test]
+fn unlike_accelerators_stop() {
+    let text = "system:\n  tensor_model_parallel_size: 2\n  hetero:\n    enable_hetero: true\n    hetero_pipeline_layer_split: [11, 6, 7]\n\
+        model:\n  num_layers: 24\n  hidden_size: 2048\n  num_attention_heads: 16\n  seq_length: 4096\n";
+    stopped(&said("hetero.yaml", text, &[]), &["enable-hetero"]);
+}
+
+/// torchtune says in the name of a file alone that its recipe runs on one device.
+#[test]
+fn torchtunes_recipes_on_one_device_are_told_by_name() {
+    let text = "tokenizer:\n  _component_: torchtune.models.llama2.llama2_tokenizer\n  max_seq_len: 2048\nmodel:\n  _component_: \
+        torchtune.models.llama2.llama2_7b\nbatch_size: 2\noptimizer:\n  _component_: torch.optim.AdamW\n";
+    assert_eq!(value(&said("7B_full_single_device.yaml", text, &[]), Field::WorldSize), "1");
+    let many = said("7B_full.yaml", text, &[]);
+    assert!(many.questions.iter().any(|question| question.name == "world_size"));
+}
+
+/// TRL takes entropy and accuracy of an evaluation's logits in less than their loss held; preferences have no formula.
+#[test]
+fn trl_evaluates_in_batches_of_its_own() {
+    let file = |more: &str| {
+        format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nper_device_eval_batch_size: 8\nlearning_rate: 5e-7\n\
+             bf16: true\nmax_length: 1024\ngradient_accumulation_steps: 4\neval_strategy: steps\n{more}\n"
+        )
+    };
+    let read = |more: &str| said("config.yaml", &file(more), &[("world_size", "8")]);
+    let tuned = read("output_dir: data/sft");
+    assert_eq!(value(&tuned, Field::EvaluationBatchSize), "8");
+    assert!(tuned.plan.is_some(), "{:?}", tuned.diagnostics);
+    stopped(&read("beta: 0.1\noutput_dir: data/zephyr-dpo"), &["evaluation_batch_size"]);
+    assert!(read("use_liger_kernel: true\noutput_dir: data/sft").plan.is_none());
+}
+
+/// A file of TRL's DPO holds the policy's logits while the reference runs.
+#[test]
+fn trls_preferences_hold_their_logits() {
+    let text = "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nlearning_rate: 5e-7\nbf16: true\nmax_length: 1024\n\
+        gradient_accumulation_steps: 4\nbeta: 0.1\noutput_dir: data/zephyr-dpo\n";
+    let read = said("config.yaml", text, &[("world_size", "8")]);
+    assert_eq!(value(&read, Field::PreferenceLogits), "own");
+}

@@ -1,0 +1,119 @@
+//! Configurations of OLMo's own trainer at 59a53e3f68, and what it does otherwise by name.
+
+use super::{said, stopped, value};
+use shardscope_launch::Resolution;
+use shardscope_plan::Field;
+
+/// A configuration whose `model`, `fsdp` and top level have these keys besides.
+fn run(model: &str, fsdp: &str, more: &str) -> Resolution {
+    let text = format!(
+        "model:\n  d_model: 4096\n  n_heads: 32\n  n_layers: 32\n  mlp_hidden_size: 22016\n  rope: true\n  flash_attention: true\n  \
+         attention_dropout: 0.0\n  residual_dropout: 0.0\n  embedding_dropout: 0.0\n  include_bias: false\n  layer_norm_type: rms\n  \
+         weight_tying: false\n  max_sequence_length: 4096\n{model}\noptimizer:\n  name: adamw\n\
+         global_train_batch_size: 1024\ndevice_train_microbatch_size: 2\nprecision: amp_bf16\n\
+         fsdp:\n  precision: mixed\n{fsdp}\n{more}\n"
+    );
+    said("olmo.yaml", &text, &[("world_size", "64")])
+}
+
+#[test]
+fn a_configuration_is_read_with_what_the_trainer_has_by_default() {
+    let plain = run("", "  wrapping_strategy: by_block", "");
+    let plan = plain.plan.as_ref().unwrap_or_else(|| panic!("{:?}", plain.diagnostics));
+    assert!(plan.recipe().marks.is_empty(), "{:?}", plan.recipe().marks);
+    let shown = [
+        Field::FfnHiddenSize,
+        Field::PaddedVocabSize,
+        Field::ZeroStage,
+        Field::ReduceDtype,
+        Field::LossKind,
+        Field::Optimizer,
+    ]
+    .map(|field| value(&plain, field));
+    assert_eq!(shown, ["11008", "50304", "3", "fp32", "", "adam"]);
+    let other = run(
+        "  n_kv_heads: 8\n  attention_layer_norm: true\n  attention_layer_norm_with_affine: false\n  embedding_size: null\n  vocab_size: 50280",
+        "  wrapping_strategy: by_block_and_size\n  sharding_strategy: SHARD_GRAD_OP",
+        "fused_loss: true\nactivation_checkpointing: three_in_four\nmax_duration: 2e12T",
+    );
+    let shown = [
+        Field::NumQueryGroups,
+        Field::ModuleVariants,
+        Field::PaddedVocabSize,
+        Field::ZeroStage,
+        Field::FsdpEndsApart,
+        Field::LossKind,
+        Field::RecomputeMethod,
+        Field::TokenBudget,
+    ]
+    .map(|field| value(&other, field));
+    let expected = [
+        "8",
+        "head_norms_without_weights",
+        "50280",
+        "2",
+        "true",
+        "fused_logits",
+        "all_but_every",
+        "2000000000000",
+    ];
+    assert_eq!(shown, expected);
+    assert!(other.plan.is_some(), "{:?}", other.diagnostics);
+}
+
+#[test]
+fn compiled_blocks_are_those_that_were_recorded() {
+    let by_block = "  wrapping_strategy: by_block";
+    let compile = "compile:\n  fullgraph: false";
+    for model in [
+        "  layer_norm_type: default\n  layer_norm_with_affine: false",
+        "  norm_after: true\n  attention_layer_norm: true",
+    ] {
+        let read = run(model, by_block, compile);
+        assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+        assert_eq!(value(&read, Field::CompiledLayers), "true");
+        let mode = run(model, by_block, "compile:\n  mode: max-autotune");
+        stopped(&mode, &["compile.mode"]);
+    }
+}
+
+#[test]
+fn what_olmo_does_otherwise_stops_by_name() {
+    let by_block = "  wrapping_strategy: by_block";
+    for (model, fsdp, more, name) in [
+        ("  alibi: true", by_block, "", "model.alibi"),
+        ("  block_type: llama", by_block, "", "model.block_type"),
+        ("  residual_dropout: 0.1", by_block, "", "model.residual_dropout"),
+        ("  block_group_size: 4", by_block, "", "model.block_group_size"),
+        ("  layer_norm_type: low_precision", by_block, "", "model.layer_norm_type"),
+        ("  bias_for_layer_norm: true", by_block, "", "model.bias_for_layer_norm"),
+        ("  rope: false", by_block, "", "model.rope"),
+        ("  rope_full_precision: false", by_block, "", "model.rope_full_precision"),
+        ("  scale_logits: true", by_block, "", "model.scale_logits"),
+        ("", "", "", "fsdp.wrapping_strategy"),
+        ("", "  wrapping_strategy: one_in_two", "", "fsdp.wrapping_strategy"),
+        ("  weight_tying: true", "  wrapping_strategy: by_block_and_size", "", "fsdp.wrapping_strategy"),
+        (
+            "",
+            "  wrapping_strategy: by_block\n  sharding_strategy: HYBRID_SHARD",
+            "",
+            "fsdp.sharding_strategy",
+        ),
+        ("", by_block, "distributed_strategy: ddp", "distributed_strategy"),
+        ("", by_block, "activation_checkpointing: fine_grained", "activation_checkpointing"),
+        ("", by_block, "softmax_auxiliary_loss: true", "softmax_auxiliary_loss"),
+        (
+            "",
+            by_block,
+            "data:\n  custom_dataset:\n    name: mine\n    collate_config:\n      attention_bias_field: bias",
+            "data.custom_dataset.collate_config.attention_bias_field",
+        ),
+        ("", by_block, "data:\n  generate_doc_lengths: true", "data.generate_doc_lengths"),
+        ("", by_block, "compile:\n  fullgraph: false", "compile.fullgraph"),
+        ("", by_block, "evaluators:\n  - label: piqa", "evaluation_batch_size"),
+    ] {
+        let read = run(model, fsdp, more);
+        stopped(&read, &[name]);
+        assert_eq!(read.not_modelled.len(), 1, "{:?}", read.not_modelled);
+    }
+}

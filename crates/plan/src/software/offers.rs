@@ -1,0 +1,43 @@
+//! What a launch script can ask of a software: what a search may propose for it.
+
+use crate::layout::PipelineSchedule;
+use crate::optimizer::DpSharding;
+
+/// Choices beside sizes that a software has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offers {
+    /// What data-parallel replicas may share; the plan's own alone where there is none.
+    pub shardings: &'static [DpSharding],
+    /// The same with several pipeline stages.
+    pub shardings_of_pipelines: &'static [DpSharding],
+    /// Whether reductions of gradients and gathers of weights hide behind compute where they are asked to
+    /// (`--overlap-grad-reduce`, `--overlap-param-gather`).
+    pub overlaps_reductions: bool,
+    /// Whether first and last stage may have other sizes, or all be written out.
+    pub uneven_stages: bool,
+    /// Whether ranks can be numbered with data parallelism behind the pipeline (`--use-tp-pp-dp-mapping`).
+    pub orders_ranks: bool,
+    /// Schedules that it chooses among; the plan's own alone where there is none.
+    pub schedules: &'static [PipelineSchedule],
+    /// Whether there is a fork of it with zero-bubble schedules, which a plan with one of them runs on.
+    pub has_zero_bubble_fork: bool,
+    /// Modules of a layer that may be recomputed alone.
+    pub recomputed_modules: RecomputedModules,
+    /// Whether some of a chunk's layers can be recomputed whole (`--recompute-method block`).
+    pub recomputes_blocks: bool,
+    /// Whether all layers can be recomputed whole.
+    pub recomputes_layers: bool,
+    /// Whether a setting chooses fused attention in the place of an unfused one (`--attention-backend`).
+    pub chooses_attention: bool,
+}
+
+/// Modules of a layer that may be recomputed alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecomputedModules {
+    /// None.
+    Absent,
+    /// Core attention where its scores are kept (`--recompute-activations` of 2023).
+    Scores,
+    /// A list by name (`--recompute-modules`).
+    Named,
+}

@@ -1,0 +1,77 @@
+//! How a model's own modules are arranged, from the settings.
+
+use super::table::Table;
+use shardscope_plan::{
+    ActivationSteps, Arrangement, Dropout, Field, NormPlaces, NormProduct, NormWeights, RotationTables,
+    Router,
+};
+
+/// How modules are arranged, as readers know it of the model's type.
+pub(super) fn arrangement(table: &Table) -> Arrangement {
+    let variants = table.words(Field::ModuleVariants);
+    let differs = |name: &str| variants.contains(&name);
+    Arrangement {
+        fused_qkv: table.on(Field::FusedQkv),
+        fused_gate_up: table.on(Field::FusedGateUp),
+        parallel_residual: table.on(Field::ParallelResidual),
+        norm_places: match () {
+            () if table.on(Field::NormsBehind) => NormPlaces::Behind,
+            () if table.on(Field::PostNorms) => NormPlaces::Around,
+            () => NormPlaces::InFront,
+        },
+        norm_product: match () {
+            () if table.on(Field::Fp32Norms) => NormProduct::PlusOne,
+            () if table.on(Field::WideNorms) => NormProduct::Wide,
+            () if differs("widened_norms") => NormProduct::Widened,
+            () if differs("centred_norms") => NormProduct::Centred,
+            () => NormProduct::Rounded,
+        },
+        norms_over_heads: table.on(Field::NormsOverHeads),
+        fp32_rotation: table.on(Field::Fp32Rotation),
+        attention_softcap: table.on(Field::AttentionSoftcap),
+        final_softcap: table.on(Field::FinalSoftcap),
+        normalized_routing: table.on(Field::NormalizedRouting) || table.on(Field::Fp32Routing),
+        fp32_routing: table.on(Field::Fp32Routing),
+        router: match () {
+            () if differs("fp32_router") => Router::Fp32,
+            () if differs("fp32_grouped_router") => Router::Fp32Grouped,
+            () if differs("fp32_held_router") => Router::Fp32Held,
+            () if differs("sampled_router") => Router::Sampled,
+            () if differs("weighing_router") => Router::Weighing,
+            () if differs("fp32_sigmoid_router") => Router::Fp32Sigmoid,
+            () => Router::Own,
+        },
+        rotary_percent: table.real(Field::RotaryPercent).unwrap_or(1.0),
+        single_norm: differs("single_norm"),
+        rotation_tables: match () {
+            () if differs("half_rotation") => RotationTables::Half,
+            () if differs("layer_rotation") => RotationTables::Layer,
+            () if differs("fp32_layer_rotation") => RotationTables::Fp32Layer,
+            () if differs("complex_rotation") => RotationTables::Complex,
+            () => RotationTables::Shared,
+        },
+        activation_steps: match () {
+            () if differs("gelu_new") => ActivationSteps::NewGelu,
+            () if differs("relu") => ActivationSteps::Relu,
+            () => ActivationSteps::Kernel,
+        },
+        chosen_routing: differs("chosen_routing"),
+        clamped_experts: differs("clamped_experts"),
+        typed_softmax: differs("typed_softmax"),
+        norms_behind_rotation: differs("norms_behind_rotation"),
+        plain_head_norms: differs("plain_head_norms"),
+        query_temperature: differs("query_temperature"),
+        head_bias: differs("head_bias"),
+        dropout: Dropout {
+            attention: differs("attention_dropout"),
+            residual: differs("residual_dropout"),
+            embedding: differs("embedding_dropout"),
+        },
+        norm_weights: NormWeights {
+            stream: !differs("norms_without_weights"),
+            heads: !differs("head_norms_without_weights"),
+            biases: !differs("norms_without_biases"),
+        },
+        clipped_queries: differs("clipped_queries"),
+    }
+}

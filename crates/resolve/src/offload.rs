@@ -1,0 +1,86 @@
+//! What goes to the host while it waits for backward.
+
+use super::table::Table;
+use crate::{Effect, SettingValue};
+use shardscope_plan::{Field, Offload, OffloadModule, OffloadModules, Software};
+use shardscope_source::Code;
+
+/// Elements of the smallest tensor that goes to the host with its module (`TransformerConfig.min_offloaded_tensor_size`).
+const LEAST: u64 = 1 << 20;
+
+/// Modules that Megatron offloads and whose tensors are not known here.
+const UNKNOWN: [(&str, &str); 2] = [
+    ("fused_group_mlp", "experts as one operation of Transformer Engine's operation fuser, offloaded whole"),
+    ("gdp_qkv", "gated delta products, offloaded"),
+];
+
+/// What is offloaded; the names of modules are Megatron's.
+pub(super) fn offload(table: &mut Table) -> Offload {
+    let modules = if table.on(Field::FineGrainedActivationOffloading) { modules(table) } else { None };
+    let modules = modules.unwrap_or_default();
+    if !modules.is_empty() {
+        table.default(Field::MinOffloadedTensorSize, SettingValue::Int(LEAST), "default of Megatron core");
+    }
+    Offload {
+        activation_layers: table.number(Field::CpuOffloadingNumLayers),
+        modules,
+        least: table.number(Field::MinOffloadedTensorSize),
+        layer_inputs: table.on(Field::OffloadLayerInputs),
+        saved_tensors: table.on(Field::OffloadSavedTensors),
+        optimizer: table.on(Field::OffloadOptimizer),
+        parameters: table.on(Field::OffloadParam),
+    }
+}
+
+/// The modules; none where their names are refused (`transformer_config.py:__post_init__`).
+fn modules(table: &mut Table) -> Option<OffloadModules> {
+    let names: Vec<String> = table.words(Field::OffloadModules).into_iter().map(str::to_owned).collect();
+    let known: Option<OffloadModules> = names.iter().map(|name| OffloadModule::named(name)).collect();
+    if names.is_empty() || known.is_none() {
+        let all = OffloadModule::BEGUN.map(OffloadModule::name).join(", ");
+        let unknown: Vec<&str> =
+            names.iter().map(String::as_str).filter(|name| OffloadModule::named(name).is_none()).collect();
+        let message = if names.is_empty() {
+            "--fine-grained-activation-offloading names no modules".to_owned()
+        } else {
+            format!("--offload-modules does not take {}", unknown.join(", "))
+        };
+        let fields = [Field::OffloadModules, Field::FineGrainedActivationOffloading];
+        table.refuse(Code::OffloadModules, &fields, message, &format!("take some of {all}"));
+    }
+    known
+}
+
+/// What of offloading by modules is not modelled.
+pub(super) fn lacking(table: &mut Table, software: Software) {
+    if !table.on(Field::FineGrainedActivationOffloading) {
+        return;
+    }
+    let named: Vec<String> = table.words(Field::OffloadModules).into_iter().map(str::to_owned).collect();
+    for (module, message) in UNKNOWN {
+        if named.iter().any(|name| name == module) {
+            table.lack(Field::FineGrainedActivationOffloading, module, Effect::Memory, message);
+        }
+    }
+    let graphs = !matches!(table.word(Field::CudaGraphImpl), "" | "none");
+    let frozen = !matches!(table.word(Field::TrainType), "" | "full");
+    let part = table.real(Field::ActivationOffloadFraction).is_some_and(|part| part < 1.0);
+    let shifted = table.number(Field::DeltaOffloadBytesAcrossPpRanks) > 0
+        && table.degree(Field::PipelineModelParallelSize) > 1;
+    for (field, holds, message) in [
+        (Field::CudaGraphImpl, graphs, "modules offloaded out of CUDA graphs"),
+        (Field::TrainType, frozen, "modules offloaded where weights are frozen"),
+        (Field::Fp8, !table.word(Field::Fp8).is_empty(), "modules offloaded that save tensors in 8 bits"),
+        (
+            Field::RecomputeGranularity,
+            table.word(Field::RecomputeGranularity) == "full",
+            "modules offloaded in layers that are recomputed whole",
+        ),
+        (Field::ActivationOffloadFraction, part, "offloading of a part of the modules' runs"),
+        (Field::DeltaOffloadBytesAcrossPpRanks, shifted, "modules offloaded less by later pipeline ranks"),
+    ] {
+        if holds && software == Software::MegatronCoreTe {
+            table.lack(Field::FineGrainedActivationOffloading, field.name(), Effect::Memory, message);
+        }
+    }
+}
