@@ -9,6 +9,7 @@ mod acting;
 mod axe;
 mod driver;
 mod looks;
+mod moving;
 mod page;
 mod reading;
 mod scratch;
@@ -18,6 +19,7 @@ mod window;
 
 pub use axe::Violation;
 pub use driver::Kind;
+pub use moving::{frames_of, moving_picture};
 pub use page::{PATIENCE, Page, dist, root};
 pub use scratch::Scratch;
 pub use thirtyfour::Key;

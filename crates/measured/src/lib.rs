@@ -12,6 +12,7 @@ mod smi;
 mod snapshot;
 mod summary;
 mod trainer;
+mod tree;
 
 use std::fmt;
 

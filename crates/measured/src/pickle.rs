@@ -4,27 +4,12 @@
 
 use std::fmt;
 
+use super::tree::{Id, Node, Tree};
+
 /// Most values that a pickle may make; each takes 32 bytes.
 const MOST_VALUES: usize = 16 << 20;
 /// The newest protocol there is.
 const NEWEST: u8 = 5;
-
-/// Where a value lies in its tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Id(u32);
-
-/// A value.
-#[derive(Debug)]
-enum Node {
-    /// `None`, truths, bytes, and numbers beyond an i64: nothing that is asked for.
-    Other,
-    Int(i64),
-    /// Where its bytes lie in the pickle.
-    Text(u32, u32),
-    /// A list, tuple or set.
-    List(Vec<Id>),
-    Dict(Vec<(Id, Id)>),
-}
 
 /// Why a pickle is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,53 +39,6 @@ impl fmt::Display for PickleError {
 }
 
 impl std::error::Error for PickleError {}
-
-/// What a pickle holds.
-#[derive(Debug)]
-pub(crate) struct Tree<'a> {
-    bytes: &'a [u8],
-    nodes: Vec<Node>,
-    root: Id,
-}
-
-impl Tree<'_> {
-    /// The outermost value.
-    pub(crate) const fn root(&self) -> Id {
-        self.root
-    }
-
-    fn node(&self, id: Id) -> Option<&Node> {
-        self.nodes.get(id.0 as usize)
-    }
-
-    /// The value of `key`, where `id` is a dict.
-    pub(crate) fn get(&self, id: Id, key: &str) -> Option<Id> {
-        let Some(Node::Dict(pairs)) = self.node(id) else { return None };
-        pairs.iter().rev().find(|(name, _)| self.text(*name) == Some(key.as_bytes())).map(|(_, value)| *value)
-    }
-
-    /// The members of a list or tuple.
-    pub(crate) fn list(&self, id: Id) -> Option<&[Id]> {
-        match self.node(id) {
-            Some(Node::List(items)) => Some(items),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn whole(&self, id: Id) -> Option<u64> {
-        match self.node(id) {
-            Some(Node::Int(number)) => u64::try_from(*number).ok(),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn text(&self, id: Id) -> Option<&[u8]> {
-        match self.node(id) {
-            Some(Node::Text(start, end)) => self.bytes.get(*start as usize..*end as usize),
-            _ => None,
-        }
-    }
-}
 
 /// Whether these bytes begin as a pickle of protocol 2 or newer does.
 pub(crate) fn is_pickle(bytes: &[u8]) -> bool {
@@ -371,7 +309,8 @@ const fn runs(code: u8) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PickleError, Tree, is_pickle, read};
+    use super::{PickleError, is_pickle, read};
+    use crate::tree::Tree;
 
     fn whole(tree: &Tree<'_>, key: &str) -> Option<u64> {
         tree.whole(tree.get(tree.root(), key)?)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::pickle::{Id, Tree};
+use super::tree::{Id, Tree};
 use super::{Measured, Tool};
 
 /// Blocks of the allocator are multiples of it (`c10/core/AllocatorConfig.h`, kMinBlockSize). Unit: byte.

@@ -14,6 +14,7 @@ mod loading;
 mod looks;
 mod map;
 mod misbehaving;
+mod moving;
 mod offline;
 mod paper;
 mod readers;

@@ -1,0 +1,65 @@
+//! Values that a pickle holds, each by its place among all of them.
+
+/// Where a value lies in its tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Id(pub(crate) u32);
+
+/// A value.
+#[derive(Debug)]
+pub(crate) enum Node {
+    /// `None`, truths, bytes, and numbers beyond an i64: nothing that is asked for.
+    Other,
+    Int(i64),
+    /// Where its bytes lie in the pickle.
+    Text(u32, u32),
+    /// A list, tuple or set.
+    List(Vec<Id>),
+    Dict(Vec<(Id, Id)>),
+}
+
+/// What a pickle holds.
+#[derive(Debug)]
+pub(crate) struct Tree<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) root: Id,
+}
+
+impl Tree<'_> {
+    /// The outermost value.
+    pub(crate) const fn root(&self) -> Id {
+        self.root
+    }
+
+    fn node(&self, id: Id) -> Option<&Node> {
+        self.nodes.get(id.0 as usize)
+    }
+
+    /// The value of `key`, where `id` is a dict.
+    pub(crate) fn get(&self, id: Id, key: &str) -> Option<Id> {
+        let Some(Node::Dict(pairs)) = self.node(id) else { return None };
+        pairs.iter().rev().find(|(name, _)| self.text(*name) == Some(key.as_bytes())).map(|(_, value)| *value)
+    }
+
+    /// The members of a list or tuple.
+    pub(crate) fn list(&self, id: Id) -> Option<&[Id]> {
+        match self.node(id) {
+            Some(Node::List(items)) => Some(items),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn whole(&self, id: Id) -> Option<u64> {
+        match self.node(id) {
+            Some(Node::Int(number)) => u64::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn text(&self, id: Id) -> Option<&[u8]> {
+        match self.node(id) {
+            Some(Node::Text(start, end)) => self.bytes.get(*start as usize..*end as usize),
+            _ => None,
+        }
+    }
+}
