@@ -32,6 +32,7 @@ mod workload;
 pub(super) use accelerate::{Accelerate, read_launcher};
 pub(super) use flags::known_model;
 pub use format::Format;
+pub(crate) use frameworks::OLMO_CORE_LACKING;
 pub(super) use huggingface::{HuggingFace, lacking};
 pub use merge::{Text, merge};
 pub(crate) use names::TABLE as NAMES;

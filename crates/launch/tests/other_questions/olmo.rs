@@ -78,6 +78,18 @@ fn compiled_blocks_are_those_that_were_recorded() {
 }
 
 #[test]
+fn olmo_core_stops_by_name() {
+    let script = "import argparse\nfrom olmo_core.nn.transformer import TransformerConfig\n\n\
+                  def build_config(opts):\n    model_config = TransformerConfig.olmo2_7B(vocab_size=100352)\n";
+    stopped(&said("train.py", script, &[]), &["program"]);
+    let saved = r#"{"model": {"d_model": 4096, "n_layers": 32, "vocab_size": 100352},
+        "train_module": {"rank_microbatch_size": 16384, "max_sequence_length": 8192}}"#;
+    let read = said("config.json", saved, &[("world_size", "64")]);
+    stopped(&read, &["framework"]);
+    assert_eq!(value(&read, Field::SeqLength), "8192");
+}
+
+#[test]
 fn what_olmo_does_otherwise_stops_by_name() {
     let by_block = "  wrapping_strategy: by_block";
     for (model, fsdp, more, name) in [
