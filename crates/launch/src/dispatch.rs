@@ -268,9 +268,16 @@ fn together(texts: &mut [Text], launched: &mut [Text], files: &[(Format, Tree)],
     if let Some(text) = texts.iter_mut().find(|text| text.format == Some(format)) {
         text.reading = reading;
     }
+    // What the words say by themselves is said of both together.
+    let words = format.read_words(arguments);
     for text in launched {
         text.reading.keep(&|found| machines.contains(&found.field));
         text.reading.software = None;
+        text.reading.not_modelled.retain(|item| !words.not_modelled.iter().any(|own| own.name == item.name));
+        text.reading.not_read.retain(|item| !words.not_read.iter().any(|own| own.name == item.name));
+        text.reading
+            .diagnostics
+            .retain(|said| !words.diagnostics.iter().any(|own| own.message == said.message));
     }
 }
 

@@ -22,4 +22,5 @@ pub(in crate::formats) const OLMO_CORE: Row = Row {
     software: Software::TorchFsdp,
     lacking: Some(LACKING),
     extra: |leaves| leaves.pass_below(&["model.", "train_module.", "trainer.", "data_loader.", "dataset."]),
+    program: None,
 };
