@@ -134,7 +134,7 @@ fn the_map_colours_what_is_asked_for() {
         memory: shown.stages.iter().map(|stage| stage.reserved).collect(),
         traffic: shown.report.traffic.stages().iter().map(|stage| stage.wire).collect(),
     };
-    let classes = |colour| paint(&shown.plan, colour, &amounts, 0..16).classes;
+    let classes = |colour| paint(&shown.plan, colour, &amounts, &mut (0..16)).classes;
     assert_eq!(classes(Colour::Stage), [[0; 8], [1; 8]].concat());
     assert_eq!(classes(Colour::Group(GroupKind::Tensor))[..6], [0, 0, 1, 1, 2, 2]);
     // 34 and 26 GiB of 80: both between a quarter and a half.

@@ -4,11 +4,11 @@ use super::answers::{fill, spread};
 use super::detect::{TextKind, detect, python};
 use super::environment;
 use super::formats::{
-    Accelerate, Dialect, Format, HuggingFace, Recipe, Role, Text, Trainer, Workload, classify, merge, nemo,
-    read_launcher, read_python, recipes,
+    Accelerate, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer, Workload,
+    classify, merge, nemo, read_launcher, read_python, recipes,
 };
 use super::named::take_model;
-use super::{Argument, Found, Origin, Question, Reading, launch};
+use super::{Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch};
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
 use shardscope_plan::{Field, Software};
@@ -84,6 +84,11 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                         }
                         add(Some(Format::of(&Trainer(Dialect::Transformers))), reading);
                     }
+                    None if imports_olmo_core(&program) => {
+                        let what = OLMO_CORE_LACKING;
+                        let item = NotModelled::new("program", "olmo_core", Effect::Memory, what);
+                        add(None, Reading { not_modelled: vec![item], ..Reading::default() });
+                    }
                     None => remarks.push(python()),
                 }
             }
@@ -110,6 +115,16 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let mut readings = vec![Reading { diagnostics: remarks, ..Reading::default() }];
     readings.extend(merge(texts));
     readings
+}
+
+/// Whether a program is one of OLMo-core's, whose settings are Python.
+fn imports_olmo_core(program: &str) -> bool {
+    let names = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let imports = matches!(words.next(), Some("from" | "import"));
+        imports && words.next().is_some_and(|module| module.split('.').next() == Some("olmo_core"))
+    };
+    program.lines().any(names)
 }
 
 /// The recipe that the reader names.
@@ -253,9 +268,16 @@ fn together(texts: &mut [Text], launched: &mut [Text], files: &[(Format, Tree)],
     if let Some(text) = texts.iter_mut().find(|text| text.format == Some(format)) {
         text.reading = reading;
     }
+    // What the words say by themselves is said of both together.
+    let words = format.read_words(arguments);
     for text in launched {
         text.reading.keep(&|found| machines.contains(&found.field));
         text.reading.software = None;
+        text.reading.not_modelled.retain(|item| !words.not_modelled.iter().any(|own| own.name == item.name));
+        text.reading.not_read.retain(|item| !words.not_read.iter().any(|own| own.name == item.name));
+        text.reading
+            .diagnostics
+            .retain(|said| !words.diagnostics.iter().any(|own| own.message == said.message));
     }
 }
 

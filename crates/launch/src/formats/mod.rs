@@ -33,6 +33,7 @@ mod workload;
 pub(super) use accelerate::{Accelerate, read_launcher};
 
 pub use format::Format;
+pub(crate) use frameworks::OLMO_CORE_LACKING;
 pub(super) use huggingface::{HuggingFace, lacking};
 pub use merge::{Text, merge};
 pub(super) use models_by_file::known_model;

@@ -7,7 +7,8 @@ use super::dotted;
 use super::flags::MegatronFlags;
 use super::format::Format;
 use super::frameworks::{
-    AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, PRIME_RL, PRIME_SFT, TORCHTUNE,
+    AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, OLMO_CORE, PRIME_RL, PRIME_SFT,
+    TORCHTUNE,
 };
 use super::huggingface::HuggingFace;
 use super::kubernetes::Kubernetes;
@@ -28,6 +29,7 @@ const READERS: &[&dyn Reader] = &[
     &Kubernetes,
     &LLM_FOUNDRY,
     &OLMO,
+    &OLMO_CORE,
     &LINGUA,
     &AUTOMODEL,
     &DRAFTS,

@@ -55,6 +55,11 @@ impl Scalars {
 
     /// Those of the words `a.b=value`, as Hydra takes them (`+`, `++` in front), or `--a.b value`.
     pub(super) fn of_words(words: &[Argument]) -> Self {
+        Self::of_words_under(words, &[])
+    }
+
+    /// The same with keys without a point that begin with one of `tops`.
+    pub(super) fn of_words_under(words: &[Argument], tops: &[&str]) -> Self {
         let mut scalars = Self::default();
         for (index, word) in words.iter().enumerate() {
             let text = word.text.trim_start_matches(['-', '+']);
@@ -70,7 +75,7 @@ impl Scalars {
                 (None, Some(value)) => (text, value.text.as_str(), value.span, &value.hole),
                 (None, None) => (text, "true", place(0), &None),
             };
-            if is_path(path) {
+            if is_path(path) || tops.iter().any(|top| path.starts_with(top)) {
                 scalars.push(path, value, span, hole.clone());
             }
         }

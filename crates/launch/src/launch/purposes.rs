@@ -3,6 +3,7 @@
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
 use super::program::{Purpose, installs, is_olmo_core, purpose};
+use crate::formats::OLMO_CORE_LACKING;
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_plan::{Field, Software};
@@ -97,8 +98,7 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
         return;
     }
     if is_olmo_core(program.text()) {
-        let what = "OLMo-core's layers, and what its trainer keeps";
-        let item = NotModelled::new("program", base_name(program.text()), Effect::Memory, what);
+        let item = NotModelled::new("program", base_name(program.text()), Effect::Memory, OLMO_CORE_LACKING);
         reading.not_modelled.push(item.at_some(Some(program.origin())));
         return;
     }

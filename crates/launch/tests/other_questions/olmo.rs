@@ -1,8 +1,10 @@
 //! Configurations of OLMo's own trainer at 59a53e3f68, and what it does otherwise by name.
 
 use super::{said, stopped, value};
-use shardscope_launch::Resolution;
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution};
 use shardscope_plan::Field;
+use shardscope_source::Source;
 
 /// A configuration whose `model`, `fsdp` and top level have these keys besides.
 fn run(model: &str, fsdp: &str, more: &str) -> Resolution {
@@ -75,6 +77,55 @@ fn compiled_blocks_are_those_that_were_recorded() {
         let mode = run(model, by_block, "compile:\n  mode: max-autotune");
         stopped(&mode, &["compile.mode"]);
     }
+}
+
+#[test]
+fn words_of_a_command_override_the_file() {
+    let file = "model: {d_model: 4096, n_heads: 32, n_layers: 32, mlp_hidden_size: 22016, rope: true, attention_dropout: 0.0, \
+                residual_dropout: 0.0, embedding_dropout: 0.0, include_bias: false, layer_norm_type: rms, norm_after: true, \
+                attention_layer_norm: true, weight_tying: false, max_sequence_length: 4096}\n\
+                optimizer: {name: adamw}\nglobal_train_batch_size: 1024\ndevice_train_microbatch_size: 4\n\
+                precision: amp_bf16\nfsdp: {wrapping_strategy: by_block_and_size, precision: mixed}\n";
+    let script = "torchrun --nnodes 4:4 --nproc-per-node 8 scripts/train.py configs/a.yaml --run_name=mine --save_overwrite \
+                  --device_train_microbatch_size=2 --compile.fullgraph=false --activation_checkpointing=one_in_four \
+                  --fused_loss=true --model.flash_attention=true\n";
+    let read = |script: &str| {
+        let source = Source::from_files([("run.sh", script), ("a.yaml", file)]);
+        shardscope_launch::read(&Request {
+            source: &source,
+            environment: &Environment::default(),
+            overrides: &[],
+        })
+    };
+    let job = read(script);
+    let plan = job.plan.as_ref().unwrap_or_else(|| panic!("{:?}", job.diagnostics));
+    assert!(plan.recipe().marks.is_empty(), "{:?}", plan.recipe().marks);
+    let shown = [
+        Field::WorldSize,
+        Field::MicroBatchSize,
+        Field::RecomputeMethod,
+        Field::LossKind,
+        Field::CompiledLayers,
+        Field::AttentionKernel,
+    ]
+    .map(|field| value(&job, field));
+    assert_eq!(shown, ["32", "2", "every", "fused_logits", "true", "flash"]);
+    stopped(
+        &read(&script.replace("--fused_loss=true", "--fsdp.sharding_strategy=HYBRID_SHARD")),
+        &["fsdp.sharding_strategy"],
+    );
+}
+
+#[test]
+fn olmo_core_stops_by_name() {
+    let script = "import argparse\nfrom olmo_core.nn.transformer import TransformerConfig\n\n\
+                  def build_config(opts):\n    model_config = TransformerConfig.olmo2_7B(vocab_size=100352)\n";
+    stopped(&said("train.py", script, &[]), &["program"]);
+    let saved = r#"{"model": {"d_model": 4096, "n_layers": 32, "vocab_size": 100352},
+        "train_module": {"rank_microbatch_size": 16384, "max_sequence_length": 8192}}"#;
+    let read = said("config.json", saved, &[("world_size", "64")]);
+    stopped(&read, &["framework"]);
+    assert_eq!(value(&read, Field::SeqLength), "8192");
 }
 
 #[test]

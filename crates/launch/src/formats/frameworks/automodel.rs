@@ -54,6 +54,7 @@ pub(in crate::formats) const AUTOMODEL: Row = Row {
     software: Software::HfTransformers,
     lacking: None,
     extra: automodel,
+    program: None,
 };
 
 fn automodel(leaves: &mut Leaves<'_>) {
@@ -326,4 +327,5 @@ pub(in crate::formats) const DRAFTS: Row = Row {
     software: Software::HfTransformers,
     lacking: Some("a draft model that learns from another one (speculative decoding)"),
     extra: |_| {},
+    program: None,
 };

@@ -21,4 +21,5 @@ pub(in crate::formats) const LEVANTER: Row = Row {
     software: Software::TorchFsdp,
     lacking: Some("a trainer in JAX, whose compiler decides what is kept and sent"),
     extra: |_| {},
+    program: None,
 };

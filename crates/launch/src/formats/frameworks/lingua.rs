@@ -28,6 +28,7 @@ pub(in crate::formats) const LINGUA: Row = Row {
     software: Software::Torchtitan,
     lacking: None,
     extra: lingua,
+    program: None,
 };
 
 fn lingua(leaves: &mut Leaves<'_>) {

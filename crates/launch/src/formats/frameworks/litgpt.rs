@@ -25,6 +25,7 @@ pub(in crate::formats) const LITGPT: Row = Row {
     software: Software::Litgpt,
     lacking: None,
     extra: litgpt,
+    program: None,
 };
 
 /// Names of models whose layers were recorded: RMSNorm in front of attention and of a gated MLP, whole attention.

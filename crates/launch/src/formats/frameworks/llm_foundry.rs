@@ -28,6 +28,7 @@ pub(in crate::formats) const LLM_FOUNDRY: Row = Row {
     software: Software::TorchFsdp,
     lacking: None,
     extra: foundry,
+    program: None,
 };
 
 /// MosaicML's cluster names its accelerators so (`compute.gpu_type`).

@@ -28,4 +28,5 @@ pub(in crate::formats) const MAXTEXT: Row = Row {
     software: Software::TorchFsdp,
     lacking: Some("a trainer in JAX, whose compiler decides what is kept and sent"),
     extra: |_| {},
+    program: None,
 };

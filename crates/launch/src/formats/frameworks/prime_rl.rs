@@ -24,6 +24,7 @@ pub(in crate::formats) const PRIME_RL: Row = Row {
     software: Software::TorchFsdp,
     lacking: LACKING,
     extra: |_| {},
+    program: None,
 };
 
 /// prime-rl's settings file of supervised tuning.

@@ -1,10 +1,10 @@
 //! What a settings file of these trainers has in common: one row each, and the keys that several of them share.
 
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
-use crate::formats::reader::{Claim, Reader};
+use crate::formats::reader::{Claim, Command, Reader};
 use crate::formats::signs;
 use crate::named::take_model;
-use crate::{Effect, NotModelled, Origin, Question, Reading};
+use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 
@@ -29,6 +29,8 @@ pub(in crate::formats) struct Row {
     pub(super) lacking: Option<&'static str>,
     /// Settings that do not map key by key.
     pub(super) extra: fn(&mut Leaves<'_>),
+    /// The program that takes the file, and keys in whose words it overrides the file's; none where words are not read.
+    pub(super) program: Option<(&'static str, &'static [&'static str])>,
 }
 
 /// Keys of other formats that have some of these trainers' as well.
@@ -57,7 +59,44 @@ impl Reader for Row {
         if let Some(machines) = root.get("compute").filter(|_| own.is_some()) {
             scalars.extend(Scalars::of(machines));
         }
-        let mut leaves = Leaves::over(&scalars);
+        self.read_scalars(&scalars)
+    }
+
+    fn read_with_words(&self, root: &Node, words: &[Argument]) -> Option<Reading> {
+        let (_, keys) = self.program?;
+        self.overriding(words)?;
+        let mut scalars = Scalars::of(root);
+        scalars.extend(Scalars::of_words_under(words, keys));
+        Some(self.read_scalars(&scalars))
+    }
+
+    fn claims(&self, command: &Command<'_>) -> Option<Claim> {
+        let (program, _) = self.program?;
+        let count = self.overriding(command.words)?;
+        command.program.ends_with(program).then_some(Claim::Own(count))
+    }
+
+    fn read_words(&self, words: &[Argument]) -> Reading {
+        let keys = self.program.map_or(&[][..], |(_, keys)| keys);
+        self.read_scalars(&Scalars::of_words_under(words, keys))
+    }
+
+    fn keys(&self) -> Vec<(&'static str, Field)> {
+        self.keys.iter().flat_map(|(paths, field)| paths.iter().map(|path| (*path, *field))).collect()
+    }
+}
+
+impl Row {
+    /// How many of `words` override keys of the file; none where none does.
+    fn overriding(&self, words: &[Argument]) -> Option<usize> {
+        let (_, keys) = self.program?;
+        let key = |word: &Argument| word.text.trim_start_matches('-').to_owned();
+        let own = |word: &&Argument| keys.iter().any(|start| key(word).starts_with(start));
+        Some(words.iter().filter(own).count()).filter(|count| *count > 0)
+    }
+
+    fn read_scalars(&self, scalars: &Scalars) -> Reading {
+        let mut leaves = Leaves::over(scalars);
         for (paths, field) in self.keys {
             // A size of 0 says that nothing is packed, and "auto" that it is found by trial.
             let is_said = |path: &&&str| leaves.whole(path) != Some(0) && leaves.text(path) != Some("auto");
@@ -83,10 +122,6 @@ impl Reader for Row {
         }
         ask(&mut leaves);
         leaves.finish(self.trainer)
-    }
-
-    fn keys(&self) -> Vec<(&'static str, Field)> {
-        self.keys.iter().flat_map(|(paths, field)| paths.iter().map(|path| (*path, *field))).collect()
     }
 }
 

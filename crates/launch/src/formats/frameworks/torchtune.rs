@@ -25,6 +25,7 @@ pub(in crate::formats) const TORCHTUNE: Row = Row {
     software: Software::Torchtune06,
     lacking: None,
     extra: torchtune,
+    program: None,
 };
 
 /// Chunks of a loss that are modelled, torchtune's default.

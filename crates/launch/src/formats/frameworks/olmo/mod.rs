@@ -29,7 +29,25 @@ pub(in crate::formats) const OLMO: Row = Row {
     software: Software::Olmo,
     lacking: None,
     extra: olmo,
+    program: Some(("scripts/train.py", WORDS)),
 };
+
+/// First parts of keys that its own commands override (`scripts/augusta`, `scripts/beaker`).
+const WORDS: &[&str] = &[
+    "fsdp.",
+    "compile.",
+    "model.",
+    "optimizer.",
+    "data.",
+    "device_",
+    "global_train_batch_size",
+    "activation_checkpointing",
+    "fused_loss",
+    "softmax_auxiliary_loss",
+    "distributed_strategy",
+    "precision",
+    "max_duration",
+];
 
 const DEFAULT: &str = "default of OLMo";
 
