@@ -11,7 +11,7 @@ use super::steps::{input, panel};
 /// Changes of a normal run.
 const CHANGES: u64 = 300;
 /// Changes made between two looks.
-const BATCH: u64 = 100;
+const BATCH: u64 = 50;
 /// By when all that is kept for later (undo, drafts, code compiled by the browser) has been filled. Unit: share of the changes.
 const WARM: u64 = 3;
 /// How much more may be held at the end. The undo list holds texts of different lengths, and V8 compiles what runs often.
@@ -94,6 +94,8 @@ fn thousands_of_changes_leave_nothing_behind() {
     let mut made = [0; 4];
     let mut warm = held(&page);
     for batch in 0..wanted.div_ceil(BATCH) {
+        // Told with a failure: the changes of a batch follow from its number.
+        println!("batch {}", batch + 1);
         let said = page.js_async(CHANGE, &[json!(batch + 1), json!(BATCH)]);
         let kinds = ["knobs", "edits", "undos", "panels"];
         for (count, kind) in made.iter_mut().zip(kinds) {

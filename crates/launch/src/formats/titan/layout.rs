@@ -94,6 +94,8 @@ pub(super) fn sharding(leaves: &mut Leaves<'_>) {
 }
 
 pub(super) fn pipeline(leaves: &mut Leaves<'_>) {
+    // Without a pipeline, or with one chunk per rank, it has nothing to say.
+    let per_stage = leaves.get("parallelism.pipeline_parallel_layers_per_stage");
     let piped = leaves.reading.value(Field::PipelineModelParallelSize).is_some_and(|stages| stages != "1");
     let Some(leaf) =
         leaves.first(&["parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule"])
@@ -113,7 +115,6 @@ pub(super) fn pipeline(leaves: &mut Leaves<'_>) {
         _ => ("1f1b", 1),
     };
     leaves.say(Field::PipelineSchedule, schedule, leaf);
-    let per_stage = leaves.get("parallelism.pipeline_parallel_layers_per_stage");
     if chunks > 1 {
         match per_stage {
             Some(leaf) => leaves.say(Field::NumLayersPerVirtualPipelineStage, &leaf.value, leaf),
