@@ -278,6 +278,21 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "params_dtype=fp32&autocast=bf16&gbs=128&mbs=1&nodes=2&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear",
     ),
     (
+        "a model of OLMo's own trainer, LayerNorms with weights",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&nodes=1&padded_vocab_size=50304&untie_embeddings_and_output_weights&swiglu&position_embedding_type=rope&software=olmo&bf16&fused_qkv&fused_gate_up&fp32_rotation&train_type=full&attn_implementation=flash_attention_2&data_parallel_engine=fsdp1&zero_stage=3&fsdp_ends_apart&reduce_dtype=fp32&normalization=LayerNorm&mbs=2&gbs=16&qk_layernorm&norms_over_heads&module_variants=clipped_queries",
+    ),
+    (
+        "a model of OLMo's own trainer, compiled, under its fused loss",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&nodes=1&padded_vocab_size=50304&untie_embeddings_and_output_weights&swiglu&position_embedding_type=rope&software=olmo&bf16&fused_qkv&fused_gate_up&fp32_rotation&train_type=full&attn_implementation=flash_attention_2&data_parallel_engine=fsdp1&zero_stage=3&fsdp_ends_apart&reduce_dtype=fp32&normalization=LayerNorm&mbs=2&gbs=16&compiled_layers&loss_kind=fused_logits&module_variants=norms_without_weights",
+    ),
+    (
+        "a model of OLMo's own trainer, a sequence at a time",
+        "",
+        "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&nodes=1&padded_vocab_size=50304&untie_embeddings_and_output_weights&swiglu&position_embedding_type=rope&software=olmo&bf16&fused_qkv&fused_gate_up&fp32_rotation&train_type=full&attn_implementation=flash_attention_2&data_parallel_engine=fsdp1&zero_stage=3&fsdp_ends_apart&reduce_dtype=fp32&normalization=LayerNorm&mbs=1&gbs=16&loss_kind=fused_logits&module_variants=norms_without_weights",
+    ),
+    (
         "a model with fused projections, as Phi-3 is",
         "",
         "layers=24&hidden=2048&heads=16&seq=2048&max_position_embeddings=4096&mbs=2&gbs=16&nodes=1&padded_vocab_size=32000&swiglu&normalization=RMSNorm&position_embedding_type=rope&software=hf_transformers&bf16&fused_qkv&fused_gate_up&train_type=full&attn_implementation=sdpa",
