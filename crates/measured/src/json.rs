@@ -4,9 +4,10 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 
+use super::figures::{Measured, Step, Tool};
 use super::number::positive;
+use super::profile;
 use super::snapshot::{Change, Held, Snapshot};
-use super::{Measured, Step, Tool, profile};
 
 /// Every form at once; which one it is, its keys tell.
 #[derive(Deserialize)]

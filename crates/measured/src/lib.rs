@@ -4,6 +4,7 @@
 //! Files are a stranger's: they are bounded in size and in what is kept of them, pickles are read as data (nothing in one is
 //! ever looked up, made or called), and whatever a file holds, reading it ends with an answer or a refusal.
 
+mod figures;
 mod json;
 mod number;
 mod pickle;
@@ -16,92 +17,11 @@ mod tree;
 
 use std::fmt;
 
+pub use figures::{Measured, Step, Tool};
 pub use pickle::PickleError;
 
 /// Largest file that is read. Unit: byte.
 pub const MOST_BYTES: usize = 512 << 20;
-
-/// Whose words they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tool {
-    /// Iteration lines of Megatron-LM and its forks.
-    MegatronLog,
-    /// Progress, metrics and state of Hugging Face's Trainer.
-    TrainerLog,
-    /// `torch.cuda.memory._dump_snapshot`, or what `_snapshot` returns as JSON.
-    MemorySnapshot,
-    /// `torch.cuda.memory_summary` or `memory_stats`.
-    MemorySummary,
-    /// `torch.profiler`: its table or its trace.
-    Profiler,
-    /// nvidia-smi: its table, CSV or details.
-    NvidiaSmi,
-}
-
-impl Tool {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MegatronLog => "Megatron log",
-            Self::TrainerLog => "Trainer log",
-            Self::MemorySnapshot => "PyTorch memory snapshot",
-            Self::MemorySummary => "PyTorch memory statistics",
-            Self::Profiler => "PyTorch profiler",
-            Self::NvidiaSmi => "nvidia-smi",
-        }
-    }
-}
-
-/// The time of a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
-    /// Unit: second.
-    pub seconds: f64,
-    /// Steps that were timed.
-    pub count: u64,
-}
-
-/// What one tool says.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
-    /// The tool.
-    pub tool: Tool,
-    /// The time of a step: the median where steps were timed one by one, else the mean.
-    pub step: Option<Step>,
-    /// As the framework's log counts it. Unit: TFLOP/s of a GPU.
-    pub tflops_per_gpu: Option<f64>,
-    /// Most that torch had allocated on a device. Unit: byte.
-    pub allocated: Option<u64>,
-    /// Most that torch had reserved on a device. Unit: byte.
-    pub reserved: Option<u64>,
-    /// Most that was in use on a device, by whatever. Unit: byte.
-    pub device: Option<u64>,
-    /// What to know of these figures; empty where nothing.
-    pub remark: &'static str,
-}
-
-impl Measured {
-    const fn by(tool: Tool) -> Self {
-        Self {
-            tool,
-            step: None,
-            tflops_per_gpu: None,
-            allocated: None,
-            reserved: None,
-            device: None,
-            remark: "",
-        }
-    }
-
-    const fn says_something(&self) -> bool {
-        self.step.is_some()
-            || self.tflops_per_gpu.is_some()
-            || self.allocated.is_some()
-            || self.reserved.is_some()
-            || self.device.is_some()
-    }
-}
 
 /// Why a file says nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]

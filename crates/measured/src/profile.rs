@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::figures::{Measured, Step, Tool};
 use super::number::{MOST_SAMPLES, leading, median, positive, whole};
-use super::{Measured, Step, Tool};
 
 /// What the profiler calls a step; in a trace its number stands behind it.
 pub(crate) const STEP: &str = "ProfilerStep";

@@ -1,8 +1,8 @@
 //! What nvidia-smi shows to be in use on a device: its table, the CSV of a query, its details. Of several looks and devices the
 //! most counts.
 
+use super::figures::{Measured, Tool};
 use super::number::{whole, whole_at_end};
-use super::{Measured, Tool};
 
 /// Unit of its figures. Unit: byte.
 const MIB: u64 = 1 << 20;

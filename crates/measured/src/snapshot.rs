@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::figures::{Measured, Tool};
 use super::tree::{Id, Tree};
-use super::{Measured, Tool};
 
 /// Blocks of the allocator are multiples of it (`c10/core/AllocatorConfig.h`, kMinBlockSize). Unit: byte.
 const BLOCK: u64 = 512;

@@ -1,8 +1,8 @@
 //! `torch.cuda.memory_summary()` and the counts of `torch.cuda.memory_stats()`, wherever a program printed them.
 //! Form: `torch/cuda/memory.py`.
 
+use super::figures::{Measured, Tool};
 use super::number::whole;
-use super::{Measured, Tool};
 
 /// The rows of a summary: [which, by its name].
 const ROWS: [&str; 2] = ["Allocated memory", "GPU reserved memory"];

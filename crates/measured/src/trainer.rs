@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::figures::{Measured, Step, Tool};
 use super::number::{MOST_SAMPLES, leading, median, positive, whole, whole_at_end};
-use super::{Measured, Step, Tool};
 
 /// Of metrics of the whole run.
 pub(crate) const MEAN: &str = "the mean of all steps, with warming up, evaluations and checkpoints";

@@ -1,13 +1,15 @@
 //! OLMo's own trainer (allenai/OLMo). Keys: `olmo/config.py`.
 
 mod model;
+mod stated;
 mod training;
 
 use self::model::{attention, mlp, norms, shape};
+use self::stated::DEFAULT;
 use self::training::{checkpointing, compiled, engine, loss, rest};
 use super::row::Row;
-use crate::formats::leaves::{Leaf, Leaves};
-use crate::{Effect, NotModelled, Origin};
+use crate::formats::leaves::Leaves;
+use crate::Origin;
 use shardscope_plan::{Field, Software};
 
 /// OLMo's settings file.
@@ -48,8 +50,6 @@ const WORDS: &[&str] = &[
     "precision",
     "max_duration",
 ];
-
-const DEFAULT: &str = "default of OLMo";
 
 /// What `olmo/config.py` has where the file says nothing.
 const DEFAULTS: &[(Field, &str)] = &[
@@ -124,20 +124,4 @@ fn olmo(leaves: &mut Leaves<'_>) {
     rest(leaves);
     leaves.state_all(DEFAULTS, Origin::Default, DEFAULT);
     leaves.pass_below(HARMLESS);
-}
-
-/// A leaf that is not null.
-fn stated<'t>(leaves: &Leaves<'t>, path: &str) -> Option<&'t Leaf> {
-    leaves.get(path).filter(|leaf| !matches!(leaf.value.as_str(), "null" | "None" | "~"))
-}
-
-fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
-    let item = NotModelled::new(&leaf.path, "", effect, what).at_some(leaf.span);
-    leaves.reading.not_modelled.push(item);
-}
-
-/// The same of a setting that the file leaves at its default.
-fn lack_default(leaves: &mut Leaves<'_>, path: &str, effect: Effect, what: &str) {
-    let value = format!("{DEFAULT}, where the file says nothing else");
-    leaves.reading.not_modelled.push(NotModelled::new(path, &value, effect, what));
 }

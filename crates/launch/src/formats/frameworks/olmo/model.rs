@@ -1,6 +1,6 @@
 //! `ModelConfig`: shape, norms, MLP and attention.
 
-use super::{DEFAULT, lack, lack_default, stated};
+use super::stated::{DEFAULT, lack, lack_default, stated};
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;

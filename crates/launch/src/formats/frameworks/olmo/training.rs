@@ -1,6 +1,6 @@
 //! `TrainConfig`: FSDP, the compiler, checkpointing, loss, optimizer and evaluation.
 
-use super::{DEFAULT, lack, lack_default, stated};
+use super::stated::{DEFAULT, lack, lack_default, stated};
 use crate::formats::leaves::Leaves;
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
