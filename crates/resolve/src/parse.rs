@@ -180,7 +180,7 @@ mod tests {
         check(
             Field::RecomputeMethod,
             "all",
-            Err("recompute_method takes one of uniform, block, not \"all\""),
+            Err("recompute_method takes one of uniform, block, every, all_but_every, not \"all\""),
         );
     }
 }

@@ -8,8 +8,8 @@ use self::model::{attention, mlp, norms, shape};
 use self::stated::DEFAULT;
 use self::training::{checkpointing, compiled, engine, loss, rest};
 use super::row::Row;
-use crate::formats::leaves::Leaves;
 use crate::Origin;
+use crate::formats::leaves::Leaves;
 use shardscope_plan::{Field, Software};
 
 /// OLMo's settings file.
