@@ -26,6 +26,14 @@ impl Effect {
             Self::Time => "time",
         }
     }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Model, Self::Memory, Self::Communication, Self::Time]
+            .into_iter()
+            .find(|one| one.name() == name)
+    }
 }
 
 /// One such setting, as a text states it.

@@ -8,14 +8,8 @@ use crate::app::ui::Search;
 /// Layouts shown.
 const SHOWN: usize = 5;
 
-#[derive(Properties, PartialEq)]
-pub(super) struct Props {
-    pub search: Search,
-}
-
 /// The best layouts, and the picture of all that are on the front.
-#[component(Best)]
-pub(super) fn best(Props { search }: &Props) -> Html {
+pub(super) fn best(search: &Search) -> Html {
     let Some(found) = &search.found else {
         return html! { <p class="small soft" role="status">{ "Searching for the fastest layouts…" }</p> };
     };

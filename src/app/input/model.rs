@@ -5,7 +5,7 @@ use shardscope::catalog::{accelerator_names, find};
 use shardscope::session::{Choice, Event, Objective, model_settings, start};
 use yew::prelude::*;
 
-use super::best::Best;
+use super::best::best;
 use super::combobox::ModelBox;
 use crate::app::action::Action;
 use crate::app::browser;
@@ -152,7 +152,7 @@ pub(crate) fn model() -> Html {
                 <button type="submit" class="button main">{ if app.session.input.text.trim().is_empty() { "Estimate this" } else { "Estimate this instead of the script" } }</button>
             }
             if app.is_of_model_and_gpus() {
-                { app.ui.search.clone().map(|search| html! { <Best {search} /> }) }
+                { app.ui.search.as_ref().map(best) }
             }
         </form>
     }

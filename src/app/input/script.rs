@@ -38,7 +38,7 @@ pub(crate) fn script(props: &Props) -> Html {
             <Editor text={input.text.clone()} answer={answer.clone()} />
             <Beside input={input.clone()} />
             if *has_plan && !*reading {
-                <Found answer={answer.clone()} />
+                { found(answer) }
             }
             <Diagnostics
                 answer={answer.clone()}
@@ -128,15 +128,9 @@ fn beside(props: &BesideProps) -> Html {
     }
 }
 
-#[derive(Properties, PartialEq)]
-struct FoundProps {
-    answer: PtrEq<Answer>,
-}
-
 /// What the text was understood as, in a line.
-#[component(Found)]
-fn found(props: &FoundProps) -> Html {
-    let resolution = &props.answer.resolution;
+fn found(answer: &Answer) -> Html {
+    let resolution = &answer.resolution;
     let value = |name: &str| {
         let setting = resolution.settings.iter().find(|setting| setting.name == name);
         setting.map(|setting| setting.value.written()).unwrap_or_default()

@@ -2,25 +2,20 @@
 
 use shardscope::plan::Field;
 use shardscope::report::Finding;
-use shardscope::session::Event;
+use shardscope::session::{Event, PtrEq, Shown};
 use shardscope::units::{gib, seconds};
 use yew::prelude::*;
 
-use super::panel::{Panel, PlanProps};
+use super::panel::Panel;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::Section;
 use crate::app::words::sentence;
 
-pub(super) const PANEL: Panel = Panel {
-    id: PanelId::Advice,
-    tab: Some("Suggestions"),
-    view: |shown| html! { <Advice {shown} /> },
-    story: None,
-};
+pub(super) const PANEL: Panel =
+    Panel { id: PanelId::Advice, tab: Some("Suggestions"), view: |shown| advice(&shown), story: None };
 
-#[component(Advice)]
-fn advice(PlanProps { shown }: &PlanProps) -> Html {
+fn advice(shown: &PtrEq<Shown>) -> Html {
     let findings = &shown.report.advice;
     let lacking = shown.is_out_of_memory();
     html! {

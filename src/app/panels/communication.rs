@@ -3,11 +3,11 @@
 use shardscope::estimate::collective::Algorithm;
 use shardscope::estimate::traffic::{DimensionTraffic, Operation, Totals};
 use shardscope::plan::Plan;
-use shardscope::session::{Shown, detour_sentence, dimension_line, link_name, written_groups};
+use shardscope::session::{PtrEq, Shown, detour_sentence, dimension_line, link_name, written_groups};
 use shardscope::units::{grouped, size};
 use yew::prelude::*;
 
-use super::panel::{Panel, PlanProps, Story};
+use super::panel::{Panel, Story};
 use crate::app::panel_id::PanelId;
 use crate::app::ui::Explained;
 use crate::app::widgets::{CopyButton, Number, Section, Sign, Term, Wide, heads, icon, named, pair};
@@ -15,7 +15,7 @@ use crate::app::widgets::{CopyButton, Number, Section, Sign, Term, Wide, heads, 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Communication,
     tab: Some("Communication"),
-    view: |shown| html! { <Communication {shown} /> },
+    view: |shown| communication(&shown),
     story: Some(Story {
         title: "What is sent",
         text: |shown| {
@@ -34,8 +34,7 @@ const LISTED: usize = 16;
 /// Groups that a copy holds at most.
 const COPIED: usize = 20_000;
 
-#[component(Communication)]
-fn communication(PlanProps { shown }: &PlanProps) -> Html {
+fn communication(shown: &PtrEq<Shown>) -> Html {
     let report = &shown.report;
     let about = html! {
         <>

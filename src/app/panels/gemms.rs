@@ -2,21 +2,21 @@
 
 use shardscope::estimate::compute::Bound;
 use shardscope::estimate::{Sizes, Utilisation};
+use shardscope::session::{PtrEq, Shown};
 use shardscope::units::{Quantity, decimal, grouped, mib, percent};
 use yew::prelude::*;
 
-use super::panel::{Panel, PlanProps};
+use super::panel::Panel;
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Section, Term, Wide, heads, pair, remark};
 
 pub(super) const PANEL: Panel =
-    Panel { id: PanelId::Gemms, tab: Some("GEMMs"), view: |shown| html! { <Gemms {shown} /> }, story: None };
+    Panel { id: PanelId::Gemms, tab: Some("GEMMs"), view: |shown| gemms(&shown), story: None };
 
 const HEADS: [&str; 7] =
     ["GEMM", "m × n × k per rank, unsharded below", ">GFLOP", ">moved", ">FLOP/byte", ">of peak", "bound by"];
 
-#[component(Gemms)]
-fn gemms(PlanProps { shown }: &PlanProps) -> Html {
+fn gemms(shown: &PtrEq<Shown>) -> Html {
     let about = html! {
         <>
             { "The sizes of each GEMM of a layer before and after sharding, and how much of the accelerator's dense peak it reaches. " }

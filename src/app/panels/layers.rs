@@ -1,26 +1,21 @@
 //! The layers of the whole model beside what one GPU holds of each.
 
-use shardscope::session::{LayerFigures, LayerLine, layer_line};
+use shardscope::session::{LayerFigures, LayerLine, PtrEq, Shown, layer_line};
 use yew::prelude::*;
 
-use super::panel::{Panel, PlanProps};
+use super::panel::Panel;
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Section, Term, Wide};
 
-pub(super) const PANEL: Panel = Panel {
-    id: PanelId::Layers,
-    tab: Some("Layers"),
-    view: |shown| html! { <Layers {shown} /> },
-    story: None,
-};
+pub(super) const PANEL: Panel =
+    Panel { id: PanelId::Layers, tab: Some("Layers"), view: |shown| layers(&shown), story: None };
 
 /// How deep the style sheet indents.
 const DEEPEST: usize = 4;
 /// Above the figures of the whole model, and again above those of one GPU.
 const FIGURES: [&str; 6] = ["shape", "weights", "saved", "shape", "weights", "saved"];
 
-#[component(Layers)]
-fn layers(PlanProps { shown }: &PlanProps) -> Html {
+fn layers(shown: &PtrEq<Shown>) -> Html {
     let about = html! {
         <>
             { "The whole model beside one GPU that holds the part: weights, and " }

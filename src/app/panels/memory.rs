@@ -2,23 +2,23 @@
 
 use shardscope::estimate::{Totals, memory_doubts};
 use shardscope::plan::{Field, LeftOut};
-use shardscope::session::{Event, Shown, StageMemory, Use, explain_memory};
+use shardscope::session::{Event, PtrEq, Shown, StageMemory, Use, explain_memory};
 use shardscope::units::{Bytes, gib, grouped};
 use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps, Story};
-use super::phase_bars::PhaseBars;
+use super::phase_bars::phase_bars;
 use crate::app::action::Action;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::ui::Explained;
-use crate::app::widgets::{Number, Options, Section, Term, Tree, Wide, head, remark, swatch_of};
+use crate::app::widgets::{Number, Options, Section, Term, Wide, head, remark, swatch_of, tree};
 use crate::app::words::plural;
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Memory,
     tab: Some("Memory"),
-    view: |shown| html! { <Memory {shown} /> },
+    view: |shown| memory(&shown),
     story: Some(Story {
         title: "Memory, down to the tensor",
         text: |shown| {
@@ -33,8 +33,7 @@ pub(super) const PANEL: Panel = Panel {
 /// Columns of the table.
 const COLUMNS: usize = 9;
 
-#[component(Memory)]
-fn memory(PlanProps { shown }: &PlanProps) -> Html {
+fn memory(shown: &PtrEq<Shown>) -> Html {
     let about = html! {
         <>
             { "Peak memory of each " }<Term name="pipeline stage" />{ ", in " }<Term name="GiB" />
@@ -44,7 +43,7 @@ fn memory(PlanProps { shown }: &PlanProps) -> Html {
     let doubts = memory_doubts(&shown.plan);
     html! {
         <Section id="memory" title="Memory per GPU" {about}>
-            <PhaseBars shown={shown.clone()} />
+            { phase_bars(shown) }
             <Wide label="Memory of each stage">{ table(shown) }</Wide>
             <Overheads shown={shown.clone()} />
             if !doubts.is_empty() {
@@ -192,7 +191,7 @@ fn stage_tree(PlanProps { shown }: &PlanProps) -> Html {
                 <h3>{ "Per-tensor breakdown" }</h3>
                 <label class="small">{ "Stage " }<StageList shown={shown.clone()} /></label>
             </div>
-            <Tree root={root.clone()} open=2 />
+            { tree(root, 2) }
         </>
     }
 }

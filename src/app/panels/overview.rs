@@ -6,10 +6,10 @@ use yew::prelude::*;
 
 use super::mini_map::MiniMap;
 use super::panel::{Panel, PlanProps};
-use super::phase_bars::PhaseBars;
+use super::phase_bars::phase_bars;
 use super::schedule::{MiniSchedule, work_legend};
 use super::stage_bars::StageBars;
-use super::step_bar::StepBar;
+use super::step_bar::step_bar;
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
@@ -54,7 +54,7 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
                     "card-memory",
                     html!("Peak memory per pipeline stage"),
                     open(PanelId::Memory, "down to the tensor"),
-                    html! { <><PhaseBars shown={shown.clone()} /><StageBars shown={shown.clone()} /></> },
+                    html! { <>{ phase_bars(shown) }<StageBars shown={shown.clone()} /></> },
                 ) }
                 { card(
                     "card-map",
@@ -72,7 +72,7 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
                     "card-time",
                     html! { <>{ "Step time breakdown " }<span class="soft">{ "exposed communication only" }</span></> },
                     open(PanelId::Time, "why"),
-                    html! { <StepBar shown={shown.clone()} /> },
+                    step_bar(shown),
                 ) }
             </div>
         </section>

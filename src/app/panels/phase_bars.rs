@@ -1,11 +1,10 @@
 //! A bar for each phase of reinforcement learning against what the accelerator holds. The phases follow each other, so that
 //! each has its bar and none is added to another.
 
-use shardscope::session::PhaseMemory;
+use shardscope::session::{PhaseMemory, Shown};
 use shardscope::units::{Bytes, Quantity, decimal, gib};
 use yew::prelude::*;
 
-use super::panel::PlanProps;
 use crate::app::ui::Explained;
 use crate::app::widgets::Number;
 use crate::app::words::sentence;
@@ -16,8 +15,7 @@ const NAMED: u64 = 100;
 const LAST_SHADE: usize = 5;
 
 /// The bars; nothing where nothing is rolled out.
-#[component(PhaseBars)]
-pub(super) fn phase_bars(PlanProps { shown }: &PlanProps) -> Html {
+pub(super) fn phase_bars(shown: &Shown) -> Html {
     let Some(rl) = &shown.report.memory.rl else { return html!() };
     let capacity = shown.plan.cluster().accelerator.memory;
     let whole = shown.phases.iter().map(|phase| phase.peak).max().unwrap_or_default().max(capacity);

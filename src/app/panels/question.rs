@@ -135,19 +135,13 @@ pub(super) fn questions() -> Html {
                 <button type="submit" class="button">{ if going { "Stop" } else { "Answer" } }</button>
             </form>
             if let Some(inquiry) = app.ui.inquiry.clone() {
-                <Answered {inquiry} />
+                { answered(&inquiry) }
             }
         </Section>
     }
 }
 
-#[derive(Properties, PartialEq)]
-struct AnsweredProps {
-    inquiry: Inquired,
-}
-
-#[component(Answered)]
-fn answered(AnsweredProps { inquiry }: &AnsweredProps) -> Html {
+fn answered(inquiry: &Inquired) -> Html {
     let Some(reply) = &inquiry.reply else {
         return html! { <p class="small soft" role="status">{ "Searching…" }</p> };
     };

@@ -45,20 +45,14 @@ fn search_panel(PlanProps { .. }: &PlanProps) -> Html {
                 <button type="button" class="button" onclick={move |_| dispatch.emit(Action::Search(!searching))}>
                     { label }
                 </button>
-                { search.map(|search| html! { <Results {search} /> }) }
+                { search.as_ref().map(results) }
             </Section>
             <Questions />
         </div>
     }
 }
 
-#[derive(Properties, PartialEq)]
-struct ResultsProps {
-    search: Search,
-}
-
-#[component(Results)]
-fn results(ResultsProps { search }: &ResultsProps) -> Html {
+fn results(search: &Search) -> Html {
     let Some(found) = &search.found else {
         return html! { <p class="small soft" role="status">{ "Searching…" }</p> };
     };

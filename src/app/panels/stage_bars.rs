@@ -6,7 +6,7 @@ use yew::prelude::*;
 
 use super::panel::PlanProps;
 use crate::app::ui::Explained;
-use crate::app::widgets::{MemoryBar, Number, named, swatch_of};
+use crate::app::widgets::{Number, memory_bar, named, swatch_of};
 
 /// Most bars before the rest is folded.
 const MOST: usize = 6;
@@ -49,7 +49,7 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
                 { for kept.into_iter().map(|run| html! {
                     <>
                         <span class="stage-name">{ stage_name(run) }</span>
-                        <MemoryBar uses={run.first.uses} {whole} {capacity} />
+                        { memory_bar(run.first.uses, whole, capacity) }
                         <span class={classes!("stage-value", run.first.fit.class())}>
                             <Number text={gib(run.first.reserved)} why={Explained::Memory(run.first.stage, None)} />
                         </span>

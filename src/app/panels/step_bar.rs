@@ -1,10 +1,9 @@
 //! The parts of a step, the longest first, as one bar.
 
-use shardscope::session::{StepPart, step_parts};
+use shardscope::session::{Shown, StepPart, step_parts};
 use shardscope::units::{decimal, percent};
 use yew::prelude::*;
 
-use super::panel::PlanProps;
 use crate::app::widgets::{Term, swatch};
 use crate::app::words::term_of;
 
@@ -30,8 +29,7 @@ fn part_term(label: &str) -> &str {
     }
 }
 
-#[component(StepBar)]
-pub(super) fn step_bar(PlanProps { shown }: &PlanProps) -> Html {
+pub(super) fn step_bar(shown: &Shown) -> Html {
     let parts = step_parts(&shown.report.time);
     let at = |share: f64| decimal(share * 100.0, 3) + "%";
     html! {

@@ -12,7 +12,7 @@ use super::panel::{Panel, PlanProps, Story};
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Section, Term, Tree, Wide, heads, pair, stat};
+use crate::app::widgets::{Section, Term, Wide, heads, pair, stat, tree};
 use crate::app::words::schedule_name;
 
 pub(super) const PANEL: Panel = Panel {
@@ -43,7 +43,7 @@ fn step_time(PlanProps { shown }: &PlanProps) -> Html {
             <Term name="overlap">{ "overlap" }</Term>{ " does, and that nothing does." }
         </>
     };
-    let tree = Branch::of_time(&time.breakdown);
+    let parts = Branch::of_time(&time.breakdown);
     html! {
         <Section id="time" title="Step time" {about}>
             { range(time) }
@@ -59,7 +59,7 @@ fn step_time(PlanProps { shown }: &PlanProps) -> Html {
             <OwnFigures />
             <OwnLog shown={shown.clone()} />
             <h3 class="sub">{ "Breakdown" }</h3>
-            <Tree root={tree} open=2 />
+            { tree(&parts, 2) }
             <h3 class="sub">{ "FLOPs per step, by convention" }</h3>
             { conventions(shown) }
             <ul class="unknowns">

@@ -1,17 +1,16 @@
 //! As the analysis tool of 2023 counts, beside ours.
 
-use shardscope::session::{MeasuredLine, ToolBlock, ToolLine, measured_lines, tool_blocks};
+use shardscope::session::{MeasuredLine, PtrEq, Shown, ToolBlock, ToolLine, measured_lines, tool_blocks};
 use yew::prelude::*;
 
-use super::panel::{Panel, PlanProps};
+use super::panel::Panel;
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Section, Wide, heads, pair};
 
 pub(super) const PANEL: Panel =
-    Panel { id: PanelId::Tool, tab: None, view: |shown| html! { <Tool {shown} /> }, story: None };
+    Panel { id: PanelId::Tool, tab: None, view: |shown| tool(&shown), story: None };
 
-#[component(Tool)]
-fn tool(PlanProps { shown }: &PlanProps) -> Html {
+fn tool(shown: &PtrEq<Shown>) -> Html {
     let about = html!(
         "The tool proposed for Megatron-LM in September 2023: what it prints for this plan, where that departs from what really happens, and the four runs it was measured with."
     );

@@ -4,23 +4,12 @@ use shardscope::session::Use;
 use shardscope::units::{Bytes, Quantity, decimal, gib};
 use yew::prelude::*;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    /// The bytes of each use, in the order of [`Use::ALL`].
-    pub uses: [Bytes; 6],
-    /// What the width of the bar stands for.
-    pub whole: Bytes,
-    /// What the accelerator holds.
-    pub capacity: Bytes,
-}
-
-/// The bar.
-#[component(MemoryBar)]
-pub(crate) fn memory_bar(props: &Props) -> Html {
-    let whole = props.whole.number().max(1.0);
+/// The bar: the bytes of each use in the order of [`Use::ALL`], what its width stands for, and what the accelerator holds.
+pub(crate) fn memory_bar(uses: [Bytes; 6], whole: Bytes, capacity: Bytes) -> Html {
+    let whole = whole.number().max(1.0);
     let at = |bytes: f64| decimal(bytes / whole * 100.0, 3) + "%";
     let mut from = 0.0;
-    let pieces = Use::ALL.into_iter().zip(props.uses).map(|(kind, bytes)| {
+    let pieces = Use::ALL.into_iter().zip(uses).map(|(kind, bytes)| {
         let (x, width) = (at(from), at(bytes.number()));
         from += bytes.number();
         let place = |class: Option<&'static str>, fill: Option<&'static str>| {
@@ -34,7 +23,7 @@ pub(crate) fn memory_bar(props: &Props) -> Html {
             </g>
         }
     });
-    let limit = at(props.capacity.number());
+    let limit = at(capacity.number());
     html! {
         <svg class="bar" aria-hidden="true">
             { for pieces }

@@ -11,7 +11,7 @@ mod term;
 mod tree;
 mod why;
 
-pub(crate) use bar::{MemoryBar, swatch, swatch_of};
+pub(crate) use bar::{memory_bar, swatch, swatch_of};
 pub(crate) use copy::{CopyButton, Copyable};
 pub(crate) use dialog::Dialog;
 pub(crate) use icon::{Sign, icon};
@@ -19,5 +19,5 @@ pub(crate) use section::{Options, Section, stat};
 pub(crate) use table::{Wide, head, heads, pair, remark};
 pub(crate) use tabs::{Tab, Tabs};
 pub(crate) use term::{Term, named};
-pub(crate) use tree::Tree;
+pub(crate) use tree::tree;
 pub(crate) use why::{Card, Number};

@@ -4,17 +4,9 @@ use shardscope::session::{Branch, Reason};
 use shardscope::units::decimal;
 use yew::prelude::*;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub root: Branch,
-    /// Levels that are open at first.
-    pub open: u32,
-}
-
-/// The tree.
-#[component(Tree)]
-pub(crate) fn tree(props: &Props) -> Html {
-    html! { <div class="tree">{ node(&props.root, props.open) }</div> }
+/// The tree, so many levels of it open at first.
+pub(crate) fn tree(root: &Branch, open: u32) -> Html {
+    html! { <div class="tree">{ node(root, open) }</div> }
 }
 
 fn node(branch: &Branch, open: u32) -> Html {

@@ -6,7 +6,7 @@ use shardscope::explain::{anchor, meaning};
 use shardscope::session::{Branch, Shown, explain_memory, explain_message, explain_phase, explain_wire};
 use yew::prelude::*;
 
-use super::{Sign, Tree, icon};
+use super::{Sign, icon, tree};
 use crate::app::action::Action;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::ui::Explained;
@@ -42,7 +42,7 @@ pub(crate) fn card() -> Html {
         (Some(Explained::Term(name)), _) => Some((name.to_string(), term(name))),
         (Some(why), Some(shown)) => explain(shown, why).map(|branch| {
             let title = format!("{}: {}", branch.label, branch.value);
-            (title, html! { <Tree root={branch} open=1 /> })
+            (title, tree(&branch, 1))
         }),
         _ => None,
     });

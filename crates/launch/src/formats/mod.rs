@@ -43,5 +43,6 @@ pub(super) use recipes::Recipe;
 pub use recipes::{RecipeSettings, recipe_names, recipe_settings};
 pub use register::{classify, formats, is_setting, keys, read_command};
 pub(crate) use rl::NEMO_RL;
+pub(crate) use trainer::VOCABULARY;
 pub(super) use trainer::{Dialect, Trainer, read_python};
 pub use workload::Workload;

@@ -18,3 +18,4 @@ pub(crate) use idle::reason_anywhere;
 pub use reader::read;
 pub use release::known_releases;
 pub(crate) use spell::spell;
+pub(crate) use unmodelled::TABLE as UNMODELLED;

@@ -23,3 +23,4 @@ pub(crate) use dialect::Dialect;
 pub(crate) use format::Trainer;
 pub(crate) use python::read_python;
 pub(super) use spread::left_to_file;
+pub(crate) use vocabulary::TABLE as VOCABULARY;

@@ -242,7 +242,7 @@ impl<'a> Program<'a> {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
         let span = Span::new(place(from), place(end));
         let Some(value) = literal(value).or(named) else {
-            let asked = matches!(vocabulary::find(key), Some(rule) if matches!(rule.meaning, Meaning::Take(field) if ASKED.contains(&field)));
+            let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));
             if asked {
                 let hole = value.chars().take(SHOWN).collect();
                 let leaf = Leaf {

@@ -125,10 +125,10 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
 fn table(leaves: &mut Leaves<'_>) {
     let mut idle: Vec<(&'static str, &Leaf)> = Vec::new();
     for leaf in leaves.all() {
-        let Some(rule) = vocabulary::find(last(&leaf.path)) else { continue };
+        let Some(meaning) = vocabulary::find(last(&leaf.path)) else { continue };
         // A key below another that is read by code of its own, or that is told of by it.
         let below = leaf.path.contains('.');
-        match rule.meaning {
+        match meaning {
             // A number below 0 says that there is none: max_steps of -1 leaves the length to the epochs.
             Meaning::Take(_) if leaf.value.starts_with('-') => leaf.used.set(true),
             Meaning::Take(field) if !below && !leaf.value.is_empty() => {
