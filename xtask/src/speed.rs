@@ -76,7 +76,7 @@ fn sides() -> Result<(Side, Side)> {
     let module = target_folder().join(WASM).join("release/speed.wasm");
     run(command("wasm-bindgen").args(["--target", "nodejs", "--out-dir"]).arg(&out).arg(module))?;
     let engine = out.join("speed_bg.wasm");
-    run(command("wasm-opt").arg("-O2").arg(&engine).arg("-o").arg(&engine))?;
+    run(command("wasm-opt").arg("-O1").arg(&engine).arg("-o").arg(&engine))?;
     let native = Side::start(&mut Command::new(target_folder().join("release/speed")))?;
     let wasm = Side::start(command("node").arg(root().join("speed/speed.mjs")).arg(out.join("speed.js")))?;
     Ok((native, wasm))

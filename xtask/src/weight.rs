@@ -18,8 +18,8 @@ const RECORD: &str = "xtask/page-weight.txt";
 /// Files that the page never loads: other sites do, or a system that the page is installed on.
 const FOR_OTHERS: [&str; 6] =
     ["card.png", "embed.js", "icon-192.png", "icon-512.png", "icon-maskable.png", "inter-OFL.txt"];
-/// Files that the page loads after its first answer.
-const LATER: [&str; 3] = ["inter.woff2", "tables.json", "worker.js"];
+/// Files that the page loads after its first answer: the service worker registers when the application has started.
+const LATER: [&str; 4] = ["inter.woff2", "sw.js", "tables.json", "worker.js"];
 
 /// One file and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use yew::prelude::*;
 use super::panel::Panel;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::Section;
+use crate::app::widgets::section;
 use crate::app::words::sentence;
 
 pub(super) const PANEL: Panel =
@@ -18,18 +18,16 @@ pub(super) const PANEL: Panel =
 fn advice(shown: &PtrEq<Shown>) -> Html {
     let findings = &shown.report.advice;
     let lacking = shown.is_out_of_memory();
-    html! {
-        <Section
-            id="suggestions"
-            title={if lacking { "How to make it fit" } else { "Suggestions" }}
-            about={html!("Every suggestion was re-estimated; the numbers show the result of applying it.")}
-        >
-            if findings.is_empty() {
-                <p>{ "Nothing to suggest: no single change makes this plan smaller or faster." }</p>
-            }
-            <ul class="findings">{ for findings.iter().map(item) }</ul>
-        </Section>
-    }
+    section(
+        "suggestions",
+        "",
+        if lacking { "How to make it fit" } else { "Suggestions" },
+        html!("Every suggestion was re-estimated; the numbers show the result of applying it."),
+        html! { <>if findings.is_empty() {
+            <p>{ "Nothing to suggest: no single change makes this plan smaller or faster." }</p>
+        }
+        <ul class="findings">{ for findings.iter().map(item) }</ul></> },
+    )
 }
 
 fn item(finding: &Finding) -> Html {

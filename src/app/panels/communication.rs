@@ -10,7 +10,7 @@ use yew::prelude::*;
 use super::panel::{Panel, Story};
 use crate::app::panel_id::PanelId;
 use crate::app::ui::Explained;
-use crate::app::widgets::{CopyButton, Number, Section, Sign, Term, Wide, heads, icon, named, pair};
+use crate::app::widgets::{CopyButton, Number, Sign, Term, heads, icon, named, pair, section, wide};
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Communication,
@@ -54,13 +54,13 @@ fn communication(shown: &PtrEq<Shown>) -> Html {
                         <li>{ icon(Sign::Tight) }{ detour_sentence(warning, report) }</li>
                     }) }
                 </ul>
-                <Wide label="Communication of each dimension">{ summary(shown) }</Wide>
+                { wide("Communication of each dimension", html! { { summary(shown) } }) }
                 <h3 class="sub">{ "By dimension" }</h3>
                 { for dimensions.iter().enumerate().map(|(index, of)| dimension(&shown.plan, index, of)) }
             </>
         }
     };
-    html! { <Section id="communication" title="Communication per step" {about}>{ inside }</Section> }
+    section("communication", "", "Communication per step", about, html! { <>{ inside }</> })
 }
 
 fn summary(shown: &Shown) -> Html {
@@ -125,7 +125,7 @@ fn dimension(plan: &Plan, index: usize, of: &DimensionTraffic) -> Html {
                 <span class="soft">{ &line }</span>
                 <span class="end">{ format!("{} per GPU", size(of.per_gpu().bytes)) }</span>
             </summary>
-            <Wide label={format!("{name}-parallel collectives")}>
+            <wide label={format!("{name}-parallel collectives")}>
                 <table class="figures">
                     <thead>
                         { heads(&[
@@ -137,7 +137,7 @@ fn dimension(plan: &Plan, index: usize, of: &DimensionTraffic) -> Html {
                         { for of.operations.iter().enumerate().map(|(place, one)| operation(of, one, (index, place))) }
                     </tbody>
                 </table>
-            </Wide>
+            </wide>
             <div class="group-list">
                 <p class="soft small">{ format!("Groups: {line}") }</p>
                 <CopyButton label="Copy the groups" text={copied} />

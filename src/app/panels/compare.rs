@@ -11,7 +11,7 @@ use super::panel::{Panel, PlanProps};
 use super::schedule::MiniSchedule;
 use crate::app::context::{AppContext, send, use_dispatch};
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Sign, Wide, heads, icon};
+use crate::app::widgets::{Sign, heads, icon, wide};
 use crate::app::words::{NONE, schedule_name};
 
 pub(super) const PANEL: Panel = Panel {
@@ -137,7 +137,7 @@ fn settings(settings: &[SettingDifference]) -> Html {
 fn rows_of(settings: &[SettingDifference], stated: bool, label: &'static str) -> Html {
     let value = |value: &str| if value.is_empty() { "none".to_owned() } else { value.to_owned() };
     html! {
-        <Wide {label}>
+        <wide {label}>
             <table class="figures differing">
                 <thead>{ heads(&["Setting", "Pinned", "Now"]) }</thead>
                 <tbody>
@@ -150,7 +150,7 @@ fn rows_of(settings: &[SettingDifference], stated: bool, label: &'static str) ->
                     }) }
                 </tbody>
             </table>
-        </Wide>
+        </wide>
     }
 }
 
@@ -167,12 +167,12 @@ fn numbers_of(section: &Numbers, all: bool) -> Html {
             if rows.is_empty() {
                 <p class="soft small">{ "All the same." }</p>
             } else {
-                <Wide label={format!("Compared: {}", section.title)}>
+                <wide label={format!("Compared: {}", section.title)}>
                     <table class="figures">
                         <thead>{ heads(&["Number", ">Pinned", ">Now", ">Change"]) }</thead>
                         <tbody>{ for rows }</tbody>
                     </table>
-                </Wide>
+                </wide>
             }
         </>
     }
@@ -223,8 +223,7 @@ fn causes(title: &'static str, causes: &[Cause]) -> Html {
     html! {
         <>
             <h3 class="sub">{ title }</h3>
-            <Wide label={title}>
-                <table class="figures causes">
+            { wide(title, html! { <table class="figures causes">
                     <thead>{ heads(&["Part", "pinned over now", ">Pinned", ">Now", ">Change"]) }</thead>
                     <tbody>
                         { for causes.iter().map(|cause| html! {
@@ -237,8 +236,7 @@ fn causes(title: &'static str, causes: &[Cause]) -> Html {
                             </tr>
                         }) }
                     </tbody>
-                </table>
-            </Wide>
+                </table> }) }
         </>
     }
 }

@@ -8,7 +8,7 @@ use yew::prelude::*;
 
 use super::panel::Panel;
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Section, Term, Wide, heads, pair, remark};
+use crate::app::widgets::{Term, heads, pair, remark, section, wide};
 
 pub(super) const PANEL: Panel =
     Panel { id: PanelId::Gemms, tab: Some("GEMMs"), view: |shown| gemms(&shown), story: None };
@@ -24,16 +24,16 @@ fn gemms(shown: &PtrEq<Shown>) -> Html {
             <Term name="FLOP/byte" />{ " say why it is not more." }
         </>
     };
-    html! {
-        <Section id="gemms" title="GEMMs" {about}>
-            <Wide label="Table of GEMMs">
-                <table class="figures">
-                    <thead>{ heads(&HEADS) }</thead>
-                    <tbody>{ for shown.report.utilisation.iter().map(row) }</tbody>
-                </table>
-            </Wide>
-        </Section>
-    }
+    section(
+        "gemms",
+        "",
+        "GEMMs",
+        about,
+        html! { <>{ wide("Table of GEMMs", html! { <table class="figures">
+            <thead>{ heads(&HEADS) }</thead>
+            <tbody>{ for shown.report.utilisation.iter().map(row) }</tbody>
+        </table> }) }</> },
+    )
 }
 
 fn row(product: &Utilisation) -> Html {

@@ -5,7 +5,7 @@ use yew::prelude::*;
 
 use super::panel::Panel;
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Section, Term, Wide};
+use crate::app::widgets::{Term, section, wide};
 
 pub(super) const PANEL: Panel =
     Panel { id: PanelId::Layers, tab: Some("Layers"), view: |shown| layers(&shown), story: None };
@@ -23,24 +23,24 @@ fn layers(shown: &PtrEq<Shown>) -> Html {
             <Term name="micro-batch" />{ "." }
         </>
     };
-    html! {
-        <Section id="layers" title="Layers" {about}>
-            <Wide label="Table of the layers">
-                <div class="layers">
-                    <div class="layer head" aria-hidden="true">
-                        <span></span>
-                        <span class="span">{ "whole model" }</span>
-                        <span class="span">{ "one GPU" }</span>
-                    </div>
-                    <div class="layer head">
-                        <span>{ "Part" }</span>
-                        { for FIGURES.iter().map(|name| html! { <span class="number">{ *name }</span> }) }
-                    </div>
-                    { line(&layer_line(&shown.report.memory.layers), 0) }
-                </div>
-            </Wide>
-        </Section>
-    }
+    section(
+        "layers",
+        "",
+        "Layers",
+        about,
+        html! { <>{ wide("Table of the layers", html! { <div class="layers">
+            <div class="layer head" aria-hidden="true">
+                <span></span>
+                <span class="span">{ "whole model" }</span>
+                <span class="span">{ "one GPU" }</span>
+            </div>
+            <div class="layer head">
+                <span>{ "Part" }</span>
+                { for FIGURES.iter().map(|name| html! { <span class="number">{ *name }</span> }) }
+            </div>
+            { line(&layer_line(&shown.report.memory.layers), 0) }
+        </div> }) }</> },
+    )
 }
 
 fn line(of: &LayerLine, depth: usize) -> Html {

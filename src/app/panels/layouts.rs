@@ -7,7 +7,7 @@ use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::found::{DEGREES, Layout};
 use crate::app::ui::Search;
-use crate::app::widgets::Wide;
+use crate::app::widgets::wide;
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
@@ -44,8 +44,7 @@ pub(crate) fn layouts(props: &Props) -> Html {
     let base = layouts.iter().chain(search.found.iter().flat_map(|found| &found.best));
     let base = base.into_iter().find(|one| one.changes.is_empty()).map(|one| one.degrees);
     html! {
-        <Wide label="Layouts found">
-            <table class="figures layout-table">
+        { wide("Layouts found", html! { <table class="figures layout-table">
                 <thead>
                     <tr>
                         { for DEGREES.iter().map(|name| html! { <th class="number" scope="col">{ *name }</th> }) }
@@ -74,8 +73,7 @@ pub(crate) fn layouts(props: &Props) -> Html {
                         </tr>
                     }) }
                 </tbody>
-            </table>
-        </Wide>
+            </table> }) }
     }
 }
 

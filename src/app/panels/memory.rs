@@ -12,7 +12,7 @@ use crate::app::action::Action;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::ui::Explained;
-use crate::app::widgets::{Number, Options, Section, Term, Wide, head, remark, swatch_of, tree};
+use crate::app::widgets::{Number, Options, Term, head, remark, section, swatch_of, tree, wide};
 use crate::app::words::plural;
 
 pub(super) const PANEL: Panel = Panel {
@@ -41,17 +41,19 @@ fn memory(shown: &PtrEq<Shown>) -> Html {
         </>
     };
     let doubts = memory_doubts(&shown.plan);
-    html! {
-        <Section id="memory" title="Memory per GPU" {about}>
-            { phase_bars(shown) }
-            <Wide label="Memory of each stage">{ table(shown) }</Wide>
-            <Overheads shown={shown.clone()} />
-            if !doubts.is_empty() {
-                <ul class="unknowns">{ for doubts.iter().map(|doubt| html! { <li>{ *doubt }</li> }) }</ul>
-            }
-            <StageTree shown={shown.clone()} />
-        </Section>
-    }
+    section(
+        "memory",
+        "",
+        "Memory per GPU",
+        about,
+        html! { <>{ phase_bars(shown) }
+        { wide("Memory of each stage", html! { { table(shown) } }) }
+        <Overheads shown={shown.clone()} />
+        if !doubts.is_empty() {
+            <ul class="unknowns">{ for doubts.iter().map(|doubt| html! { <li>{ *doubt }</li> }) }</ul>
+        }
+        <StageTree shown={shown.clone()} /></> },
+    )
 }
 
 fn table(shown: &Shown) -> Html {

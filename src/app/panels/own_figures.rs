@@ -10,7 +10,7 @@ use super::panel::PlanProps;
 use crate::app::action::Action;
 use crate::app::browser;
 use crate::app::context::{AppContext, use_dispatch};
-use crate::app::widgets::{Wide, heads};
+use crate::app::widgets::{heads, wide};
 
 const FIGURES: [(Field, &str); 14] = [
     (Field::MeasuredMatmulTflops, "large bf16 GEMM, TFLOP/s"),
@@ -106,8 +106,7 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
                 {onchange}
             />
             if !lines.is_empty() {
-                <Wide label="Measured and predicted">
-                    <table class="figures">
+                { wide("Measured and predicted", html! { <table class="figures">
                         <thead>{ heads(&["Figure", ">measured", ">predicted", ">error"]) }</thead>
                         <tbody>
                             { for lines.iter().map(|line| html! {
@@ -119,8 +118,7 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
                                 </tr>
                             }) }
                         </tbody>
-                    </table>
-                </Wide>
+                    </table> }) }
             }
             if let Some(onclick) = calibrate {
                 <p class="soft small">

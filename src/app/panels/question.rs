@@ -9,7 +9,7 @@ use crate::app::action::Action;
 use crate::app::browser;
 use crate::app::context::{AppContext, send, use_dispatch};
 use crate::app::question::{Inquired, Line, Reached};
-use crate::app::widgets::{Options, Section, Wide, head};
+use crate::app::widgets::{Options, head, section, wide};
 
 /// What trains as it does in the run.
 const AS_IS: &str = "as in the run";
@@ -105,40 +105,42 @@ pub(super) fn questions() -> Html {
             </label>
         }
     };
-    html! {
-        <Section id="questions" title="Questions" about={html! { "Each size, GPU type or model is searched for its own best layout; any row opens as a plan." }}>
-            <form class="asking" onsubmit={submit}>
-                <label>
-                    { "Question" }
-                    <Options
-                        names={Topic::ALL.into_iter().map(|topic| AttrValue::Static(topic.name())).collect::<Vec<_>>()}
-                        chosen={typed.topic.name()}
-                        onchange={topic}
-                    />
-                </label>
-                <label>
-                    { "What trains" }
-                    <Options
-                        names={[AS_IS].into_iter().chain(Trained::ALL.into_iter().map(Trained::name)).map(AttrValue::Static).collect::<Vec<_>>()}
-                        chosen={typed.trained.map_or(AS_IS, Trained::name)}
-                        onchange={trained}
-                    />
-                </label>
-                if typed.topic.asks_budget() {
-                    { field("Tokens", "15e12", &typed.tokens, |typed, value| typed.tokens = value) }
-                    { field("Price of a GPU-hour", "2.50", &typed.price, |typed, value| typed.price = value) }
-                    { field("Days at most", "any", &typed.days, |typed, value| typed.days = value) }
-                }
-                if typed.topic.asks_nodes() {
-                    { field("Nodes at most", "8", &typed.nodes, |typed, value| typed.nodes = value) }
-                }
-                <button type="submit" class="button">{ if going { "Stop" } else { "Answer" } }</button>
-            </form>
-            if let Some(inquiry) = app.ui.inquiry.clone() {
-                { answered(&inquiry) }
+    section(
+        "questions",
+        "",
+        "Questions",
+        html! { "Each size, GPU type or model is searched for its own best layout; any row opens as a plan." },
+        html! { <><form class="asking" onsubmit={submit}>
+            <label>
+                { "Question" }
+                <Options
+                    names={Topic::ALL.into_iter().map(|topic| AttrValue::Static(topic.name())).collect::<Vec<_>>()}
+                    chosen={typed.topic.name()}
+                    onchange={topic}
+                />
+            </label>
+            <label>
+                { "What trains" }
+                <Options
+                    names={[AS_IS].into_iter().chain(Trained::ALL.into_iter().map(Trained::name)).map(AttrValue::Static).collect::<Vec<_>>()}
+                    chosen={typed.trained.map_or(AS_IS, Trained::name)}
+                    onchange={trained}
+                />
+            </label>
+            if typed.topic.asks_budget() {
+                { field("Tokens", "15e12", &typed.tokens, |typed, value| typed.tokens = value) }
+                { field("Price of a GPU-hour", "2.50", &typed.price, |typed, value| typed.price = value) }
+                { field("Days at most", "any", &typed.days, |typed, value| typed.days = value) }
             }
-        </Section>
-    }
+            if typed.topic.asks_nodes() {
+                { field("Nodes at most", "8", &typed.nodes, |typed, value| typed.nodes = value) }
+            }
+            <button type="submit" class="button">{ if going { "Stop" } else { "Answer" } }</button>
+        </form>
+        if let Some(inquiry) = app.ui.inquiry.clone() {
+            { answered(&inquiry) }
+        }</> },
+    )
 }
 
 fn answered(inquiry: &Inquired) -> Html {
@@ -189,8 +191,7 @@ fn answered(inquiry: &Inquired) -> Html {
                 }
             </p>
             if !reply.lines.is_empty() {
-                <Wide label="What was looked at">
-                    <table class="figures layout-table">
+                { wide("What was looked at", html! { <table class="figures layout-table">
                         <thead>
                             <tr>
                                 { head(named) }
@@ -202,8 +203,7 @@ fn answered(inquiry: &Inquired) -> Html {
                             </tr>
                         </thead>
                         <tbody>{ for reply.lines.iter().map(line) }</tbody>
-                    </table>
-                </Wide>
+                    </table> }) }
             }
         </>
     }

@@ -11,7 +11,7 @@ use crate::app::action::Action;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::ui::Search;
-use crate::app::widgets::{Section, Term};
+use crate::app::widgets::{Term, section};
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Search,
@@ -41,12 +41,10 @@ fn search_panel(PlanProps { .. }: &PlanProps) -> Html {
     };
     html! {
         <div>
-            <Section id="search" title="Layout search" {about}>
-                <button type="button" class="button" onclick={move |_| dispatch.emit(Action::Search(!searching))}>
+            { section("search", "", "Layout search", about, html! { <><button type="button" class="button" onclick={move |_| dispatch.emit(Action::Search(!searching))}>
                     { label }
                 </button>
-                { search.as_ref().map(results) }
-            </Section>
+                { search.as_ref().map(results) }</> }) }
             <Questions />
         </div>
     }

@@ -12,7 +12,7 @@ use super::panel::{Panel, PlanProps, Story};
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Section, Term, Wide, heads, pair, stat, tree};
+use crate::app::widgets::{Term, heads, pair, section, stat, tree, wide};
 use crate::app::words::schedule_name;
 
 pub(super) const PANEL: Panel = Panel {
@@ -44,34 +44,36 @@ fn step_time(PlanProps { shown }: &PlanProps) -> Html {
         </>
     };
     let parts = Branch::of_time(&time.breakdown);
-    html! {
-        <Section id="time" title="Step time" {about}>
-            { range(time) }
-            <dl class="stats">
-                { stat(html!("Tokens per second"), rounded(time.tokens_per_second), html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))) }
-                { stat(html! { <Term name="model FLOPs">{ "Model FLOPs" }</Term> }, tflops(time.model_rate), html! { <>{ format!("per GPU, {} ", percent(time.mfu)) }<Term name="MFU" /></> }) }
-                { stat(html! { <Term name="hardware FLOPs">{ "Hardware FLOPs" }</Term> }, tflops(time.hardware_rate), html! { <>{ format!("with recomputation, {} ", percent(time.hfu)) }<Term name="HFU" /></> }) }
-                { stat(html! { <>{ "Pipeline " }<Term name="bubble" /></> }, percent(time.bubble_fraction), html!(schedule_name(time.schedule.name))) }
-            </dl>
-            if let Some(training) = &time.training {
-                <p class="training">{ training.sentence() }</p>
-            }
-            <OwnFigures />
-            <OwnLog shown={shown.clone()} />
-            <h3 class="sub">{ "Breakdown" }</h3>
-            { tree(&parts, 2) }
-            <h3 class="sub">{ "FLOPs per step, by convention" }</h3>
-            { conventions(shown) }
-            <ul class="unknowns">
-                { for report.unknowns.iter().map(|unknown| html! { <li>{ unknown.sentence().to_string() }</li> }) }
-            </ul>
-            <p class="small">
-                <button type="button" class="link" onclick={send(&dispatch, || Action::Panel(PanelId::Tool))}>
-                    { "Comparison with the 2023 Megatron analysis tool" }
-                </button>
-            </p>
-        </Section>
-    }
+    section(
+        "time",
+        "",
+        "Step time",
+        about,
+        html! { <>{ range(time) }
+        <dl class="stats">
+            { stat(html!("Tokens per second"), rounded(time.tokens_per_second), html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))) }
+            { stat(html! { <Term name="model FLOPs">{ "Model FLOPs" }</Term> }, tflops(time.model_rate), html! { <>{ format!("per GPU, {} ", percent(time.mfu)) }<Term name="MFU" /></> }) }
+            { stat(html! { <Term name="hardware FLOPs">{ "Hardware FLOPs" }</Term> }, tflops(time.hardware_rate), html! { <>{ format!("with recomputation, {} ", percent(time.hfu)) }<Term name="HFU" /></> }) }
+            { stat(html! { <>{ "Pipeline " }<Term name="bubble" /></> }, percent(time.bubble_fraction), html!(schedule_name(time.schedule.name))) }
+        </dl>
+        if let Some(training) = &time.training {
+            <p class="training">{ training.sentence() }</p>
+        }
+        <OwnFigures />
+        <OwnLog shown={shown.clone()} />
+        <h3 class="sub">{ "Breakdown" }</h3>
+        { tree(&parts, 2) }
+        <h3 class="sub">{ "FLOPs per step, by convention" }</h3>
+        { conventions(shown) }
+        <ul class="unknowns">
+            { for report.unknowns.iter().map(|unknown| html! { <li>{ unknown.sentence().to_string() }</li> }) }
+        </ul>
+        <p class="small">
+            <button type="button" class="link" onclick={send(&dispatch, || Action::Panel(PanelId::Tool))}>
+                { "Comparison with the 2023 Megatron analysis tool" }
+            </button>
+        </p></> },
+    )
 }
 
 /// Every convention with its rate: shares of the peak are only comparable within one.
@@ -86,8 +88,7 @@ fn conventions(shown: &Shown) -> Html {
         None => ["does not apply".to_owned(), String::new(), String::new()],
     };
     html! {
-        <Wide label="FLOPs of a step by convention">
-            <table class="figures">
+        { wide("FLOPs of a step by convention", html! { <table class="figures">
                 <thead>{ heads(&["Convention", ">FLOP", ">per GPU", ">of peak"]) }</thead>
                 <tbody>
                     { for time.flops.conventions().iter().map(|convention| html! {
@@ -97,8 +98,7 @@ fn conventions(shown: &Shown) -> Html {
                         </tr>
                     }) }
                 </tbody>
-            </table>
-        </Wide>
+            </table> }) }
     }
 }
 

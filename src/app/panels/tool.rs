@@ -5,7 +5,7 @@ use yew::prelude::*;
 
 use super::panel::Panel;
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Section, Wide, heads, pair};
+use crate::app::widgets::{heads, pair, section, wide};
 
 pub(super) const PANEL: Panel =
     Panel { id: PanelId::Tool, tab: None, view: |shown| tool(&shown), story: None };
@@ -15,26 +15,24 @@ fn tool(shown: &PtrEq<Shown>) -> Html {
         "The tool proposed for Megatron-LM in September 2023: what it prints for this plan, where that departs from what really happens, and the four runs it was measured with."
     );
     let blocks = tool_blocks(&shown.plan, &shown.report);
-    html! {
-        <Section id="analysis-tool" class="tool" title="Comparison with the 2023 Megatron analysis tool" {about}>
-            <Wide label="The tool's figures beside ours">
-                <table class="figures">
-                    <thead>{ heads(&["As printed by the tool", ">tool", ">here", "the tool is off by"]) }</thead>
-                    { for blocks.iter().map(block) }
-                </table>
-            </Wide>
-            <h3 class="sub">{ "Its four measured runs" }</h3>
-            <p class="soft small">
-                { "Llama2 7B as the tool models it, bf16, eight H800; peak by torch.cuda.max_memory_allocated, in GiB." }
-            </p>
-            <Wide label="Measured runs and predictions">
-                <table class="figures">
-                    <thead>{ heads(&["Layout", "Global batch, of micro-batch", ">measured", ">here", ">tool"]) }</thead>
-                    <tbody>{ for measured_lines().iter().map(run) }</tbody>
-                </table>
-            </Wide>
-        </Section>
-    }
+    section(
+        "analysis-tool",
+        "tool",
+        "Comparison with the 2023 Megatron analysis tool",
+        about,
+        html! { <>{ wide("The tool's figures beside ours", html! { <table class="figures">
+                <thead>{ heads(&["As printed by the tool", ">tool", ">here", "the tool is off by"]) }</thead>
+                { for blocks.iter().map(block) }
+            </table> }) }
+        <h3 class="sub">{ "Its four measured runs" }</h3>
+        <p class="soft small">
+            { "Llama2 7B as the tool models it, bf16, eight H800; peak by torch.cuda.max_memory_allocated, in GiB." }
+        </p>
+        { wide("Measured runs and predictions", html! { <table class="figures">
+                <thead>{ heads(&["Layout", "Global batch, of micro-batch", ">measured", ">here", ">tool"]) }</thead>
+                <tbody>{ for measured_lines().iter().map(run) }</tbody>
+            </table> }) }</> },
+    )
 }
 
 fn block(block: &ToolBlock) -> Html {

@@ -2,31 +2,24 @@
 
 use yew::prelude::*;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    pub id: &'static str,
-    pub title: &'static str,
-    /// A sentence about it.
-    #[prop_or_default]
-    pub about: Html,
-    #[prop_or_default]
-    pub class: Classes,
-    pub children: Html,
-}
-
 /// A panel with its name and a sentence about it.
-#[component(Section)]
-pub(crate) fn section(props: &Props) -> Html {
-    let title_id = format!("{}-title", props.id);
+pub(crate) fn section(
+    id: &'static str,
+    class: &'static str,
+    title: &'static str,
+    about: Html,
+    inside: Html,
+) -> Html {
+    let title_id = format!("{id}-title");
     html! {
-        <section id={props.id} class={classes!("panel", props.class.clone())} aria-labelledby={title_id.clone()}>
+        <section {id} class={classes!("panel", class)} aria-labelledby={title_id.clone()}>
             <header>
-                <h2 id={title_id}>{ props.title }</h2>
-                if props.about != Html::default() {
-                    <p>{ props.about.clone() }</p>
+                <h2 id={title_id}>{ title }</h2>
+                if about != Html::default() {
+                    <p>{ about }</p>
                 }
             </header>
-            { props.children.clone() }
+            { inside }
         </section>
     }
 }

@@ -5,21 +5,9 @@ use yew::prelude::*;
 /// A heading of a column: words for a column of words, `>` before those of a column of figures.
 pub(crate) type Heading = &'static str;
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct Props {
-    /// What a screen reader calls it.
-    pub label: AttrValue,
-    pub children: Html,
-}
-
-/// A region that scrolls sideways when it must, and is then reachable by keyboard.
-#[component(Wide)]
-pub(crate) fn wide(props: &Props) -> Html {
-    html! {
-        <div class="wide" tabindex="0" role="region" aria-label={props.label.clone()}>
-            { props.children.clone() }
-        </div>
-    }
+/// A region that scrolls sideways when it must, and is then reachable by keyboard; `label` is what a screen reader calls it.
+pub(crate) fn wide(label: impl Into<AttrValue>, inside: Html) -> Html {
+    html! { <div class="wide" tabindex="0" role="region" aria-label={label.into()}>{ inside }</div> }
 }
 
 /// A row of headings.

@@ -2,6 +2,7 @@
 //! Keys: `accelerate/commands/config/config_args.py`, `accelerate/commands/launch.py`.
 
 use super::leaves::{Leaf, Leaves, Scalars};
+use super::names;
 use super::reader::{Claim, Reader, Role};
 use super::signs;
 use super::trainer::{left_to_file, words};
@@ -41,7 +42,7 @@ fn read(root: &Node) -> Reading {
     let mut leaves = Leaves::over(&scalars);
     leaves.take_all(&[("num_machines", Field::NumNodes), ("num_processes", Field::WorldSize)]);
     engine(&mut leaves);
-    for path in IDLE {
+    for path in names::words("accelerate") {
         leaves.pass(path);
     }
     leaves.reading.software = Some((Software::TorchFsdp, "an accelerate configuration".to_owned()));
@@ -133,33 +134,6 @@ fn engine(leaves: &mut Leaves<'_>) {
         }
     }
 }
-
-/// Keys that say how the launch goes about it, or how weights are loaded, saved and wrapped: the same bytes in all.
-const IDLE: [&str; 23] = [
-    "tpu_env",
-    "tpu_use_sudo",
-    "compute_environment",
-    "debug",
-    "downcast_bf16",
-    "enable_cpu_affinity",
-    "gpu_ids",
-    "main_training_function",
-    "main_process_ip",
-    "main_process_port",
-    "machine_rank",
-    "rdzv_backend",
-    "same_network",
-    "use_cpu",
-    "tpu_use_cluster",
-    "deepspeed_config.zero3_init_flag",
-    "deepspeed_config.zero3_save_16bit_model",
-    "deepspeed_config.gradient_clipping",
-    "deepspeed_config.deepspeed_multinode_launcher",
-    "deepspeed_config.deepspeed_hostfile",
-    "deepspeed_config.deepspeed_moe_layer_cls_names",
-    "distributed_type",
-    "fsdp_config",
-];
 
 /// Keys that change figures and are not modelled.
 const LACKING: &[(&str, Effect, &str)] = &[

@@ -34,6 +34,7 @@ pub(super) use accelerate::{Accelerate, read_launcher};
 
 pub use format::Format;
 pub(crate) use frameworks::OLMO_CORE_LACKING;
+pub(crate) use huggingface::HARMLESS;
 pub(super) use huggingface::{HuggingFace, lacking};
 pub use merge::{Text, merge};
 pub(super) use models_by_file::known_model;

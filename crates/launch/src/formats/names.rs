@@ -23,6 +23,11 @@ pub(super) fn section(reader: &str) -> impl Iterator<Item = &'static str> {
         .filter(|line| !line.starts_with('#'))
 }
 
+/// The words of a reader's section.
+pub(super) fn words(reader: &str) -> impl Iterator<Item = &'static str> {
+    section(reader).flat_map(str::split_ascii_whitespace)
+}
+
 #[cfg(test)]
 mod tests {
     use super::section;

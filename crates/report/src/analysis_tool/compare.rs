@@ -1,6 +1,6 @@
 //! The tool's figures beside ours, line by line, with the reasons where they differ.
 
-use super::departures::{DEPARTURES, Departure};
+use super::departures::{Departure, departures};
 use super::figures::{ToolFigures, ToolMemory, ToolTraffic, tool_figures, tool_gb};
 use crate::Report;
 use shardscope_estimate::traffic::{DimensionTraffic, Parallelism, Totals as Sent};
@@ -56,7 +56,7 @@ pub struct ToolRow {
     pub tool: Figure,
     /// As it is.
     pub ours: Figure,
-    /// Numbers of the [`DEPARTURES`] that make the difference.
+    /// Numbers of the [`departures`] that make the difference.
     pub departures: &'static [u8],
 }
 
@@ -76,7 +76,7 @@ impl ToolRow {
     /// Why they differ; nothing where they agree.
     pub fn reasons(&self) -> impl Iterator<Item = &'static Departure> + use<> {
         let numbers = if self.agrees() { &[] } else { self.departures };
-        numbers.iter().filter_map(|&number| DEPARTURES.iter().find(|departure| departure.number == number))
+        numbers.iter().filter_map(|&number| departures().iter().find(|departure| departure.number == number))
     }
 }
 

@@ -1,6 +1,10 @@
 //! Where the analysis tool of 2023 departs from what really happens, numbered; found by running it on 28
 //! configurations and holding its output against Megatron-LM's own objects.
 
+use std::sync::OnceLock;
+
+use shardscope_source::LaterText;
+
 /// One departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
@@ -10,12 +14,32 @@ pub struct Departure {
     pub what: &'static str,
 }
 
-const fn departure(number: u8, what: &'static str) -> Departure {
-    Departure { number, what }
+macro_rules! departures {
+    ($(departure($number:literal, $what:literal $(,)?)),* $(,)?) => {
+        /// A line each. Until a program with the feature `tables-later` is given it, none is known.
+        static TABLE: LaterText = LaterText::new(
+            "departures",
+            if cfg!(feature = "tables-later") { None } else { Some(concat!($($number, "\t", $what, "\n"),*)) },
+        );
+    };
 }
 
-/// All of them, in order of number.
-pub static DEPARTURES: [Departure; 25] = [
+/// The tables of this crate.
+pub fn tables() -> impl Iterator<Item = &'static LaterText> {
+    [&TABLE].into_iter()
+}
+
+/// All departures, in order of number.
+pub fn departures() -> &'static [Departure] {
+    static ALL: OnceLock<Vec<Departure>> = OnceLock::new();
+    let departure = |line: &'static str| {
+        let (number, what) = line.split_once('\t')?;
+        Some(Departure { number: number.parse().ok()?, what })
+    };
+    ALL.get_or_init(|| TABLE.text().lines().filter_map(departure).collect())
+}
+
+departures![
     departure(
         1,
         "the QKV bias is counted as h values instead of 3h, and the final norm (2h) is left out: 2h(n+1) \

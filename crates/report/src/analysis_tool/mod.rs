@@ -7,6 +7,6 @@ mod figures;
 mod measured;
 
 pub use compare::{Figure, ToolRow, compare};
-pub use departures::{DEPARTURES, Departure};
+pub use departures::{Departure, departures, tables};
 pub use figures::{ToolFigures, ToolMemory, ToolTraffic, tool_ffn, tool_figures, tool_gb};
 pub use measured::{MEASURED, MeasuredRow};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::super::analysis_tool::{DEPARTURES, Figure, ToolRow, compare};
+use super::super::analysis_tool::{Figure, ToolRow, compare, departures};
 use super::tree::Object;
 use crate::Report;
 use shardscope_estimate::Convention;
@@ -54,10 +54,10 @@ pub struct FlopsByConvention {
 
 impl AnalysisTool {
     pub(super) fn of(plan: &Plan, report: &Report) -> Self {
-        let departures = DEPARTURES.iter().map(|departure| (departure.number.to_string(), departure.what));
+        let named = departures().iter().map(|departure| (departure.number.to_string(), departure.what));
         Self {
             rows: compare(plan, report).iter().map(Row::of).collect(),
-            departures: Object(departures.collect()),
+            departures: Object(named.collect()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::sheet::Sheet;
 use crate::Report;
-use crate::analysis_tool::{DEPARTURES, compare};
+use crate::analysis_tool::{compare, departures};
 use shardscope_plan::Plan;
 use shardscope_units::decimal;
 
@@ -30,7 +30,7 @@ pub(super) fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
     }
     sheet.table(&["figure", "the tool", "ours", "ratio", "why"], &lines);
     let mut named = Vec::new();
-    for departure in &DEPARTURES {
+    for departure in departures() {
         if numbers.contains(&departure.number) {
             named.push(format!("{}: {}", departure.number, departure.what));
         }

@@ -1,24 +1,16 @@
 //! Who the picked GPU, or the one under the pointer, works with.
 
+use shardscope::session::Shown;
 use shardscope::session::map::{Colour, Detail, Edge, Geometry, Picture, about, edges, relations, shared};
-use shardscope::session::{PtrEq, Shown};
 use shardscope::topology::{GroupKind, Groups, Link, Rank};
 use yew::prelude::*;
 
 use super::cells::label;
 
-#[derive(Properties, PartialEq)]
-pub(super) struct Props {
-    pub shown: PtrEq<Shown>,
-    pub picture: PtrEq<Picture>,
-    pub rank: Rank,
-}
-
 /// The picked GPU, its partners and the links to them, with what each partner shares with it.
-#[component(Company)]
-pub(super) fn company(Props { shown, picture, rank }: &Props) -> Html {
+pub(super) fn company(shown: &Shown, picture: &Picture, rank: Rank) -> Html {
     let geometry = &picture.geometry;
-    let Some(chosen) = about(&shown.plan, *rank) else { return html!() };
+    let Some(chosen) = about(&shown.plan, rank) else { return html!() };
     let words = geometry.detail() == Detail::Words;
     html! {
         <>
@@ -69,30 +61,21 @@ fn arc(edge: &Edge) -> Html {
     }
 }
 
-#[derive(Properties, PartialEq)]
-pub(super) struct TracedProps {
-    pub shown: PtrEq<Shown>,
-    pub picture: PtrEq<Picture>,
-    pub colour: Colour,
-    pub gpu: u64,
-}
-
 /// The group, of the kind that is coloured, of the GPU under the pointer; all its groups where none is.
-#[component(Traced)]
-pub(super) fn traced(TracedProps { shown, picture, colour, gpu }: &TracedProps) -> Html {
+pub(super) fn traced(shown: &Shown, picture: &Picture, colour: Colour, gpu: u64) -> Html {
     let geometry = &picture.geometry;
     let groups = Groups::of(shown.plan.layout());
     let kinds = match colour {
-        Colour::Group(kind) => vec![*kind],
+        Colour::Group(kind) => vec![kind],
         _ => relations(&shown.plan),
     };
     html! {
         <g class={rounded(geometry)} aria-hidden="true">
             { for kinds.into_iter().rev().filter_map(|kind| {
-                let group = groups.group(kind, Rank::new(*gpu))?;
+                let group = groups.group(kind, Rank::new(gpu))?;
                 Some(members(picture, kind, &mut group.ranks().map(Rank::get)))
             }) }
-            <path class="self" d={geometry.path(&mut std::iter::once(*gpu))} />
+            <path class="self" d={geometry.path(&mut std::iter::once(gpu))} />
         </g>
     }
 }

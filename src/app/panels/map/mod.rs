@@ -26,12 +26,12 @@ use crate::app::browser;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::hooks::use_width;
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Section, Term, swatch};
+use crate::app::widgets::{Term, section, swatch};
 use about::AboutGpu;
 use cells::{Captions, Cells, Rows, amounts};
 use controls::Controls;
 use cursor::Cursor;
-use links::{Company, Traced};
+use links::{company, traced};
 use play::{moment, scenes, use_play};
 use table::MapTable;
 use view::{View, Zoom, centre};
@@ -60,29 +60,26 @@ fn map(PlanProps { shown }: &PlanProps) -> Html {
     let app = use_context::<AppContext>();
     let (colour, picked) = app.map_or((Colour::Stage, None), |app| (app.session.colour, app.session.picked));
     let about = picked.and_then(|rank| about(&shown.plan, rank));
-    html! {
-        <Section
-            id="map"
-            class="map"
-            title="Cluster map"
-            about={html! {
-                <>
-                    { "Every GPU of the cluster, " }<Term name="n0_g0">{ "by node" }</Term>
-                    { ". Hover one to highlight its group; click it to see its " }<Term name="rank" />
-                    { ", the process groups it belongs to and the links to its partners." }
-                </>
-            }}
-        >
-            <Controls shown={shown.clone()} {colour} />
-            <Drawing shown={shown.clone()} {colour} {picked} />
-            <div>
-                if let Some(about) = about {
-                    <AboutGpu memory={shown.memory_of(about.rank).map(gib).unwrap_or_default()} {about} />
-                }
-            </div>
-            <MapTable shown={shown.clone()} />
-        </Section>
-    }
+    section(
+        "map",
+        "map",
+        "Cluster map",
+        html! {
+            <>
+                { "Every GPU of the cluster, " }<Term name="n0_g0">{ "by node" }</Term>
+                { ". Hover one to highlight its group; click it to see its " }<Term name="rank" />
+                { ", the process groups it belongs to and the links to its partners." }
+            </>
+        },
+        html! { <><Controls shown={shown.clone()} {colour} />
+        <Drawing shown={shown.clone()} {colour} {picked} />
+        <div>
+            if let Some(about) = about {
+                <AboutGpu memory={shown.memory_of(about.rank).map(gib).unwrap_or_default()} {about} />
+            }
+        </div>
+        <MapTable shown={shown.clone()} /></> },
+    )
 }
 
 #[derive(Properties, PartialEq)]
@@ -233,8 +230,8 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     };
     // Whom the caption speaks of: the GPU under the pointer, else the picked one, else the first.
     let told = (*hovered).or(picked.map(Rank::get)).unwrap_or(0).min(world.saturating_sub(1));
-    let traced = scene.map_or(*colour, Colour::Group);
-    let caption = group_caption(plan, &shown.report.traffic, traced, Rank::new(told));
+    let of_scene = scene.map_or(*colour, Colour::Group);
+    let caption = group_caption(plan, &shown.report.traffic, of_scene, Rank::new(told));
     let caption = caption.map(|caption| match scene {
         Some(kind) => format!("{}. {caption}", moment(kind)),
         None => caption,
@@ -261,11 +258,11 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
                     }) }
                 </g>
                 if scene.is_some() {
-                    <Traced shown={shown.clone()} picture={picture.clone()} colour={traced} gpu={told} />
+                    { traced(shown, picture, of_scene, told) }
                 } else if let Some(gpu) = *hovered {
-                    <Traced shown={shown.clone()} picture={picture.clone()} colour={*colour} {gpu} />
+                    { traced(shown, picture, *colour, gpu) }
                 } else if let Some(rank) = *picked {
-                    <Company shown={shown.clone()} picture={picture.clone()} {rank} />
+                    { company(shown, picture, rank) }
                 }
                 <g>
                     if geometry.detail() >= Detail::Number {

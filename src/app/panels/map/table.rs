@@ -6,7 +6,7 @@ use shardscope::units::gib;
 use web_sys::Element;
 use yew::prelude::*;
 
-use crate::app::widgets::{CopyButton, Wide, head};
+use crate::app::widgets::{CopyButton, head, wide};
 use crate::app::words::NONE;
 
 /// GPUs of one page.
@@ -46,7 +46,7 @@ pub(super) fn map_table(Props { shown }: &Props) -> Html {
             <details {ontoggle}>
                 <summary>{ "The same as a table" }</summary>
                 if *open {
-                    <Wide label="The GPUs and their groups">{ table(shown, at * PAGE) }</Wide>
+                    { wide("The GPUs and their groups", html! { { table(shown, at * PAGE) } }) }
                     if pages > 1 {
                         <p class="pages">
                             { turn(at.saturating_sub(1), at == 0, "Before") }

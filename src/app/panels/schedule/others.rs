@@ -8,7 +8,7 @@ use yew::prelude::*;
 use super::mini::small;
 use crate::app::panels::advice::Apply;
 use crate::app::panels::panel::PlanProps;
-use crate::app::widgets::{Wide, heads, pair};
+use crate::app::widgets::{heads, pair, wide};
 use crate::app::words::schedule_name;
 
 /// Every schedule's memory against its bubble, worked out when opened.
@@ -35,8 +35,7 @@ pub(super) fn others(PlanProps { shown }: &PlanProps) -> Html {
                 if let Some((own, other)) = own.zip(seen.and_then(|place| tried.get(place))) {
                     { over_each_other(own, other) }
                 }
-                <Wide label="Schedules for this plan">
-                    <table class="figures">
+                { wide("Schedules for this plan", html! { <table class="figures">
                         <thead>{ heads(&["Schedule", ">in flight", ">peak, GiB", ">bubble", ">step", "apply"]) }</thead>
                         <tbody>
                             { for tried.iter().enumerate().map(|(place, one)| {
@@ -44,8 +43,7 @@ pub(super) fn others(PlanProps { shown }: &PlanProps) -> Html {
                                 alternative(one, seen == Some(place), Callback::from(move |_| chosen.set(Some(place))))
                             }) }
                         </tbody>
-                    </table>
-                </Wide>
+                    </table> }) }
             }
         </details>
     }

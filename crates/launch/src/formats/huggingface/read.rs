@@ -8,7 +8,7 @@ use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
 
-use super::harmless::HARMLESS;
+use super::harmless::harmless;
 use super::lacking::{lacking, left_out};
 use super::shape;
 use crate::formats::leaves::{Leaves, Scalars};
@@ -104,10 +104,8 @@ fn read(root: &Node) -> Reading {
     for path in &["model_type", "architectures", "transformers_version", "torch_dtype", "dtype"] {
         leaves.pass(path);
     }
-    for (keys, _) in HARMLESS {
-        for key in keys.split_ascii_whitespace() {
-            leaves.pass_everywhere(key);
-        }
+    for key in harmless() {
+        leaves.pass_everywhere(key);
     }
     leaves.finish("a Hugging Face model configuration")
 }

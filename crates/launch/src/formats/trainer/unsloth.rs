@@ -3,6 +3,7 @@
 
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
+use crate::formats::names;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
 
@@ -70,45 +71,6 @@ const OTHERS: [&str; 24] = [
     "gpt2",
     "ministral-3",
     "llama-4",
-];
-
-/// Names, or their beginnings where they end in `*`, of models of which unsloth loads a 4-bit checkpoint whose layers are
-/// quantised only in part (`unsloth/models/mapper.py`, unslothai/unsloth@015bdef0d94a).
-const DYNAMIC: [&str; 34] = [
-    "meta-llama-3.1-8b",
-    "meta-llama-3.1-8b-instruct",
-    "llama-3.1-8b",
-    "llama-3.1-8b-instruct",
-    "llama-3.2-*",
-    "llama-3.3-70b-instruct",
-    "qwen2.5-0.5b*",
-    "qwen2.5-1.5b*",
-    "qwen2.5-3b*",
-    "qwen2.5-7b",
-    "qwen2.5-7b-instruct",
-    "qwen2.5-14b",
-    "qwen2.5-14b-instruct",
-    "deepseek-r1-distill-qwen-14b",
-    "deepseek-r1-distill-qwen-7b",
-    "deepseek-r1-distill-qwen-1.5b",
-    "deepseek-r1-distill-llama-8b",
-    "mistral-small-24b*",
-    "mistral-small-3*",
-    "deepscaler-1.5b*",
-    "openthinker-7b",
-    "qwq-32b",
-    "qwen3-0.6b*",
-    "qwen3-1.7b*",
-    "qwen3-4b*",
-    "qwen3-8b*",
-    "qwen3-14b*",
-    "qwen3-30b*",
-    "orpheus-3b*",
-    "devstral*",
-    "deepseek-r1-0528-qwen3-8b",
-    "magistral*",
-    "ministral*",
-    "muse*",
 ];
 
 fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
@@ -255,9 +217,9 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         lack(leaves, leaf, Effect::Memory, "layers of this model as unsloth runs them");
     }
     let base = last.strip_suffix("-bnb-4bit").unwrap_or(last);
-    let dynamic = DYNAMIC.iter().any(|name| match name.strip_suffix('*') {
+    let dynamic = names::words("unsloth").any(|name| match name.strip_suffix('*') {
         Some(start) => base.starts_with(start),
-        None => base == *name,
+        None => base == name,
     });
     let four = leaves.reading.value(Field::BaseQuantization) == Some("nf4");
     let exact = leaves.yes("use_exact_model_name").is_some();

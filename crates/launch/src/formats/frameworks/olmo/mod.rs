@@ -10,6 +10,7 @@ use self::training::{checkpointing, compiled, engine, loss, rest};
 use super::row::Row;
 use crate::Origin;
 use crate::formats::leaves::Leaves;
+use crate::formats::names;
 use shardscope_plan::{Field, Software};
 
 /// OLMo's settings file.
@@ -59,55 +60,6 @@ const DEFAULTS: &[(Field, &str)] = &[
     (Field::MicroBatchSize, "16"),
 ];
 
-/// Groups and keys that say where things lie, what is logged and how long is trained.
-const HARMLESS: &[&str] = &[
-    "data.",
-    "evaluators",
-    "model.init_",
-    "model.rope_theta",
-    "model.layer_norm_eps",
-    "model.eos_token_id",
-    "model.pad_token_id",
-    "model.precision",
-    "model.emb_init_std",
-    "model.scale_emb_init",
-    "model.alibi_bias_max",
-    "optimizer.",
-    "auxiliary_loss_multiplier",
-    "scheduler.",
-    "tokenizer.",
-    "speed_monitor.",
-    "wandb.",
-    "fsdp.use_orig_params",
-    "run_name",
-    "seed",
-    "epoch",
-    "dry_run",
-    "save_",
-    "remote_save_folder",
-    "sharded_checkpointer",
-    "load_path",
-    "restore_dataloader",
-    "reset_",
-    "no_pre_train_checkpoint",
-    "try_load_latest_save",
-    "force_save_unsharded",
-    "fast_forward_batches",
-    "max_duration",
-    "stop_a",
-    "time_limit",
-    "extra_steps_after_cancel",
-    "early_stopping_factor",
-    "canceled_check_interval",
-    "max_grad_norm",
-    "eval_interval",
-    "eval_subset_num_batches",
-    "eval_on_load",
-    "gen1_gc_interval",
-    "console_log_interval",
-    "hf_datasets_cache_dir",
-];
-
 fn olmo(leaves: &mut Leaves<'_>) {
     shape(leaves);
     let mut variants: Vec<&str> = Vec::with_capacity(4);
@@ -123,5 +75,5 @@ fn olmo(leaves: &mut Leaves<'_>) {
     loss(leaves);
     rest(leaves);
     leaves.state_all(DEFAULTS, Origin::Default, DEFAULT);
-    leaves.pass_below(HARMLESS);
+    leaves.pass_below(&names::words("olmo").collect::<Vec<_>>());
 }
