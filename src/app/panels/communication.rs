@@ -125,8 +125,7 @@ fn dimension(plan: &Plan, index: usize, of: &DimensionTraffic) -> Html {
                 <span class="soft">{ &line }</span>
                 <span class="end">{ format!("{} per GPU", size(of.per_gpu().bytes)) }</span>
             </summary>
-            <wide label={format!("{name}-parallel collectives")}>
-                <table class="figures">
+            { wide(format!("{name}-parallel collectives"), html! { <table class="figures">
                     <thead>
                         { heads(&[
                             "What", "Function and place", "Shape", ">payload", ">bus traffic", ">per micro-batch",
@@ -136,8 +135,7 @@ fn dimension(plan: &Plan, index: usize, of: &DimensionTraffic) -> Html {
                     <tbody>
                         { for of.operations.iter().enumerate().map(|(place, one)| operation(of, one, (index, place))) }
                     </tbody>
-                </table>
-            </wide>
+                </table> }) }
             <div class="group-list">
                 <p class="soft small">{ format!("Groups: {line}") }</p>
                 <CopyButton label="Copy the groups" text={copied} />

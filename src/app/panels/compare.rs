@@ -167,12 +167,10 @@ fn numbers_of(section: &Numbers, all: bool) -> Html {
             if rows.is_empty() {
                 <p class="soft small">{ "All the same." }</p>
             } else {
-                <wide label={format!("Compared: {}", section.title)}>
-                    <table class="figures">
+                { wide(format!("Compared: {}", section.title), html! { <table class="figures">
                         <thead>{ heads(&["Number", ">Pinned", ">Now", ">Change"]) }</thead>
                         <tbody>{ for rows }</tbody>
-                    </table>
-                </wide>
+                    </table> }) }
             }
         </>
     }
