@@ -136,22 +136,21 @@ fn settings(settings: &[SettingDifference]) -> Html {
 
 fn rows_of(settings: &[SettingDifference], stated: bool, label: &'static str) -> Html {
     let value = |value: &str| if value.is_empty() { "none".to_owned() } else { value.to_owned() };
-    html! {
-        <wide {label}>
-            <table class="figures differing">
-                <thead>{ heads(&["Setting", "Pinned", "Now"]) }</thead>
-                <tbody>
-                    { for settings.iter().filter(|one| one.stated == stated).map(|one| html! {
-                        <tr>
-                            <th scope="row"><code>{ one.name.to_string() }</code></th>
-                            <td>{ value(&one.before) }</td>
-                            <td>{ value(&one.after) }</td>
-                        </tr>
-                    }) }
-                </tbody>
-            </table>
-        </wide>
-    }
+    wide(
+        label,
+        html! { <table class="figures differing">
+            <thead>{ heads(&["Setting", "Pinned", "Now"]) }</thead>
+            <tbody>
+                { for settings.iter().filter(|one| one.stated == stated).map(|one| html! {
+                    <tr>
+                        <th scope="row"><code>{ one.name.to_string() }</code></th>
+                        <td>{ value(&one.before) }</td>
+                        <td>{ value(&one.after) }</td>
+                    </tr>
+                }) }
+            </tbody>
+        </table> },
+    )
 }
 
 fn numbers(comparison: &Comparison, all: bool) -> Html {
