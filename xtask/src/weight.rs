@@ -161,12 +161,11 @@ mod tests {
             page: r#"<link href=./page-1.css><link rel="icon" href="./icon.svg"><script>import x from "./x.js"</script>"#.into(),
             others: r#"<link href="pages.css"><link href="icon.svg"><script src="evidence.js"></script>"#.into(),
         };
-        for file in ["evidence.html", "guide.html", "pages.css", "evidence.js", "embed.js"] {
+        for file in ["evidence.html", "guide.html", "pages.css", "evidence.js", "embed.js", "sw.js"] {
             assert!(beside.holds(file), "{file}");
         }
         // What nobody names may be loaded by the engine or its glue.
-        for file in ["index.html", "page-1.css", "icon.svg", "x.js", "x_bg.wasm", "sw.js", "parts/more.wasm"]
-        {
+        for file in ["index.html", "page-1.css", "icon.svg", "x.js", "x_bg.wasm", "parts/more.wasm"] {
             assert!(!beside.holds(file), "{file}");
         }
     }
