@@ -1,12 +1,13 @@
-// Runs the page's own engine beside the page, which hands over its script's address and the module it has compiled.
-// What is to be searched is left where the engine looks for it when it starts (src/app/beside.rs). Nothing told means
-// that the page must search by itself.
-addEventListener("message", async ({ data: { glue, module, asked } }) => {
+// Searches or answers a question beside the page, which sends the task and hears what is known of it. Nothing told means that
+// the page must do it by itself.
+import { begin } from "./search.js";
+
+// How often the page is told. Unit: millisecond.
+const SLICE = 100;
+
+addEventListener("message", async ({ data }) => {
   try {
-    globalThis.asked = asked;
-    globalThis.tables = await (await fetch("tables.json")).text();
-    const engine = await import(glue);
-    await engine.default({ module_or_path: module });
+    await begin(data, SLICE, (told) => postMessage(told));
   } catch (_) {
     postMessage("");
   }

@@ -1,17 +1,16 @@
-//! The page: mounts the yew application on the static shell of `index.html`. In a worker the same program searches. Built for
+//! The page: mounts the yew application on the static shell of `index.html`. Searches and questions are a program of their
+//! own (src/worker/main.rs). Built for
 //! the machine that builds the page, with the feature `prerender`, it writes the page as HTML, which the reader sees while the
 //! engine is still on its way.
 #![cfg_attr(feature = "prerender", allow(dead_code, reason = "there it only draws, once"))]
 mod app;
 mod crash;
+mod tables;
 
 #[cfg(not(feature = "prerender"))]
 fn main() {
     crash::report_panics();
-    match app::worker() {
-        Some(scope) => app::serve(&scope),
-        None => app::mount(),
-    }
+    app::mount();
 }
 
 #[cfg(feature = "prerender")]

@@ -2,11 +2,10 @@
 
 use std::rc::Rc;
 
+use shardscope::session::beside::{Found, Reply};
 use shardscope::session::{Asked, Choice, Event, UserInput};
 
-use super::found::Found;
 use super::panel_id::PanelId;
-use super::question::Reply;
 use super::ui::{Explained, InputTab, Theme};
 
 /// What happened.
@@ -40,6 +39,8 @@ pub(crate) enum Action {
     Search(bool),
     /// What the search found so far.
     Found(Rc<Found>),
+    /// The module of searches did not arrive.
+    SearchLost,
     /// A layout that it found, as changes of the plan it began with, is shown; the list stays.
     Look(Vec<(String, String)>),
     /// A question is asked of the plan shown; none: it is given up.

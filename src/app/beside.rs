@@ -1,139 +1,105 @@
-//! The search in workers beside the page, one for each core, so that the page answers while it goes on. A worker runs the
-//! page's own engine over its part of the space: the module that the page has compiled is handed over, and only the small
-//! `worker.js` is asked for.
-//!
-//! Where there is no worker, as in a sandboxed frame, the page searches by itself in slices between two frames.
+//! Searches and questions beside the page, which answers while they go on. They are done by a module of their own
+//! (src/worker/main.rs), which `search.js` loads when the first one begins: in workers, one for each core, or, where there is
+//! no worker, as in a sandboxed frame, in the page itself, in slices between two frames.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use gloo::events::EventListener;
-use gloo::timers::callback::Timeout;
-use js_sys::{Object, Reflect};
-use serde::{Deserialize, Serialize};
-use shardscope::plan::Plan;
-use shardscope::search::{Choices, Inquiry, Question, Walk};
-use shardscope::session::{Asked, State, UserInput};
+use js_sys::{Function, Promise, Reflect};
+use shardscope::session::beside::{Found, Reply, Task, Told};
+use shardscope::session::{Asked, UserInput};
+use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{DedicatedWorkerGlobalScope, MessageEvent, Worker, WorkerOptions, WorkerType};
-use yew::Callback;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{MessageEvent, Worker, WorkerOptions, WorkerType};
 
 use super::browser;
-use super::found::Found;
 
-/// Where `worker.js` leaves what is to be searched.
-pub(super) const ASKED: &str = "asked";
 /// Most workers: each holds an engine of its own, some 20 MB.
 const MOST: u8 = 8;
-/// What the worker is made of.
+/// What a worker is made of.
 const SCRIPT: &str = "worker.js";
-/// How often the worker tells what it has found. Unit: millisecond.
-pub(super) const TOLD: f64 = 100.0;
-/// Longest time searched at once by the page itself, so that a frame is not lost. Unit: millisecond.
-pub(super) const SLICE: f64 = 12.0;
-/// Things looked at between two looks at the clock: a shape with all its chunks takes a millisecond or two.
-pub(super) const AT_ONCE: u64 = 1;
+/// How `index.html` loads `search.js` into the page.
+const LOADER: &str = "loadSearch";
+/// Longest time worked at once in the page itself, so that a frame is not lost. Unit: millisecond.
+const SLICE: f64 = 12.0;
 
-/// What a worker does.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Task {
-    /// What the reader gave, as [`restore`] takes it.
-    pub kept: String,
-    pub work: Work,
-}
-
-/// What it is to find.
-#[derive(Serialize, Deserialize)]
-pub(super) enum Work {
-    /// Layouts of one part of the space, counted from 0.
-    Layouts { part: usize, parts: usize },
-    /// The answer to a question.
-    Question(Asked),
-}
-
-/// Searches a part of the space around the plan of `input`.
-pub(super) fn search(scope: &DedicatedWorkerGlobalScope, input: UserInput, part: usize, parts: usize) {
-    let Some(shown) = State::new(input).shown else { return tell(scope, None) };
-    let mut walk = Walk::new(&shown.plan).part(part, parts);
-    let mut until = js_sys::Date::now() + TOLD;
-    while walk.step(AT_ONCE) {
-        if js_sys::Date::now() > until {
-            tell(scope, Some(&walk));
-            until = js_sys::Date::now() + TOLD;
-        }
-    }
-    tell(scope, Some(&walk));
-    // Where nothing fits, the next question is how many would do. One worker asks it; where another has found something the
-    // page leaves its answer out.
-    if part == 0
-        && walk.ranked().next().is_none()
-        && let Some(needs) = enough(&shown.plan)
-    {
-        let found = Found { needs: Some(needs), ..Found::of(&walk) };
-        let _ = scope.post_message(&JsValue::from(serde_json::to_string(&found).unwrap_or_default()));
-    }
-}
-
-/// The fewest accelerators of this kind that hold the run.
-fn enough(plan: &Plan) -> Option<u64> {
-    let mut inquiry = Inquiry::new(plan, Question::FewestGpus, Choices::default());
-    while inquiry.step(u64::MAX) {}
-    let chosen = inquiry.chosen()?;
-    inquiry.reached().get(chosen).map(|reached| reached.gpus)
-}
-
-/// Nothing told means that the page must search by itself.
-pub(super) fn tell(scope: &DedicatedWorkerGlobalScope, walk: Option<&Walk>) {
-    let found = walk.and_then(|walk| serde_json::to_string(&Found::of(walk)).ok());
-    let _ = scope.post_message(&JsValue::from(found.unwrap_or_default()));
-}
-
-/// A search that goes on until it is dropped.
-pub(crate) struct Search {
-    workers: Workers,
-    slices: Slices,
-}
-
-/// The workers of a search, and what is heard of them.
+/// Workers, and what is heard of them.
 type Workers = Rc<RefCell<Vec<(Worker, [EventListener; 2])>>>;
 
-/// The next slice of a search by the page itself.
-type Slices = Rc<RefCell<Option<Timeout>>>;
+/// Work that goes on until it is dropped.
+pub(crate) struct Work {
+    workers: Workers,
+    /// False once this is dropped.
+    wanted: Rc<Cell<bool>>,
+}
 
-impl Search {
-    /// Searches around `plan`, which `kept` brings back in a worker.
-    pub(crate) fn begin(plan: &Plan, kept: &str, found: Callback<Rc<Found>>) -> Self {
-        let (workers, slices) = (Workers::default(), Slices::default());
-        // The page searches by itself where a worker is lost, and once only.
+/// What is heard of the parts of a task: of a part by its place, or that the work cannot be done at all.
+type Hears = Rc<dyn Fn(usize, Option<Told>)>;
+
+/// Searches around the plan of `input`; `told` gets what is found, and none where the search cannot be loaded.
+pub(crate) fn search(input: &UserInput, told: impl Fn(Option<Rc<Found>>) + 'static) -> Work {
+    let parts = usize::from(browser::cores(MOST));
+    let tasks = (0..parts).map(|part| Task::layouts(input, part, parts)).collect();
+    let heard = RefCell::new(vec![None; parts]);
+    let hears = move |part: usize, said: Option<Told>| match said {
+        Some(Told::Found(said)) => {
+            let mut heard = heard.borrow_mut();
+            // In the page itself one search is over the whole space.
+            if part == WHOLE {
+                *heard = vec![Some(said)];
+            } else if let Some(place) = heard.get_mut(part) {
+                *place = Some(said);
+            }
+            told(Some(Rc::new(Found::joined(&heard))));
+        }
+        _ => told(None),
+    };
+    Work::begin(tasks, Task::layouts(input, 0, 1), Rc::new(hears))
+}
+
+/// Works on a question; `told` gets what is known of its answer.
+pub(crate) fn question(input: &UserInput, asked: &Asked, told: impl Fn(Rc<Reply>) + 'static) -> Work {
+    let task = Task::question(input, asked);
+    let hears = move |_, said| {
+        told(Rc::new(match said {
+            Some(Told::Reply(reply)) => reply,
+            _ => Reply { goes_on: false, sentence: LOST.to_owned(), lines: Vec::new() },
+        }));
+    };
+    Work::begin(vec![task.clone()], task, Rc::new(hears))
+}
+
+/// Said where the module of searches did not arrive.
+pub(crate) const LOST: &str = "The search could not be loaded. Check the connection and try again.";
+/// The place of the whole task, where it is done in the page.
+const WHOLE: usize = usize::MAX;
+
+impl Work {
+    /// One worker for each of `tasks`; `whole` is done in the page where a worker cannot be had or is lost.
+    fn begin(tasks: Vec<Task>, whole: Task, hears: Hears) -> Self {
+        let (workers, wanted) = (Workers::default(), Rc::new(Cell::new(true)));
+        let is_alone = Rc::new(Cell::new(false));
         let alone = {
-            let (plan, workers, slices, found) =
-                (plan.clone(), workers.clone(), slices.clone(), found.clone());
+            let (workers, wanted, hears) = (workers.clone(), wanted.clone(), hears.clone());
             Rc::new(move || {
                 dismiss(&workers);
-                if slices.borrow().is_none() {
-                    slice(Rc::new(RefCell::new(Walk::new(&plan))), slices.clone(), found.clone());
+                if !is_alone.replace(true) {
+                    do_here(whole.written(), wanted.clone(), hears.clone());
                 }
             })
         };
-        let parts = usize::from(browser::cores(MOST));
-        let told = Rc::new(RefCell::new(vec![None; parts]));
-        for part in 0..parts {
-            let task = Task { kept: kept.to_owned(), work: Work::Layouts { part, parts } };
-            let Some(worker) = hire(&task) else {
+        for (part, task) in tasks.iter().enumerate() {
+            let Some(worker) = hire(task) else {
                 alone();
                 break;
             };
-            let (told, found, lost) = (told.clone(), found.clone(), alone.clone());
+            let (hears, lost) = (hears.clone(), alone.clone());
             let message = EventListener::new(&worker, "message", move |event| {
                 let said = event.dyn_ref::<MessageEvent>().and_then(|event| event.data().as_string());
-                match said.and_then(|said| serde_json::from_str::<Found>(&said).ok()) {
-                    Some(said) => {
-                        if let Some(place) = told.borrow_mut().get_mut(part) {
-                            *place = Some(said);
-                        }
-                        let joined = Found::joined(&told.borrow());
-                        found.emit(Rc::new(joined));
-                    }
+                match said.and_then(|said| Told::read(&said)) {
+                    Some(said) => hears(part, Some(said)),
                     None => lost(),
                 }
             });
@@ -141,55 +107,62 @@ impl Search {
             let error = EventListener::new(&worker, "error", move |_| lost());
             workers.borrow_mut().push((worker, [message, error]));
         }
-        Self { workers, slices }
+        Self { workers, wanted }
     }
 }
 
-/// Ends the workers. A listener may ask for it while it runs, so listeners go with the search.
+/// Ends the workers. A listener may ask for it while it runs, so listeners go with the work.
 fn dismiss(workers: &Workers) {
     for (worker, _) in &*workers.borrow() {
         worker.terminate();
     }
 }
 
-impl Drop for Search {
+impl Drop for Work {
     fn drop(&mut self) {
+        self.wanted.set(false);
         dismiss(&self.workers);
         // What is heard of a worker holds the workers.
         self.workers.borrow_mut().clear();
-        drop(self.slices.borrow_mut().take());
     }
 }
 
-/// A worker that has been told what to search; nothing where there can be none.
-pub(super) fn hire(task: &Task) -> Option<Worker> {
-    // What wasm-bindgen wrote: `index.html` asks for it ahead.
-    let glue = browser::query("link[rel=modulepreload]")?.get_attribute("href")?;
-    let glue = web_sys::Url::new_with_base(&glue, &browser::document()?.base_uri().ok()??).ok()?.href();
+/// A worker that has been told what to do; none where there can be none.
+fn hire(task: &Task) -> Option<Worker> {
     let options = WorkerOptions::new();
     options.set_type(WorkerType::Module);
     let worker = Worker::new_with_options(SCRIPT, &options).ok()?;
-    let task = serde_json::to_string(task).ok()?;
-    let work = Object::new();
-    for (name, value) in [("glue", glue.into()), ("module", wasm_bindgen::module()), (ASKED, task.into())] {
-        Reflect::set(&work, &name.into(), &value).ok()?;
-    }
-    worker.post_message(&work).ok()?;
+    worker.post_message(&task.written().into()).ok()?;
     Some(worker)
 }
 
-fn slice(walk: Rc<RefCell<Walk>>, slices: Slices, found: Callback<Rc<Found>>) {
-    let next = slices.clone();
-    let work = move || {
-        let until = js_sys::Date::now() + SLICE;
-        while walk.borrow_mut().step(AT_ONCE) && js_sys::Date::now() < until {}
-        let so_far = Found::of(&walk.borrow());
-        let more = so_far.goes_on();
-        found.emit(Rc::new(so_far));
-        if more {
-            slice(walk, next.clone(), found);
+/// Does `task` in the page itself while it is `wanted`.
+fn do_here(task: String, wanted: Rc<Cell<bool>>, hears: Hears) {
+    let tell = {
+        let (wanted, hears) = (wanted.clone(), hears.clone());
+        // What the module is answered: whether it shall go on.
+        move |said: String| {
+            if wanted.get() {
+                hears(WHOLE, Told::read(&said));
+            }
+            wanted.get()
         }
     };
-    let waiting = Timeout::new(0, work);
-    *slices.borrow_mut() = Some(waiting);
+    let tell = Closure::<dyn Fn(String) -> bool>::new(tell).into_js_value();
+    wasm_bindgen_futures::spawn_local(async move {
+        if begin_here(&task, &tell).await.is_none() && wanted.get() {
+            hears(WHOLE, None);
+        }
+    });
+}
+
+/// Loads `search.js` and begins; none where it cannot be loaded.
+async fn begin_here(task: &str, tell: &JsValue) -> Option<()> {
+    let window = browser::window()?;
+    let load: Function = Reflect::get(&window, &LOADER.into()).ok()?.dyn_into().ok()?;
+    let loaded: Promise = load.call0(&window).ok()?.dyn_into().ok()?;
+    let search = JsFuture::from(loaded).await.ok()?;
+    let begin: Function = Reflect::get(&search, &"begin".into()).ok()?.dyn_into().ok()?;
+    let begun: Promise = begin.call3(&search, &task.into(), &SLICE.into(), tell).ok()?.dyn_into().ok()?;
+    JsFuture::from(begun).await.ok().map(|_| ())
 }

@@ -1,7 +1,6 @@
 //! Hooks of our own: the window's events, the width of an element, the search beside the page.
 
 use gloo::events::{EventListener, EventListenerOptions};
-use shardscope::session::keep_input;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, ResizeObserver};
@@ -11,7 +10,7 @@ use super::action::Action;
 use super::beside;
 use super::browser::window;
 use super::context::Dispatch;
-use super::question::{Inquired, Questioned};
+use super::question::Inquired;
 use super::ui::Search;
 
 /// Hears the window's events called `name`, which `heard` may keep from the browser.
@@ -61,9 +60,9 @@ pub(crate) fn use_search(search: Option<&Search>, dispatch: Dispatch) {
     let base = search.filter(|search| search.going).map(|search| search.base.clone());
     use_effect_with(base, move |base| {
         let search = base.as_ref().map(|base| {
-            let kept = keep_input(&base.input);
-            let found = Callback::from(move |found| dispatch.emit(Action::Found(found)));
-            beside::Search::begin(&base.shown.plan, &kept, found)
+            beside::search(&base.input, move |found| {
+                dispatch.emit(found.map_or(Action::SearchLost, Action::Found));
+            })
         });
         // Dropping it ends it.
         move || drop(search)
@@ -76,8 +75,7 @@ pub(crate) fn use_question(inquiry: Option<&Inquired>, dispatch: Dispatch) {
     let asked = inquiry.filter(|one| one.going).map(|one| (one.base.clone(), one.asked.clone()));
     use_effect_with(asked, move |asked| {
         let working = asked.as_ref().map(|(base, asked)| {
-            let told = Callback::from(move |reply| dispatch.emit(Action::Reply(reply)));
-            Questioned::begin(base, asked, told)
+            beside::question(base, asked, move |reply| dispatch.emit(Action::Reply(reply)))
         });
         // Dropping it ends it.
         move || drop(working)

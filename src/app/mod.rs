@@ -13,7 +13,6 @@ mod browser;
 mod context;
 mod embed;
 mod files;
-mod found;
 mod header;
 mod hooks;
 mod input;
@@ -28,11 +27,9 @@ mod tour;
 mod ui;
 mod widgets;
 mod words;
-mod worker;
 
 #[cfg(feature = "prerender")]
-pub(crate) use later::provide as provide_tables;
-pub(crate) use worker::{scope as worker, serve};
+pub(crate) use crate::tables::provide as provide_tables;
 
 /// Takes over `#app` with what stands in it, the static shell and the example's answer as the build wrote it, once the engine has
 /// its tables.

@@ -69,7 +69,8 @@ impl AppState {
         match (on, session.shown.clone()) {
             (true, Some(shown)) => {
                 let base = PtrEq::new(Pinned { input: session.input.clone(), shown });
-                self.ui.search = Some(Search { base, going: true, found: None, chosen: Vec::new() });
+                self.ui.search =
+                    Some(Search { base, going: true, is_lost: false, found: None, chosen: Vec::new() });
             }
             _ => {
                 if let Some(search) = &mut self.ui.search {
@@ -172,6 +173,12 @@ impl yew::Reducible for AppState {
                 if let Some(search) = &mut ui.search {
                     search.going = search.going && found.goes_on();
                     search.found = Some(found);
+                }
+            }
+            Action::SearchLost => {
+                if let Some(search) = &mut ui.search {
+                    search.going = false;
+                    search.is_lost = true;
                 }
             }
             Action::Look(changes) => next.look(changes),

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use shardscope::estimate::PhaseKind;
+use shardscope::session::beside::Found;
 use shardscope::session::{Choice, Pinned, PtrEq, Shown, Use};
 use yew::AttrValue;
 
 use super::browser;
-use super::found::Found;
 use super::panel_id::PanelId;
 use super::question::Inquired;
 
@@ -75,6 +75,8 @@ pub(crate) struct Search {
     /// The plan it began with.
     pub base: PtrEq<Pinned>,
     pub going: bool,
+    /// Whether its module did not arrive.
+    pub is_lost: bool,
     pub found: Option<Rc<Found>>,
     /// The changes of the layout that is shown; none: the plan it began with.
     pub chosen: Vec<(String, String)>,

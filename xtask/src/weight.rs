@@ -18,8 +18,18 @@ const RECORD: &str = "xtask/page-weight.txt";
 /// Files that the page never loads: other sites do, or a system that the page is installed on.
 const FOR_OTHERS: [&str; 6] =
     ["card.png", "embed.js", "icon-192.png", "icon-512.png", "icon-maskable.png", "inter-OFL.txt"];
-/// Files that the page loads after its first answer: the service worker registers when the application has started.
-const LATER: [&str; 4] = ["inter.woff2", "sw.js", "tables.json", "worker.js"];
+/// Files that the page loads after its first answer, or beside the engine that gives it.
+pub const LATER: [&str; 6] = [
+    "inter.woff2",
+    "search.js",
+    "shardscope-worker.js",
+    "shardscope-worker_bg.wasm",
+    "tables.json",
+    "worker.js",
+];
+
+/// Registered when the application has started; it keeps the others.
+const SERVICE: &str = "sw.js";
 
 /// One file and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,6 +138,7 @@ impl Beside {
         is_other_page(Path::new(file))
             || FOR_OTHERS.contains(&file)
             || LATER.contains(&file)
+            || file == SERVICE
             || named(&self.others) && !named(&self.page)
     }
 }

@@ -3,6 +3,7 @@
 mod address;
 mod answer;
 mod asked;
+pub mod beside;
 mod branch;
 mod copies;
 mod difference;

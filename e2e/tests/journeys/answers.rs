@@ -197,6 +197,20 @@ fn a_question_says_what_is_missing_and_asks_without_workers_too() {
 }
 
 #[test]
+fn where_the_module_of_searches_does_not_arrive_the_page_says_so_and_goes_on() {
+    let page = Page::open("");
+    page.devtools("Network.enable", json!({}));
+    page.devtools("Network.setBlockedURLs", json!({ "urls": ["*shardscope-worker_bg.wasm"] }));
+    panel(&page, "search");
+    page.click_text("#search button", "Search");
+    page.wait_text("#search [role=alert]", "The search could not be loaded");
+    page.click_text("#questions button", "Answer");
+    page.wait_text("#questions [role=status]", "The search could not be loaded");
+    turn(&page, "More: tensor parallel size");
+    page.wait_text(".plan-name", "TP 4, PP 2, DP 2");
+}
+
+#[test]
 fn the_tool_of_2023_stands_beside() {
     let page = Page::open("");
     panel(&page, "time");

@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 
 use shardscope::plan::Field;
 use shardscope::report::Finding;
+use shardscope::session::beside::{Found, Layout};
 use shardscope::session::{Event, PtrEq, Shown, UserInput, change_line, patched};
 use shardscope::units::{Bytes, Seconds, gib, seconds};
 use yew::prelude::*;
 
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
-use crate::app::found::{Found, Layout};
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::CopyButton;
 use crate::app::words::sentence;

@@ -2,6 +2,7 @@
 
 use yew::prelude::*;
 
+use crate::app::beside::LOST;
 use crate::app::panels::{Front, Layouts, none_fits};
 use crate::app::ui::Search;
 
@@ -10,6 +11,9 @@ const SHOWN: usize = 5;
 
 /// The best layouts, and the picture of all that are on the front.
 pub(super) fn best(search: &Search) -> Html {
+    if search.is_lost {
+        return html! { <p role="alert">{ LOST }</p> };
+    }
     let Some(found) = &search.found else {
         return html! { <p class="small soft" role="status">{ "Searching for the fastest layouts…" }</p> };
     };

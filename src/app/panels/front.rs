@@ -1,13 +1,13 @@
 //! Layouts as a picture: peak memory by step time, with the front of those that none beats in both. The pointer reads a
 //! point, a click shows its plan, and one more compares it with the plan that the search began with.
 
+use shardscope::session::beside::{Found, Layout};
 use shardscope::units::{decimal, gib, seconds};
 use yew::prelude::*;
 
 use super::layouts::{capacity, change};
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
-use crate::app::found::{Found, Layout};
 use crate::app::ui::Search;
 
 /// Width and height of the picture. Unit of all lengths: SVG unit.

@@ -1,11 +1,11 @@
 //! Layouts that a search found, as a table or a short list. Taking one shows its plan and leaves the list.
 
+use shardscope::session::beside::{DEGREES, Layout};
 use shardscope::units::{Bytes, Quantity, decimal, gib, seconds};
 use yew::prelude::*;
 
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
-use crate::app::found::{DEGREES, Layout};
 use crate::app::ui::Search;
 use crate::app::widgets::wide;
 

@@ -1,5 +1,6 @@
 //! The questions that people have before they launch, as one form, and the answer with all that was looked at.
 
+use shardscope::session::beside::{Reached, ReplyLine};
 use shardscope::session::{Asked, Topic, Trained};
 use shardscope::units::{decimal, gib, grouped, rounded, seconds};
 use yew::prelude::*;
@@ -8,7 +9,7 @@ use super::layouts::bar;
 use crate::app::action::Action;
 use crate::app::browser;
 use crate::app::context::{AppContext, send, use_dispatch};
-use crate::app::question::{Inquired, Line, Reached};
+use crate::app::question::Inquired;
 use crate::app::widgets::{Options, head, section, wide};
 
 /// What trains as it does in the run.
@@ -164,7 +165,7 @@ fn answered(inquiry: &Inquired) -> Html {
         Topic::WhichGpu => "GPU",
         _ => "GPUs",
     };
-    let line = |line: &Line| {
+    let line = |line: &ReplyLine| {
         let reached = line.reached.as_ref().map(|reached| &reached.layout.changes);
         let class = (reached.is_some() && reached == inquiry.chosen.as_ref()).then_some("chosen");
         html! {

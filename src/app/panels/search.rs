@@ -8,6 +8,7 @@ use super::layouts::Layouts;
 use super::panel::{Panel, PlanProps};
 use super::question::Questions;
 use crate::app::action::Action;
+use crate::app::beside::LOST;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::ui::Search;
@@ -51,6 +52,9 @@ fn search_panel(PlanProps { .. }: &PlanProps) -> Html {
 }
 
 fn results(search: &Search) -> Html {
+    if search.is_lost {
+        return html! { <p role="alert">{ LOST }</p> };
+    }
     let Some(found) = &search.found else {
         return html! { <p class="small soft" role="status">{ "Searching…" }</p> };
     };

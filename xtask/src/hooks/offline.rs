@@ -6,9 +6,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::digest::sha256;
-
-/// What the page asks for after its first answer.
-const LATER: [&str; 3] = ["inter.woff2", "tables.json", "worker.js"];
+use crate::weight::LATER;
 
 /// Writes into `sw.js` of a built page the digest of its `index.html`, as it is served, and the files that it names; into its
 /// manifest the name of its icon.
@@ -19,7 +17,7 @@ pub fn list_files(folder: &Path) -> Result<()> {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let kind = Path::new(&name).extension().and_then(|kind| kind.to_str());
         let loaded = matches!(kind, Some("css" | "js" | "svg" | "wasm")) && name != "sw.js";
-        // The page asks for its search's worker and for the engine's tables, maybe without a network.
+        // What the page asks for later it may ask for without a network.
         if loaded && page.contains(&name) || LATER.contains(&name.as_str()) {
             files.push(name);
         }

@@ -1,21 +1,22 @@
-//! What a search for other layouts has found, in a form that goes from the worker to the page.
+//! What a search for other layouts has found, in a form that goes from one program to another.
 
 use shardscope_sorting::sort_by;
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
-use shardscope::plan::{Field, Recompute};
-use shardscope::search::{Outcome, Walk};
-use shardscope::units::{Bytes, Seconds};
+use shardscope_plan::{Field, Recompute};
+use shardscope_search::{Outcome, Walk};
+use shardscope_units::{Bytes, Seconds};
 
 /// Layouts of the list that are handed on.
 const LISTED: usize = 12;
 
 /// What the search has found so far.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Found {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Found {
     /// Things looked at, and all that are known so far: only how far the search is.
     pub tried: u64,
+    /// See `tried`.
     pub all: u64,
     /// Layouts that the software refuses.
     pub refused: u64,
@@ -34,12 +35,13 @@ pub(crate) struct Found {
 }
 
 /// One layout that fits.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Layout {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Layout {
     /// Settings that differ from the plan that the search began with, by name.
     pub changes: Vec<(String, String)>,
     /// In the order of [`DEGREES`].
     pub degrees: [u64; 6],
+    /// What of the layers is recomputed.
     pub recompute: Recomputed,
     expert_tensor: u64,
     /// Bytes reserved at the peak of the fullest GPU.
@@ -51,15 +53,20 @@ pub(crate) struct Layout {
 }
 
 /// What of the layers is recomputed.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Recomputed {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Recomputed {
+    /// Nothing.
     None,
+    /// Parts of each layer.
     Selective,
+    /// Whole layers.
     Full,
 }
 
 impl Recomputed {
-    pub(crate) const fn name(self) -> &'static str {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Selective => "selective",
@@ -69,11 +76,12 @@ impl Recomputed {
 }
 
 /// What the sizes of a layout are called, in their order.
-pub(crate) const DEGREES: [&str; 6] = ["TP", "PP", "VPP", "CP", "EP", "MBS"];
+pub const DEGREES: [&str; 6] = ["TP", "PP", "VPP", "CP", "EP", "MBS"];
 
 impl Found {
     /// What `walk` has found so far.
-    pub(crate) fn of(walk: &Walk) -> Self {
+    #[must_use]
+    pub fn of(walk: &Walk) -> Self {
         let (tried, all) = walk.progress();
         Self {
             tried,
@@ -88,9 +96,15 @@ impl Found {
         }
     }
 
+    /// The same while one thing more is looked for.
+    pub(super) fn with_one_more(self) -> Self {
+        Self { all: self.tried.saturating_add(1).max(self.all), ..self }
+    }
+
     /// What searches over all parts of a space have found together; behind the list of one search over all of it stands what
     /// the parts' lists hold besides.
-    pub(crate) fn joined(parts: &[Option<Self>]) -> Self {
+    #[must_use]
+    pub fn joined(parts: &[Option<Self>]) -> Self {
         // A part of which nothing is heard has all before it.
         let silent = parts.iter().filter(|part| part.is_none()).count() as u64;
         let parts: Vec<&Self> = parts.iter().flatten().collect();
@@ -127,18 +141,22 @@ impl Found {
     }
 
     /// The fastest, as many as a list shows.
-    pub(crate) fn listed(&self) -> &[Layout] {
+    #[must_use]
+    pub fn listed(&self) -> &[Layout] {
         self.best.get(..LISTED).unwrap_or(&self.best)
     }
 
     /// Whether there is more to try.
-    pub(crate) const fn goes_on(&self) -> bool {
+    #[must_use]
+    pub const fn goes_on(&self) -> bool {
         self.tried < self.all
     }
 }
 
 impl Layout {
-    pub(crate) fn of(outcome: &Outcome) -> Self {
+    /// A layout as the search tells it.
+    #[must_use]
+    pub fn of(outcome: &Outcome) -> Self {
         let of = &outcome.variant;
         let named = |(field, value): &(Field, String)| (field.name().to_owned(), value.clone());
         Self {
@@ -181,16 +199,20 @@ impl Layout {
     }
 
     /// Reserved at the peak of the fullest GPU.
-    pub(crate) fn peak(&self) -> Bytes {
+    #[must_use]
+    pub fn peak(&self) -> Bytes {
         Bytes::new(self.peak)
     }
 
-    pub(crate) fn step(&self) -> Seconds {
+    /// The time of its step.
+    #[must_use]
+    pub fn step(&self) -> Seconds {
         Seconds::new(self.step)
     }
 
     /// Its sizes in words: those above 1, and always TP, PP and MBS.
-    pub(crate) fn words(&self) -> String {
+    #[must_use]
+    pub fn words(&self) -> String {
         let told = |(name, size): &(&str, u64)| *size > 1 || matches!(*name, "TP" | "PP" | "MBS");
         let sizes: Vec<String> = DEGREES
             .into_iter()
@@ -202,7 +224,8 @@ impl Layout {
     }
 
     /// The changes as the engine names settings.
-    pub(crate) fn fields(&self) -> Vec<(Field, String)> {
+    #[must_use]
+    pub fn fields(&self) -> Vec<(Field, String)> {
         let field = |(name, value): &(String, String)| Some((Field::named(name)?, value.clone()));
         self.changes.iter().filter_map(field).collect()
     }

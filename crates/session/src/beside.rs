@@ -1,0 +1,235 @@
+//! Work that takes longer than a frame, a search or a question, as a task that is done elsewhere: in workers beside the page.
+//! Tasks and what is told of them are texts, since two programs share nothing else.
+
+mod found;
+mod reply;
+
+use serde::{Deserialize, Serialize};
+use shardscope_plan::Plan;
+use shardscope_search::{Choices, Inquiry, Question, Walk};
+
+use super::asked::{Asked, Asking};
+use super::keep::{keep_input, restore};
+use super::state::State;
+use super::user_input::UserInput;
+pub use found::{DEGREES, Found, Layout, Recomputed};
+pub use reply::{Reached, Reply, ReplyLine};
+
+/// What is to be done for a reader.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// What the reader gave, as [`keep_input`] writes it.
+    kept: String,
+    work: Work,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Work {
+    /// Layouts of one of so many parts of the space, counted from 0.
+    Layouts { part: usize, parts: usize },
+    /// The answer to a question.
+    Question(Asked),
+}
+
+/// What is known so far of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Told {
+    /// Of layouts.
+    Found(Found),
+    /// Of a question.
+    Reply(Reply),
+}
+
+impl Task {
+    /// Layouts around the plan of `input`: one of `parts` parts of the space.
+    #[must_use]
+    pub fn layouts(input: &UserInput, part: usize, parts: usize) -> Self {
+        Self { kept: keep_input(input), work: Work::Layouts { part, parts } }
+    }
+
+    /// A question about the run of `input`.
+    #[must_use]
+    pub fn question(input: &UserInput, asked: &Asked) -> Self {
+        Self { kept: keep_input(input), work: Work::Question(asked.clone()) }
+    }
+
+    /// As a text.
+    #[must_use]
+    pub fn written(&self) -> String {
+        // Writing to memory cannot fail, and all keys are text.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Told {
+    /// What [`Working::told`] wrote; none where the text is of another program or another edition.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+/// A task under way.
+#[derive(Debug)]
+pub struct Working(Stage);
+
+#[derive(Debug)]
+enum Stage {
+    /// A part of the space, with the plan that it lies around.
+    Layouts { walk: Box<Walk>, plan: Box<Plan>, is_first: bool },
+    /// All layouts are decided and none fits: how many accelerators would do?
+    Enough { walk: Box<Walk>, inquiry: Box<Inquiry>, goes_on: bool },
+    /// A question, and whether more is looked at.
+    Question(Box<Asking>, bool),
+    /// A question that cannot be asked, and why.
+    Refused(String),
+}
+
+impl Working {
+    /// Begins what [`Task::written`] describes; none where it is no task, or its input makes no plan.
+    #[must_use]
+    pub fn begin(task: &str) -> Option<Self> {
+        let task: Task = serde_json::from_str(task).ok()?;
+        let input = restore(&task.kept)?.input;
+        Some(Self(match task.work {
+            Work::Layouts { part, parts } => {
+                let plan = State::new(input).shown?.plan.clone();
+                let walk = Box::new(Walk::new(&plan).part(part, parts));
+                Stage::Layouts { walk, plan: Box::new(plan), is_first: part == 0 }
+            }
+            Work::Question(asked) => match Asking::of(&input, &asked) {
+                Ok(asking) => Stage::Question(Box::new(asking), true),
+                Err(why) => Stage::Refused(why.to_string()),
+            },
+        }))
+    }
+
+    /// Looks at up to `count` more things; whether there are more.
+    pub fn step(&mut self, count: u64) -> bool {
+        match &mut self.0 {
+            Stage::Layouts { walk, plan, is_first } => {
+                if walk.step(count) {
+                    return true;
+                }
+                // Where nothing fits, the next question is how many accelerators would do. One part asks it; where another
+                // has found something its answer is left out.
+                let asks = *is_first && walk.ranked().next().is_none();
+                if asks {
+                    let inquiry = Box::new(Inquiry::new(plan, Question::FewestGpus, Choices::default()));
+                    self.0 = Stage::Enough { walk: walk.clone(), inquiry, goes_on: true };
+                }
+                asks
+            }
+            Stage::Enough { inquiry, goes_on, .. } => {
+                *goes_on = inquiry.step(count);
+                *goes_on
+            }
+            Stage::Question(asking, goes_on) => {
+                *goes_on = asking.step(count);
+                *goes_on
+            }
+            Stage::Refused(_) => false,
+        }
+    }
+
+    /// What is known so far.
+    #[must_use]
+    pub fn known(&self) -> Told {
+        match &self.0 {
+            Stage::Layouts { walk, .. } => Told::Found(Found::of(walk)),
+            Stage::Enough { walk, goes_on: true, .. } => Told::Found(Found::of(walk).with_one_more()),
+            Stage::Enough { walk, inquiry, goes_on: false } => {
+                let chosen = inquiry.chosen().and_then(|chosen| inquiry.reached().get(chosen));
+                Told::Found(Found { needs: chosen.map(|reached| reached.gpus), ..Found::of(walk) })
+            }
+            Stage::Question(asking, goes_on) => Told::Reply(Reply::of(asking, *goes_on)),
+            Stage::Refused(why) => Told::Reply(Reply::refused(why)),
+        }
+    }
+
+    /// The same as a text.
+    #[must_use]
+    pub fn told(&self) -> String {
+        serde_json::to_string(&self.known()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EXAMPLE, Topic};
+
+    fn finished(task: &Task) -> Told {
+        let mut working = Working::begin(&task.written()).unwrap();
+        while working.step(u64::MAX) {}
+        Told::read(&working.told()).unwrap()
+    }
+
+    fn found(input: &UserInput, part: usize, parts: usize) -> Found {
+        match finished(&Task::layouts(input, part, parts)) {
+            Told::Found(found) => found,
+            Told::Reply(reply) => panic!("{}", reply.sentence),
+        }
+    }
+
+    #[test]
+    fn parts_find_together_what_one_search_finds() {
+        let input = UserInput::of(EXAMPLE);
+        let whole = found(&input, 0, 1);
+        let parts: Vec<_> = (0..3).map(|part| Some(found(&input, part, 3))).collect();
+        let joined = Found::joined(&parts);
+        assert!(!whole.goes_on() && !joined.goes_on());
+        // Behind it stands what the parts hold besides.
+        let roomy = |found: &Found| found.best.iter().filter(|one| !one.tight).cloned().collect::<Vec<_>>();
+        assert!(!roomy(&whole).is_empty() && roomy(&joined).starts_with(&roomy(&whole)));
+        let reaches = |one: &Layout, other: &Layout| one.step() <= other.step() && one.peak() <= other.peak();
+        assert!(whole.frontier.iter().all(|other| joined.frontier.iter().any(|one| reaches(one, other))));
+    }
+
+    #[test]
+    fn where_nothing_fits_the_first_part_goes_on_until_it_knows_how_many_would_do() {
+        let mut input = UserInput::of(EXAMPLE);
+        for (name, value) in [("num_layers", "160"), ("hidden_size", "16384"), ("num_attention_heads", "128")]
+        {
+            input.put((name.to_owned(), value.to_owned()));
+        }
+        let mut working = Working::begin(&Task::layouts(&input, 0, 1).written()).unwrap();
+        let known = |working: &Working| match working.known() {
+            Told::Found(found) => found,
+            Told::Reply(reply) => panic!("{}", reply.sentence),
+        };
+        while !matches!(working.0, Stage::Enough { .. }) {
+            assert!(working.step(1));
+        }
+        // The page ends a search that does not go on.
+        assert!(known(&working).goes_on() && known(&working).needs.is_none());
+        while working.step(u64::MAX) {}
+        let gpus = State::new(input.clone()).shown.unwrap().plan.cluster().gpus();
+        assert!(known(&working).needs.is_some_and(|needs| needs > gpus));
+        assert!(!known(&working).goes_on());
+        assert!(found(&input, 1, 2).needs.is_none());
+    }
+
+    #[test]
+    fn a_question_is_answered_or_says_what_is_missing() {
+        let asked =
+            |topic| Asked { topic, trained: None, tokens: None, days: None, price: None, most_nodes: None };
+        let input = UserInput::of(EXAMPLE);
+        let reply = |topic| match finished(&Task::question(&input, &asked(topic))) {
+            Told::Reply(reply) => reply,
+            Told::Found(_) => panic!("layouts"),
+        };
+        let answer = reply(Topic::LargestMicroBatch);
+        assert!(!answer.goes_on && answer.lines.iter().any(|line| line.is_answer && line.reached.is_some()));
+        assert_eq!(reply(Topic::Cheapest).sentence, "How many tokens is it trained on?");
+    }
+
+    #[test]
+    fn what_is_no_task_is_not_begun() {
+        for text in ["", "{}", "null", r#"{"kept":"","work":{"Layouts":{"part":0,"parts":1}}}"#] {
+            assert!(Working::begin(text).is_none(), "{text}");
+        }
+        assert!(Working::begin(&Task::layouts(&UserInput::of(""), 0, 1).written()).is_none());
+        assert_eq!(Told::read(r#"{"Found":{}}"#), None);
+    }
+}

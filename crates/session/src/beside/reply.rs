@@ -1,0 +1,75 @@
+//! What is known of the answer to a question, in a form that goes from one program to another.
+
+use serde::{Deserialize, Serialize};
+
+use super::found::Layout;
+use crate::asked::{AskedLine, Asking};
+
+/// What is known of the answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Whether more is looked at.
+    pub goes_on: bool,
+    /// The answer, or what is missing to ask.
+    pub sentence: String,
+    /// What was looked at, in order; of many the last.
+    pub lines: Vec<ReplyLine>,
+}
+
+/// One size, kind or model that was looked at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplyLine {
+    /// A number of accelerators, a length, a batch, a kind or a model.
+    pub name: String,
+    /// Whether it is the answer.
+    pub is_answer: bool,
+    /// What was found; none where nothing fits.
+    pub reached: Option<Reached>,
+}
+
+/// The best layout found there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reached {
+    /// Accelerators.
+    pub gpus: u64,
+    /// The layout.
+    pub layout: Layout,
+    /// Over all accelerators.
+    pub tokens_per_second: f64,
+    /// Days for the tokens asked about.
+    pub days: Option<f64>,
+    /// Money for them.
+    pub cost: Option<f64>,
+}
+
+/// Lines that are told at most.
+const TOLD_LINES: usize = 40;
+
+impl ReplyLine {
+    fn of(line: AskedLine) -> Self {
+        let reached = line.reached.and_then(|reached| {
+            Some(Reached {
+                gpus: reached.gpus,
+                layout: Layout::of(reached.outcome.as_ref()?),
+                tokens_per_second: reached.tokens_per_second,
+                days: reached.days,
+                cost: reached.cost,
+            })
+        });
+        Self { name: line.name, is_answer: line.chosen, reached }
+    }
+}
+
+impl Reply {
+    pub(super) fn of(asking: &Asking, goes_on: bool) -> Self {
+        let lines = asking.lines();
+        // Of many models that do not fit the last tell enough.
+        let untold = lines.len().saturating_sub(TOLD_LINES);
+        let lines = lines.into_iter().skip(untold).map(ReplyLine::of).collect();
+        Self { goes_on, sentence: asking.answer(), lines }
+    }
+
+    pub(super) fn refused(why: &str) -> Self {
+        Self { goes_on: false, sentence: why.to_owned(), lines: Vec::new() }
+    }
+}

@@ -1,0 +1,51 @@
+//! Searches and questions, as a module of their own that the page loads when the first one begins (src/app/beside.rs): it is
+//! started by `search.js`, in a worker or in the page itself. Whoever looks at an answer alone never waits for it.
+#[path = "../crash.rs"]
+mod crash;
+#[path = "../tables.rs"]
+mod tables;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use gloo::timers::callback::Timeout;
+use js_sys::Function;
+use shardscope::session::beside::Working;
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+fn main() {
+    crash::report_panics();
+}
+
+/// Things looked at between two looks at the clock: a shape with all its chunks takes a millisecond or two.
+const AT_ONCE: u64 = 1;
+
+/// Works on `task`, a text of [`shardscope::session::beside::Task`], and gives `tell` a text of what is known after every
+/// `slice` milliseconds and at the end. It goes on until it is done or `tell` returns false. `tables` are the engine's.
+///
+/// # Errors
+/// Where the tables or the task are not of this edition.
+#[wasm_bindgen]
+pub fn work(tables: &str, task: &str, slice: f64, tell: Function) -> Result<(), JsValue> {
+    if !tables::provide(tables) {
+        return Err("the engine's tables are of another edition".into());
+    }
+    let working = Working::begin(task).ok_or("the task is of another edition")?;
+    go_on(Rc::new(RefCell::new(working)), slice, tell);
+    Ok(())
+}
+
+/// One slice now, and the next when whoever else has something to do has done it.
+fn go_on(working: Rc<RefCell<Working>>, slice: f64, tell: Function) {
+    let until = js_sys::Date::now() + slice;
+    let mut more = true;
+    while more && js_sys::Date::now() < until {
+        more = working.borrow_mut().step(AT_ONCE);
+    }
+    let told = working.borrow().told();
+    let answer = tell.call1(&JsValue::NULL, &told.into());
+    if more && answer.is_ok_and(|answer| answer.as_bool() != Some(false)) {
+        Timeout::new(0, move || go_on(working, slice, tell)).forget();
+    }
+}
