@@ -174,14 +174,19 @@ fn a_question_is_answered_and_its_answer_opens_as_a_plan() {
     page.assert_quiet();
 }
 
-#[test]
-fn a_question_says_what_is_missing_and_asks_without_workers_too() {
-    let page = Page::blank();
+/// In what the page opens from now on there are none.
+fn without_workers(page: &Page) {
     page.devtools("Page.enable", json!({}));
     page.devtools(
         "Page.addScriptToEvaluateOnNewDocument",
         json!({ "source": "window.Worker = class { constructor() { throw new Error('none here') } };" }),
     );
+}
+
+#[test]
+fn a_question_says_what_is_missing_and_asks_without_workers_too() {
+    let page = Page::blank();
+    without_workers(&page);
     page.goto("");
     panel(&page, "search");
     page.choose("#questions label:first-child select", "Cheapest number of nodes");
@@ -198,9 +203,12 @@ fn a_question_says_what_is_missing_and_asks_without_workers_too() {
 
 #[test]
 fn where_the_module_of_searches_does_not_arrive_the_page_says_so_and_goes_on() {
-    let page = Page::open("");
+    let page = Page::blank();
+    // What a worker asks for is beyond the reach of the page's own network settings.
+    without_workers(&page);
     page.devtools("Network.enable", json!({}));
     page.devtools("Network.setBlockedURLs", json!({ "urls": ["*shardscope-worker_bg.wasm"] }));
+    page.goto("");
     panel(&page, "search");
     page.click_text("#search button", "Search");
     page.wait_text("#search [role=alert]", "The search could not be loaded");
