@@ -70,13 +70,11 @@ fn worked() -> &'static [Worked] {
 
 fn verdict(shown: &Shown) -> String {
     let (memory, time) = (&shown.report.memory, &shown.report.time);
-    let fit = shown.fullest().map(|fullest| fullest.fit.words()).unwrap_or_default();
-    let (peak, capacity) = (gib(memory.worst.peak_reserved), gib(memory.capacity));
-    format!(
-        "{fit}: {peak} of {capacity} on the fullest GPU; {} a step, {} MFU.",
-        seconds(time.step),
-        percent(time.mfu)
-    )
+    let fit = shown.fullest().map_or_else(String::new, |fullest| {
+        let (words, peak, condition) = (fullest.fit.words(), gib(fullest.peak), fullest.condition());
+        format!("{words}: peak {peak} of {} per GPU{condition}", gib(memory.capacity))
+    });
+    format!("{fit}; {} a step, {} MFU.", seconds(time.step), percent(time.mfu))
 }
 
 fn published(example: &Example) -> Option<String> {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use shardscope::estimate::Verdict;
+use shardscope::estimate::{Needs, Verdict};
 use shardscope::plan::Plan;
 use shardscope::report::Report;
 use shardscope::units::{Bytes, Seconds, gib, percent, seconds};
@@ -94,6 +94,9 @@ pub(crate) struct Figures {
     /// The same for a title.
     #[serde(skip)]
     pub(crate) marked: String,
+    /// The peak as the verdict tells it.
+    #[serde(skip)]
+    pub(crate) needs: Needs,
 }
 
 fn by_name<S: serde::Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
@@ -106,10 +109,12 @@ impl Figures {
         let (memory, time, marks) = (&found.memory, &found.time, &plan.recipe().marks);
         let gpus = plan.layout().world_size;
         let (mut peak, mut at) = (memory.worst.peak_reserved, memory.worst.at.to_owned());
+        let mut needs = memory.worst.needs;
         // Reinforcement learning has phases beside the training's step, any of which may hold most.
         for phase in memory.rl.iter().flat_map(|rl| &rl.phases) {
             if phase.breakdown.value() > peak {
                 (peak, at) = (phase.breakdown.value(), phase.breakdown.label().to_owned());
+                needs = phase.needs;
             }
         }
         #[allow(clippy::cast_precision_loss)]
@@ -117,6 +122,7 @@ impl Figures {
         Self {
             verdict: memory.verdict,
             peak_reserved: peak,
+            needs,
             capacity: memory.capacity,
             headroom: memory.headroom,
             pipeline_rank: memory.worst.pipeline_rank,
@@ -162,13 +168,14 @@ impl Figures {
     /// One line: verdict, fullest device, step.
     pub(crate) fn line(&self) -> String {
         format!(
-            "{}{}: {} of {} on pipeline rank {} ({}); {} a step, {} MFU",
+            "{}{}: {} of {} on pipeline rank {} ({}){}; {} a step, {} MFU",
             words(self.verdict),
             self.marked,
-            gib(self.peak_reserved),
+            gib(self.needs.bytes),
             gib(self.capacity),
             self.pipeline_rank,
             self.at,
+            self.needs.condition(),
             seconds(self.step_seconds),
             percent(self.mfu),
         )

@@ -1,7 +1,7 @@
 //! What the engine says to what the reader has in hand.
 
 use super::phases::phase_memories;
-use super::{PhaseMemory, PtrEq, StageMemory, UserInput, stage_memories};
+use super::{Fit, PhaseMemory, PtrEq, StageMemory, UserInput, stage_memories};
 use shardscope_advice::advised;
 use shardscope_estimate::Fault;
 use shardscope_launch::{Request, Resolution, read};
@@ -59,10 +59,10 @@ impl Shown {
         self.stages.get(self.stage_of(rank)?).map(|stage| stage.reserved)
     }
 
-    /// The stage that needs most.
+    /// The stage that decides the verdict: the one that needs most, of those that run out of memory where any does.
     #[must_use]
     pub fn worst(&self) -> Option<&StageMemory> {
-        self.stages.iter().max_by_key(|stage| stage.reserved)
+        self.stages.iter().max_by_key(|stage| (stage.fit == Fit::DoesNotFit, stage.reserved))
     }
 }
 

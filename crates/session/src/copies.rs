@@ -29,7 +29,13 @@ pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
         say("Verdict", fullest.fit.words().to_ascii_lowercase());
         say(
             "Peak rank",
-            format!("{} of {} ({})", gib(fullest.peak), gib(accelerator.memory), percent(share)),
+            format!(
+                "{} of {} ({}){}",
+                gib(fullest.peak),
+                gib(accelerator.memory),
+                percent(share),
+                fullest.condition()
+            ),
         );
     }
     for sentence in shown.plan.recipe().marks.sentences() {

@@ -1,7 +1,7 @@
 //! What of a plan comes nearest to running out of memory.
 
 use super::{Fit, Shown};
-use shardscope_estimate::PhaseKind;
+use shardscope_estimate::{Needs, PhaseKind};
 use shardscope_units::Bytes;
 
 /// Where the verdict comes from.
@@ -20,13 +20,25 @@ pub enum Place {
 pub struct Fullest {
     /// Where.
     pub place: Place,
-    /// What the device holds there at its peak.
+    /// What the device holds there at its peak, above its capacity only where it runs out of memory.
     pub peak: Bytes,
+    /// Cached blocks that PyTorch's allocator must release for that; nothing where they fit.
+    pub released: Bytes,
     /// The verdict on the plan.
     pub fit: Fit,
 }
 
 impl Fullest {
+    const fn of(place: Place, needs: Needs, fit: Fit) -> Self {
+        Self { place, peak: needs.bytes, released: needs.released, fit }
+    }
+
+    /// What is said behind the peak of what the allocator must release; nothing where it need not.
+    #[must_use]
+    pub fn condition(&self) -> String {
+        Needs { bytes: self.peak, released: self.released }.condition()
+    }
+
     /// The place in words: `stage 3`, `the rollout phase`.
     #[must_use]
     pub fn place_name(&self) -> String {
@@ -45,15 +57,42 @@ impl Shown {
         let phase = self.phases.iter().max_by_key(|phase| (phase.fit, phase.peak));
         if let Some(phase) = phase {
             let place = if phase.starved { Place::Starved } else { Place::Phase(phase.kind) };
-            return Some(Fullest { place, peak: phase.peak, fit: phase.fit });
+            return Some(Fullest::of(place, phase.needs, phase.fit));
         }
         let worst = self.worst()?;
-        Some(Fullest { place: Place::Stage(worst.stage), peak: worst.reserved, fit: worst.fit })
+        Some(Fullest::of(Place::Stage(worst.stage), worst.needs, worst.fit))
     }
 
     /// Whether the plan runs out of memory anywhere.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         self.fullest().is_some_and(|fullest| fullest.fit == Fit::DoesNotFit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::State;
+    use crate::examples::gallery;
+
+    #[test]
+    fn a_published_run_is_above_its_cards_only_where_it_runs_out_of_memory() {
+        let mut released = Vec::new();
+        for example in gallery().into_iter().flat_map(|chapter| chapter.examples) {
+            let Some(shown) = State::new(example.input).shown else { continue };
+            let (fullest, memory) = (shown.fullest().expect("a stage"), &shown.report.memory);
+            assert_eq!(fullest.fit, Fit::of(memory.verdict), "{}", example.name);
+            assert_eq!(fullest.peak > memory.capacity, fullest.fit == Fit::DoesNotFit, "{}", example.name);
+            assert_eq!(fullest.released > Bytes::ZERO, !fullest.condition().is_empty());
+            if fullest.released > Bytes::ZERO {
+                released.push((example.name, fullest));
+            }
+        }
+        let (name, fullest) = released.first().expect("a run that is tight by what PyTorch caches");
+        assert_eq!((name.as_str(), fullest.fit), ("Llama 3 405B", Fit::Tight));
+        let worst =
+            State::new(gallery()[0].examples[0].input.clone()).shown.and_then(|shown| shown.worst().cloned());
+        assert_eq!(worst.map(|worst| worst.reserved), Some(fullest.peak + fullest.released));
     }
 }

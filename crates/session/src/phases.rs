@@ -1,7 +1,7 @@
 //! The phases of reinforcement learning as they are shown.
 
 use super::{Branch, Fit};
-use shardscope_estimate::{Memory, PhaseKind};
+use shardscope_estimate::{Memory, Needs, PhaseKind};
 use shardscope_units::{Bytes, size};
 
 /// One phase of reinforcement learning on the fullest GPU.
@@ -15,6 +15,8 @@ pub struct PhaseMemory {
     pub parts: Vec<(String, Bytes)>,
     /// The verdict on it.
     pub fit: Fit,
+    /// Its peak as the verdict tells it.
+    pub needs: Needs,
     /// The KV cache that is left holds less than one rollout of full length, so that the engine does not start, however
     /// little the phase takes.
     pub starved: bool,
@@ -33,6 +35,7 @@ pub(super) fn phase_memories(memory: &Memory) -> Vec<PhaseMemory> {
             .map(|part| (part.label().to_owned(), part.value()))
             .collect(),
         fit: Fit::of(phase.verdict),
+        needs: phase.needs,
         starved: phase.kind == PhaseKind::Rollout && rl.cache_rollouts == 0,
     });
     shown.collect()

@@ -121,7 +121,8 @@ pub fn bars_svg(shown: &Shown) -> String {
     let capacity = shown.plan.cluster().accelerator.memory;
     if let Some(fullest) = shown.fullest() {
         let (words, place) = (fullest.fit.words(), fullest.place_name());
-        let verdict = format!("{words}: in {place}, peak {} of {}", gib(fullest.peak), gib(capacity));
+        let (peak, condition) = (gib(fullest.peak), fullest.condition());
+        let verdict = format!("{words}: in {place}, peak {peak} of {}{condition}", gib(capacity));
         sheet.text(MARGIN, SOFT, &verdict);
     }
     sheet.height += 22.0;

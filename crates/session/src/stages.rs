@@ -2,7 +2,7 @@
 
 use super::map::holds;
 use super::{Branch, Fit, StageMemory, Use};
-use shardscope_estimate::{Memory, RankMemory};
+use shardscope_estimate::{Memory, Needs, RankMemory};
 use shardscope_plan::Plan;
 use shardscope_units::size;
 
@@ -35,6 +35,7 @@ fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory 
         in_flight: rank.chunks.iter().map(|chunk| chunk.in_flight).collect(),
         at,
         fit: Fit::of(totals.verdict(memory.capacity, memory.headroom)),
+        needs: Needs::of(totals.peak_reserved, totals.peak_required, memory.capacity),
     }
 }
 

@@ -261,6 +261,21 @@ mod tests {
     }
 
     #[test]
+    fn an_answered_question_is_open_no_more() {
+        let script = "deepspeed --num_gpus 8 finetune.py --deepspeed ds/my_zero.json --model_name_or_path \
+            meta-llama/Llama-3.1-8B-Instruct --per_device_train_batch_size 1 --max_seq_length 4096 --bf16";
+        let asked = |state: &State| -> Vec<String> {
+            state.answer.resolution.questions.iter().map(|question| question.name.clone()).collect()
+        };
+        let state = after(vec![Event::Open(Box::new(UserInput::of(script)))]);
+        assert_eq!((asked(&state), state.shown.is_some()), (vec!["zero_stage".to_owned()], false));
+        let answered = apply(state.clone(), set("zero_stage", "3"));
+        assert_eq!((asked(&answered), answered.shown.is_some()), (vec![], true));
+        let unreadable = apply(state, set("zero_stage", "three"));
+        assert_eq!(asked(&unreadable), ["zero_stage"], "what cannot be read answers nothing");
+    }
+
+    #[test]
     fn layouts_of_a_list_are_tried_on_the_plan_that_it_was_searched_from() {
         let first = State::default();
         let tried = |state: State, name: &str, value: &str| {

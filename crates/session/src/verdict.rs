@@ -1,6 +1,6 @@
 //! Whether it fits, and what each stage's memory is used for.
 
-use shardscope_estimate::Verdict;
+use shardscope_estimate::{Needs, Verdict};
 use shardscope_units::Bytes;
 
 /// The verdict.
@@ -31,7 +31,7 @@ impl Fit {
         match self {
             Self::Fits => "Fits",
             Self::Tight => "Tight",
-            Self::DoesNotFit => "Does not fit",
+            Self::DoesNotFit => "Out of memory",
         }
     }
 
@@ -109,4 +109,6 @@ pub struct StageMemory {
     pub at: String,
     /// The verdict on its training; phases of reinforcement learning have their own.
     pub fit: Fit,
+    /// Its peak as the verdict tells it.
+    pub needs: Needs,
 }

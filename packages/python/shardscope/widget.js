@@ -13,7 +13,7 @@ const USES = [
   ["framework", "context and fragmentation"],
 ];
 
-const VERDICTS = { fits: "Fits", tight: "Tight", out_of_memory: "Does not fit" };
+const VERDICTS = { fits: "Fits", tight: "Tight", out_of_memory: "Out of memory" };
 
 /** Settings with a list to choose from: [value, name]. */
 const CHOICES = {

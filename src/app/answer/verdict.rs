@@ -1,7 +1,7 @@
 //! The first thing to see: does it fit, by how much, and what the last change did to it.
 
 use shardscope::session::{Fit, Place, PtrEq, Shown, cut};
-use shardscope::units::{Bytes, Quantity, Seconds, gib, rounded, seconds};
+use shardscope::units::{Bytes, Quantity, Seconds, gib, percent, rounded, seconds};
 use yew::prelude::*;
 
 use crate::app::widgets::{Sign, icon};
@@ -17,12 +17,11 @@ pub(crate) struct Props {
     pub waits: bool,
 }
 
-/// Words and sign of a verdict.
-const fn words(fit: Fit) -> (&'static str, Sign) {
+const fn sign(fit: Fit) -> Sign {
     match fit {
-        Fit::Fits => ("Fits", Sign::Good),
-        Fit::Tight => ("Tight", Sign::Tight),
-        Fit::DoesNotFit => ("Out of memory", Sign::Bad),
+        Fit::Fits => Sign::Good,
+        Fit::Tight => Sign::Tight,
+        Fit::DoesNotFit => Sign::Bad,
     }
 }
 
@@ -32,7 +31,6 @@ pub(crate) fn verdict(props: &Props) -> Html {
     let Some(fullest) = shown.fullest() else { return html!() };
     let capacity = shown.plan.cluster().accelerator.memory;
     let share = fullest.peak.number() / capacity.number().max(1.0);
-    let (word, sign) = words(fullest.fit);
     let tenths = |bytes: Bytes| format!("{:.1}", bytes.in_gib());
     let figures = if fullest.place == Place::Starved {
         html! { <span>{ "the KV cache that is left for rollouts holds less than one of full length" }</span> }
@@ -52,9 +50,9 @@ pub(crate) fn verdict(props: &Props) -> Html {
                 if let Place::Phase(_) = fullest.place {
                     { format!(", in {}", fullest.place_name()) }
                 }
-                if fullest.peak > capacity {
-                    // Tight all the same: what torch caches and does not need is given back before it runs out.
-                    { format!(": torch must give back {} GiB that it caches", tenths(fullest.peak.less(capacity))) }
+                { fullest.condition() }
+                if fullest.fit == Fit::Tight && fullest.released == Bytes::ZERO {
+                    { format!(": less than {} stays free", percent(shown.report.memory.headroom)) }
                 }
             </span>
         }
@@ -64,8 +62,8 @@ pub(crate) fn verdict(props: &Props) -> Html {
         <section {class} aria-labelledby="verdict-title" aria-busy={waits.then_some("true")}>
             <h2 id="verdict-title" class="hidden">{ "Verdict" }</h2>
             <p class="big" role="status">
-                { icon(sign) }
-                <strong>{ word }</strong>
+                { icon(sign(fullest.fit)) }
+                <strong>{ fullest.fit.words() }</strong>
                 { figures }
             </p>
             <p class="plan-name">
@@ -102,7 +100,7 @@ fn changes(before: &Shown, now: &Shown) -> Html {
     });
     let fits = before.fullest().zip(now.fullest()).filter(|(before, now)| before.fit != now.fit);
     let said: Vec<Html> = peaks.flatten().into_iter().chain(step).collect();
-    let was = fits.map(|(before, _)| words(before.fit).0.to_lowercase());
+    let was = fits.map(|(before, _)| before.fit.words().to_lowercase());
     html! {
         <p class="changes" role="status">
             <span class="soft">{ "Last change: " }</span>

@@ -116,10 +116,10 @@ fn row(run: &Run, page: Option<&str>) -> String {
                     format!("{} → {} ({})", shown(from), shown(to), signed(apart))
                 }
             };
-            let memory = if before.peak_reserved == after.peak_reserved {
+            let memory = if before.needs == after.needs {
                 of_capacity(after)
             } else {
-                format!("{} → {}", gib(before.peak_reserved), of_capacity(after))
+                format!("{} → {}", gib(before.needs.bytes), of_capacity(after))
             };
             let time = change(before.step_seconds.get(), after.step_seconds.get(), |value| {
                 seconds(shardscope::units::Seconds::new(value))
@@ -155,7 +155,13 @@ fn said(figures: &Figures) -> String {
 }
 
 fn of_capacity(figures: &Figures) -> String {
-    format!("{} of {} ({})", gib(figures.peak_reserved), gib(figures.capacity), inert(&figures.accelerator))
+    format!(
+        "{} of {}{} ({})",
+        gib(figures.needs.bytes),
+        gib(figures.capacity),
+        figures.needs.condition(),
+        inert(&figures.accelerator)
+    )
 }
 
 fn hours_of(hours: f64) -> String {

@@ -32,6 +32,13 @@ fn a_check_ends_with_its_verdict() {
     let tight = [&full[..], &["--headroom", "50"]].concat();
     assert!(verdict(&tight, 0).starts_with("fits tightly: "));
     verdict(&[&tight[..], &["--fail-on", "tight"]].concat(), 1);
+    // What is above the card, and may be since PyTorch can release it, is no part of the figure beside the card's.
+    let caching = ["seq_length=3456", "max_position_embeddings=3456"];
+    let caching = [&full[..], &["--set", caching[0], "--set", caching[1]]].concat();
+    let said = verdict(&caching, 0);
+    let figures = "fits tightly: 76.32 GiB of 79.65 GiB on pipeline rank 0 (";
+    assert!(said.starts_with(figures), "{said}");
+    assert!(said.contains("), once PyTorch releases 3.98 GiB of cached blocks; "), "{said}");
     verdict(&["--headroom", "51"], 2);
     assert_eq!(printed(&["check", "-"], "", 2), "no plan\n");
 }

@@ -42,4 +42,4 @@ pub use report::{
     ChunkMemory, KnownUnits, Memory, RankMemory, Worst, kept_by_chunk, memory, memory_totals,
     memory_totals_knowing,
 };
-pub use verdict::Verdict;
+pub use verdict::{Needs, Verdict};

@@ -3,7 +3,7 @@
 
 use super::engine::{EngineMemory, engine};
 use super::rank::Totals;
-use super::verdict::Verdict;
+use super::verdict::{Needs, Verdict};
 use crate::parameters::parameters;
 use shardscope_explain::{Breakdown, Explanation, Formula};
 use shardscope_plan::{Bucket, DpSharding, Plan, Residence, Rollout};
@@ -77,6 +77,8 @@ pub struct Phase {
     pub breakdown: Breakdown<Bytes>,
     /// Whether it fits.
     pub verdict: Verdict,
+    /// Its peak as the verdict tells it.
+    pub needs: Needs,
 }
 
 /// Memory of reinforcement learning.
@@ -120,8 +122,9 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
     let phase = |kind, parts: Vec<Breakdown<Bytes>>, returnable: Bytes| {
         let breakdown = Breakdown::sum(kind_label(kind), parts);
         let total = breakdown.value();
-        let verdict = Verdict::of(total, total.less(returnable), capacity, headroom);
-        Phase { kind, breakdown, verdict }
+        let required = total.less(returnable);
+        let verdict = Verdict::of(total, required, capacity, headroom);
+        Phase { kind, breakdown, verdict, needs: Needs::of(total, required, capacity) }
     };
 
     let returnable = totals.peak_reserved.less(totals.peak_required);

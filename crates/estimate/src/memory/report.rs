@@ -8,7 +8,7 @@ use super::phases::{RlMemory, phases};
 use super::rank::{Rank, Stages, Totals};
 use super::tree::tree;
 use super::unit::Units;
-use super::verdict::Verdict;
+use super::verdict::{Needs, Verdict};
 use shardscope_explain::Breakdown;
 use shardscope_operators::{SectionKind, Symbols};
 use shardscope_plan::{Chunk, Plan};
@@ -39,7 +39,7 @@ pub struct Memory {
 }
 
 /// The rank that holds most, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Worst {
     /// Pipeline rank.
     pub pipeline_rank: u64,
@@ -47,6 +47,8 @@ pub struct Worst {
     pub peak_allocated: Bytes,
     /// Its peak as the device shows.
     pub peak_reserved: Bytes,
+    /// Its peak as the verdict tells it.
+    pub needs: Needs,
     /// When, for example `loss`.
     pub at: &'static str,
 }
@@ -95,7 +97,7 @@ pub fn memory(plan: &Plan) -> Memory {
     let stages = Stages::of(&x, &units);
     let capacity = plan.cluster().accelerator.memory;
     let ranks = stages.ranks(&|index, rank| rank_memory(&x, &units, index, rank, capacity));
-    let worst = worst(&ranks);
+    let worst = worst(&ranks, capacity);
     let headroom = plan.recipe().headroom;
     let verdicts = ranks.iter().map(|rank| rank.totals.verdict(capacity, headroom));
     let fullest = ranks.iter().map(|rank| &rank.totals).max_by_key(|totals| totals.peak_reserved);
@@ -135,15 +137,20 @@ fn rank_memory(x: &Symbols<'_>, units: &Units, index: u64, rank: &Rank<'_>, capa
     }
 }
 
-fn worst(ranks: &[RankMemory]) -> Worst {
-    let mut worst =
-        Worst { pipeline_rank: 0, peak_allocated: Bytes::ZERO, peak_reserved: Bytes::ZERO, at: "" };
+/// The rank that decides the verdict: the first of the highest peak, of those that run out of memory where any does.
+fn worst(ranks: &[RankMemory], capacity: Bytes) -> Worst {
+    let mut worst = Worst::default();
+    let mut most = (false, Bytes::ZERO);
     for rank in ranks {
-        if rank.totals.peak_reserved > worst.peak_reserved {
+        let totals = &rank.totals;
+        let weight = (!rank.fits, totals.peak_reserved);
+        if weight > most {
+            most = weight;
             worst = Worst {
                 pipeline_rank: rank.pipeline_rank,
-                peak_allocated: rank.totals.peak_allocated,
-                peak_reserved: rank.totals.peak_reserved,
+                peak_allocated: totals.peak_allocated,
+                peak_reserved: totals.peak_reserved,
+                needs: Needs::of(totals.peak_reserved, totals.peak_required, capacity),
                 at: rank.at,
             };
         }

@@ -1,6 +1,6 @@
 //! Whether what is needed is there.
 
-use shardscope_units::{Bytes, Quantity};
+use shardscope_units::{Bytes, Quantity, gib};
 
 /// Whether a plan's fullest device holds what it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,9 +39,43 @@ impl Verdict {
     }
 }
 
+/// A peak as a verdict tells it beside the device's capacity.
+///
+/// A run that is tight because PyTorch's allocator must release what it caches never shows more than the capacity: beside its
+/// verdict stands what is left then, not what the allocator would hold on a larger device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// What is on the device at the peak.
+    pub bytes: Bytes,
+    /// Cached blocks that the allocator releases for that; none where they fit, or where releasing them does not help.
+    pub released: Bytes,
+}
+
+impl Needs {
+    /// Of a peak of `reserved` bytes, `required` of them where the allocator gives back all that it can, on a device that
+    /// holds `capacity`.
+    #[must_use]
+    pub fn of(reserved: Bytes, required: Bytes, capacity: Bytes) -> Self {
+        if reserved > capacity && required <= capacity {
+            Self { bytes: required, released: reserved.less(required) }
+        } else {
+            Self { bytes: reserved, released: Bytes::ZERO }
+        }
+    }
+
+    /// What is said behind the figure of what the allocator releases; nothing where it need not.
+    #[must_use]
+    pub fn condition(&self) -> String {
+        if self.released == Bytes::ZERO {
+            return String::new();
+        }
+        format!(", once PyTorch releases {} of cached blocks", gib(self.released))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Verdict;
+    use super::{Needs, Verdict};
     use shardscope_units::Bytes;
 
     #[test]
@@ -60,5 +94,16 @@ mod tests {
             ("tight", "out_of_memory")
         );
         assert_eq!((of(500, 0.5), of(501, 0.5)), ("fits", "tight"));
+    }
+
+    #[test]
+    fn what_is_told_beside_a_verdict_is_above_the_capacity_only_where_memory_runs_out() {
+        let needs = |reserved, required| {
+            let needs = Needs::of(Bytes::new(reserved), Bytes::new(required), Bytes::new(1_000));
+            (needs.bytes.get(), needs.released.get())
+        };
+        assert_eq!((needs(990, 900), needs(1_000, 900)), ((990, 0), (1_000, 0)));
+        assert_eq!((needs(1_001, 900), needs(1_001, 1_000)), ((900, 101), (1_000, 1)));
+        assert_eq!(needs(1_200, 1_001), (1_200, 0));
     }
 }

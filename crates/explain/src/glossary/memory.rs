@@ -63,7 +63,7 @@ terms! {
         ["allocator's slack"], ["reserved", "fits"];
     Memory page "fits":
         "Whether the peak rank stays within its GPU's memory. Tight: it does, but with so little headroom that fragmentation may cause an out-of-memory error.",
-        "Whether the peak rank, at its peak, stays within what the driver shows as total memory. Tight: it does, but with so little headroom that fragmentation, which differs from run to run, may cause an out-of-memory error.",
+        "Whether the peak rank, at its peak, stays within what the driver shows as total memory. Tight: it does, but with so little headroom, or only once PyTorch's allocator has released the blocks that it caches, that fragmentation, which differs from run to run, may cause an out-of-memory error.",
         "Verdict of Shardscope; margins from reserved and allocated figures of published runs",
         ["OOM", "out of memory", "tight"], ["reserved", "fragmentation"];
     Memory page "GiB":

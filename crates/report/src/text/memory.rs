@@ -19,7 +19,7 @@ pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
         "{verdict} on {}: peak rank on stage {}, {} of {} reserved ({}), {} of it allocated by torch.",
         plan.cluster().accelerator.name,
         memory.worst.pipeline_rank,
-        gib(memory.worst.peak_reserved),
+        gib(memory.worst.needs.bytes),
         gib(memory.capacity),
         memory.worst.at,
         gib(memory.worst.peak_allocated),
@@ -28,8 +28,11 @@ pub(super) fn write_verdict(sheet: &mut Sheet, plan: &Plan, memory: &Memory) {
     let free = memory.capacity.less(memory.worst.peak_reserved);
     match memory.verdict {
         Verdict::Fits => {}
-        Verdict::Tight if over > Bytes::ZERO => sheet
-            .line(&format!("Tight: {} over capacity, which the caching allocator must release.", gib(over))),
+        Verdict::Tight if over > Bytes::ZERO => sheet.line(&format!(
+            "Tight: PyTorch must release {} of cached blocks; it would reserve {} on a larger GPU.",
+            gib(memory.worst.needs.released),
+            gib(memory.worst.peak_reserved)
+        )),
         Verdict::Tight => sheet.line(&format!(
             "Tight: {} free, less than the headroom of {} (memory_headroom).",
             gib(free),
@@ -49,10 +52,11 @@ fn write_phases(sheet: &mut Sheet, plan: &Plan, memory: &Memory, rl: &RlMemory, 
     let card = &plan.cluster().accelerator.name;
     match (failing.as_slice(), fullest) {
         ([], Some(phase)) => sheet.line(&format!(
-            "{verdict} on {card}: the fullest phase ({}) shows {} of {}.",
+            "{verdict} on {card}: the peak is in the {} phase, {} of {}{}.",
             phase.kind.name(),
-            gib(phase.breakdown.value()),
-            gib(memory.capacity)
+            gib(phase.needs.bytes),
+            gib(memory.capacity),
+            phase.needs.condition()
         )),
         _ => sheet.line(&format!("{verdict} on {card}: out of memory in {}.", failing.join(", "))),
     }
@@ -60,7 +64,7 @@ fn write_phases(sheet: &mut Sheet, plan: &Plan, memory: &Memory, rl: &RlMemory, 
         .phases
         .iter()
         .map(|phase| {
-            let shown = gib(phase.breakdown.value());
+            let shown = gib(phase.needs.bytes);
             vec![phase.kind.name().to_owned(), shown, phase.verdict.name().to_owned()]
         })
         .collect();

@@ -85,6 +85,7 @@ impl Table {
                 None => table.unknown_override(name),
             }
         }
+        table.ask_for_nothing_set(&set);
         table.ask_for_nothing_idle();
         table
     }

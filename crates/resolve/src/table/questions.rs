@@ -45,6 +45,16 @@ impl Table {
         });
     }
 
+    /// Takes back the questions for settings that the user sets to a value that can be read. Of a model by its name it is not known
+    /// yet whether there is one.
+    pub(super) fn ask_for_nothing_set(&mut self, set: &[Field]) {
+        let slots = &self.slots;
+        self.questions.retain(|question| {
+            let asked = Field::named(&question.name).filter(|field| *field != Field::Model);
+            asked.is_none_or(|field| !set.contains(&field) || slots[field.index()].is_none())
+        });
+    }
+
     /// Settings that lack a variable by name, but for the machines.
     pub(crate) fn open_variables(&self) -> Vec<(Field, String)> {
         let is_name = |hole: &str| {
