@@ -131,7 +131,7 @@ const POOLS: [Pool; 7] = [
 type Sets = Vec<Calibration>;
 
 fn sets(pool: &Pool) -> Sets {
-    let of = |name: &&str| *CALIBRATIONS.iter().find(|set| set.generation == *name).expect("a set");
+    let of = |name: &&str| *CALIBRATIONS.iter().find(|set| set.generation.name() == *name).expect("a set");
     pool.generations.iter().map(of).collect()
 }
 
@@ -139,7 +139,7 @@ fn cases(pool: &Pool) -> Vec<Case> {
     let rows = Row::all().into_iter().filter(Row::is_fitted);
     rows.filter_map(|row| {
         let plan = row.try_plan().ok()?;
-        let generation = plan.cluster().accelerator.generation.as_str();
+        let generation = plan.cluster().accelerator.generation.name();
         pool.generations.contains(&generation).then(|| Case {
             source: row.family(),
             measured: row.measured(),
@@ -175,7 +175,7 @@ impl Fit<'_> {
         let mut cost = 0.0;
         for case in self.cases {
             let Some(weight) = self.weights.get(case.source) else { continue };
-            let generation = &case.plan.cluster().accelerator.generation;
+            let generation = case.plan.cluster().accelerator.generation;
             let set = sets.iter().find(|set| set.generation == generation).expect("a set");
             let predicted = step_seconds_with(&case.plan, *set).get();
             cost += weight * size((predicted / case.measured).ln());
@@ -291,7 +291,7 @@ fn sensitivity() {
             writeln!(
                 table,
                 "{}\t{}\t{}\t{}\t{}\t{middle:.3}",
-                set.generation,
+                set.generation.name(),
                 share.name(),
                 moved.len(),
                 sources.len(),
@@ -339,7 +339,7 @@ fn main() {
             if wanted.iter().any(|word| word == "--sets") {
                 for set in &found {
                     for share in Share::ALL {
-                        println!("set\t{}\t{}\t{:.3}", set.generation, share.name(), share.of(set));
+                        println!("set\t{}\t{}\t{:.3}", set.generation.name(), share.name(), share.of(set));
                     }
                 }
             }
@@ -372,8 +372,8 @@ fn main() {
 /// data sheet.
 fn strangers(pool: &Pool) -> Sets {
     let nearest = if pool.name.starts_with("H100") { "H100" } else { "A100" };
-    let nearest = *CALIBRATIONS.iter().find(|set| set.generation == nearest).expect("the set");
-    pool.generations.iter().map(|generation| Calibration { generation, ..nearest }).collect()
+    let nearest = *CALIBRATIONS.iter().find(|set| set.generation.name() == nearest).expect("the set");
+    sets(pool).into_iter().map(|set| Calibration { generation: set.generation, ..nearest }).collect()
 }
 
 fn report(pool: &Pool, cases: &[Case], found: &Sets) {
@@ -400,8 +400,8 @@ fn report(pool: &Pool, cases: &[Case], found: &Sets) {
     }
     let mut by_source: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
     for case in cases {
-        let generation = case.plan.cluster().accelerator.generation.as_str();
-        let set = found.iter().find(|set| set.generation == generation).expect("a set");
+        let generation = case.plan.cluster().accelerator.generation.name();
+        let set = found.iter().find(|set| set.generation.name() == generation).expect("a set");
         let error = step_seconds_with(&case.plan, *set).get() / case.measured - 1.0;
         by_source.entry((generation, case.source)).or_default().push(error);
     }

@@ -94,7 +94,7 @@ fn cluster() -> Cluster {
         measured: Measured::default(),
         accelerator: Accelerator {
             name: "H100-SXM".into(),
-            generation: "H100".into(),
+            generation: Generation::H100,
             capability: None,
             memory: Bytes::gib(80),
             memory_bandwidth: BytesPerSecond::tera(3.35),
@@ -109,6 +109,7 @@ fn cluster() -> Cluster {
             host_link: link.clone(),
             network: link,
             context: Bytes::mib(500),
+            processor: Processor::SapphireRapids,
             source: "test".into(),
         },
     }

@@ -2,7 +2,8 @@
 //! sheets and stas00/ml-engineering's tables give them) and `nodes.tsv`.
 
 use shardscope::catalog::{accelerator, accelerator_names, cluster, platform, platforms};
-use shardscope::plan::Accelerator;
+use shardscope::estimate::compute::PROCESSORS;
+use shardscope::plan::{Accelerator, Processor};
 
 use super::drafts::settled;
 
@@ -106,4 +107,20 @@ fn a_machine_of_the_readers_own_takes_the_place_of_the_catalogs() {
     }
     let fp8 = |peak: &str| step(&[("fp8", "hybrid"), ("gpu_peak_fp8_tflops", peak)]);
     assert!(fp8("1000") > 1.02 * fp8("2000"));
+}
+
+/// Grace is soldered beside the accelerators that a link of its own joins to it, and beside no other: an HGX B300 has Xeons,
+/// though it is the silicon of a GB300.
+#[test]
+fn grace_stands_where_its_own_link_leads() {
+    for name in accelerator_names() {
+        let known = accelerator(name).expect("it");
+        assert_eq!(known.host_link.name == "NVLink-C2C", known.processor == Processor::Grace, "{name}");
+        let speeds = PROCESSORS.iter().filter(|of| of.processor == known.processor);
+        assert_eq!(speeds.count(), 1, "{name}: one speed for its processors");
+    }
+    for of in PROCESSORS {
+        let beside = accelerator_names().filter_map(accelerator).any(|known| known.processor == of.processor);
+        assert!(beside, "{:?} stands beside nothing", of.processor);
+    }
 }

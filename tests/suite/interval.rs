@@ -1,9 +1,13 @@
 //! Intervals of the step time, the order of layouts, and what one measured step is worth: worked out again from the published
 //! runs, each against constants that its own source had no part in.
 
+use std::collections::BTreeSet;
+
 use pages::evidence::{NEVER_FITTED, Row, Seen, compared, digest, ranking, seconds_without, spreads};
-use shardscope::estimate::compute::MEASURED;
-use shardscope::estimate::time::{FAMILIES, time};
+use shardscope::estimate::compute::{CALIBRATED_ON, Known, MEASURED};
+use shardscope::estimate::time::{FAMILIES, Interval, time};
+use shardscope::launch::plan_from_flags;
+use shardscope::plan::Generation;
 
 /// The widths in the engine are those of the residuals, to a hundredth, and never narrower.
 #[test]
@@ -63,7 +67,7 @@ fn every_interval_names_what_would_narrow_it() {
 fn every_source_is_left_out_once() {
     for one in compared() {
         let (row, plan) = (&one.row, one.resolution.plan.as_ref().expect("a plan"));
-        let generation = &plan.cluster().accelerator.generation;
+        let generation = plan.cluster().accelerator.generation.name();
         let without = seconds_without(row.family(), plan);
         let kept = NEVER_FITTED.contains(&row.family());
         assert_eq!(without.is_none(), kept, "{} on {generation}", row.text("id"));
@@ -109,5 +113,62 @@ fn layouts_are_put_in_order() {
         assert!(of.groups >= 59 && of.pairs >= 400, "{seen:?}");
         assert!(of.share() >= right, "{seen:?}: {:.3} ordered right", of.share());
         assert!(of.picked() >= picked, "{seen:?}: {:.3} picked within 3 %", of.picked());
+    }
+}
+
+/// Sets called barely known are those with fitted rows of one or two sources, or none.
+#[test]
+fn barely_known_sets_have_few_sources() {
+    for on in CALIBRATED_ON {
+        let rows = compared().iter().filter(|one| one.row.is_fitted());
+        let sources: BTreeSet<_> = rows
+            .filter(|one| {
+                one.resolution.plan.as_ref().is_some_and(|plan| {
+                    silicon(plan.cluster().accelerator.generation) == silicon(on.generation)
+                })
+            })
+            .map(|one| one.row.family())
+            .collect();
+        let known = if sources.len() > 2 { Known::Well } else { Known::Barely };
+        assert_eq!(on.known, known, "{:?}: {sources:?}", on.generation);
+    }
+}
+
+/// The generation whose constants those of `generation` are pooled with or follow from.
+fn silicon(generation: Generation) -> Generation {
+    match generation {
+        Generation::A100Of40 => Generation::A100,
+        Generation::H100Hbm2e => Generation::H100,
+        Generation::GB200 | Generation::GB300 => Generation::B200,
+        other => other,
+    }
+}
+
+/// A part that nothing was measured on has a family that says so, whoever makes it; its ends are further apart than any other's.
+#[test]
+fn parts_never_measured_have_a_family_of_their_own() {
+    let of = |name: &str| {
+        let flags = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 \
+             --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 8 --bf16 --vocab-size 32000 \
+             --use-flash-attn";
+        time(&plan_from_flags(flags, 8, 8, name).expect("a plan")).interval
+    };
+    let ratio = |interval: &Interval| interval.high.get() / interval.low.get();
+    let measured = of("H100-SXM");
+    assert_eq!(measured.family.name, "dense");
+    for name in ["TPU-v4", "TPU-v5e", "TPU-v5p", "TPU-v6e", "L4", "RTX-4090"] {
+        let interval = of(name);
+        assert_eq!(
+            (interval.family.name, interval.family.rows),
+            ("accelerators never measured", 0),
+            "{name}"
+        );
+        assert!(FAMILIES.iter().all(|family| family.name != interval.family.name));
+        for family in FAMILIES {
+            assert!(ratio(&interval) > 3.9 * (family.above - family.below).exp(), "{name}: {}", family.name);
+        }
+    }
+    for name in ["MI300X", "MI355X", "V100-SXM2-32GB", "Ascend-910B"] {
+        assert!(of(name).family.is_of_few_sources(), "{name}");
     }
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use shardscope::launch::plan_from_flags;
 use shardscope::plan::{
-    Accelerator, Cluster, ContextKind, Layout, Link as PlanLink, Measured, Peaks, PipelineSchedule,
-    RankOrder, StageMap, StageSplit,
+    Accelerator, Cluster, ContextKind, Generation, Layout, Link as PlanLink, Measured, Peaks,
+    PipelineSchedule, Processor, RankOrder, StageMap, StageSplit,
 };
 use shardscope::topology::{GroupKind, Groups, Link, Rank, notation};
 use shardscope::units::{Bytes, BytesPerSecond, FlopsPerSecond};
@@ -56,7 +56,7 @@ fn cluster(gpus_per_node: u64, fast_domain: u64, gpus: u64) -> Cluster {
         measured: Measured::default(),
         accelerator: Accelerator {
             name: "X".into(),
-            generation: "X".into(),
+            generation: Generation::H100,
             capability: None,
             memory: Bytes::gib(80),
             memory_bandwidth: BytesPerSecond::tera(3.0),
@@ -71,6 +71,7 @@ fn cluster(gpus_per_node: u64, fast_domain: u64, gpus: u64) -> Cluster {
             host_link: link("host"),
             network: link("network"),
             context: Bytes::mib(500),
+            processor: Processor::SapphireRapids,
             source: "test".into(),
         },
     }

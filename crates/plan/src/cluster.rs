@@ -2,6 +2,8 @@
 
 use shardscope_units::{Bytes, BytesPerSecond, FlopsPerSecond, product};
 
+use crate::silicon::{Generation, Processor};
+
 /// Equal nodes of equal accelerators.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
@@ -43,8 +45,8 @@ impl Cluster {
 pub struct Accelerator {
     /// Catalog name, for example `H100-SXM`.
     pub name: String,
-    /// Name of the calibration set of its generation, for example `H100`.
-    pub generation: String,
+    /// Whose calibration set is taken for it.
+    pub generation: Generation,
     /// Major compute capability (CUDA) of NVIDIA's; none for others.
     pub capability: Option<u64>,
     /// What `nvidia-smi` shows as total.
@@ -63,6 +65,8 @@ pub struct Accelerator {
     pub network: Link,
     /// Bytes of the driver's context on the device.
     pub context: Bytes,
+    /// Processors of the usual node, which issue the kernels.
+    pub processor: Processor,
     /// Where the figures are from.
     pub source: String,
 }

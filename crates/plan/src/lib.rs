@@ -31,6 +31,7 @@ mod resolution;
 mod rollout;
 mod rules;
 mod setting;
+mod silicon;
 mod software;
 mod split;
 mod stage_text;
@@ -70,6 +71,7 @@ pub use recompute::{Recompute, RecomputeModule};
 pub use resolution::{Question, Resolution};
 pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantics, Rollout, RolloutEngine};
 pub use setting::{Origin, Setting, SettingValue};
+pub use silicon::{Generation, Processor};
 pub use software::{
     AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
     Modules, NormModule, Offers, RecomputedModules, Rotation, Semantics, Software,

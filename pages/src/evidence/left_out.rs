@@ -34,7 +34,7 @@ pub fn without(source: &str, plan: &Plan) -> Option<Calibration> {
     let accelerator = &plan.cluster().accelerator;
     let found = values()
         .iter()
-        .find(|((name, generation), _)| *name == source && *generation == accelerator.generation);
+        .find(|((name, generation), _)| *name == source && *generation == accelerator.generation.name());
     let (_, values) = found?;
     let mut set = calibration(accelerator);
     for (share, value) in values {

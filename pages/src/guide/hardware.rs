@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 use shardscope::catalog::{accelerator, accelerator_names, platforms, usual_gpus_per_node};
-use shardscope::estimate::compute::calibration;
 use shardscope::explain::anchor;
 use shardscope::plan::Accelerator;
 use shardscope::units::{BytesPerSecond, FlopsPerSecond, decimal, grouped};
@@ -68,7 +67,7 @@ fn cells(of: &Accelerator) -> Vec<Markup> {
         grouped(usual_gpus_per_node(&of.name)),
         decimal(of.context.in_mib(), 0),
     ];
-    let set = html! { a href="guide.html#constants" { (calibration(of).generation) } };
+    let set = html! { a href="guide.html#constants" { (of.generation.name()) } };
     figures.map(plain).into_iter().chain([set]).collect()
 }
 

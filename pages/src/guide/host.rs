@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use shardscope::catalog::{accelerator, accelerator_names};
 use shardscope::estimate::compute::{ISSUES, PROCESSORS};
 use shardscope::units::Seconds;
 
@@ -46,13 +47,16 @@ pub(super) fn host() -> Markup {
         .iter()
         .map(|of| {
             let source = html! { span.source { (of.source) } };
-            Row::new([plain(of.generations.join(", ")), plain(of.share.to_string()), source])
+            let beside: Vec<_> = accelerator_names()
+                .filter(|name| accelerator(name).is_some_and(|known| known.processor == of.processor))
+                .collect();
+            Row::new([source, plain(beside.join(", ")), plain(of.share.to_string())])
         })
         .collect();
     html! {
         (about)
         (table("Host time by software", &headings, &issues))
-        (table("Host time by processor", &["Generation", ">share", "Processors and source"], &processors))
+        (table("Host time by processor", &["Processors and source", "Accelerators of the usual node", ">share"], &processors))
     }
 }
 

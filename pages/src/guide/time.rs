@@ -96,7 +96,7 @@ pub(super) fn constants() -> Chapter {
 fn generations() -> Markup {
     let sets: Vec<Vec<Constant>> = CALIBRATIONS.iter().map(of_generation).collect();
     let mut headings = vec!["Constant".to_owned(), "Unit".to_owned()];
-    headings.extend(CALIBRATIONS.iter().map(|set| format!(">{}", set.generation)));
+    headings.extend(CALIBRATIONS.iter().map(|set| format!(">{}", set.generation.name())));
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
     let names = sets.first().map_or(&[][..], Vec::as_slice);
     let mut rows = Vec::new();
@@ -112,7 +112,7 @@ fn generations() -> Markup {
     };
     let meanings: Vec<_> = names.iter().map(meaning).collect();
     let sets: Vec<_> =
-        CALIBRATED_ON.iter().map(|(generation, on)| (code(generation), html! { (on) "." })).collect();
+        CALIBRATED_ON.iter().map(|on| (code(on.generation.name()), html! { (on.runs) "." })).collect();
     html! {
         (table("Constants by generation", &headings, &rows))
         h4 { "What they are" }

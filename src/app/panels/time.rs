@@ -117,7 +117,8 @@ fn range(time: &Time) -> Html {
         <figure class="range">
             <figcaption>
                 <strong>{ unbroken(time.step) }</strong>
-                { format!(" per step. Nine of ten such runs take {} to {}; fully overlapped {}, nothing overlapped {}.",
+                { format!(" per step. {} {} to {}; fully overlapped {}, nothing overlapped {}.",
+                    if time.interval.family.is_earned() { "Nine of ten such runs take" } else { "Nothing was measured on this accelerator; assumed" },
                     unbroken(time.interval.low), unbroken(time.interval.high), unbroken(time.lower_bound), unbroken(time.upper_bound)) }
                 { " " }
                 <small>{ format!("The range narrows with {}.", time.interval.narrows.join("; ")) }</small>

@@ -15,7 +15,7 @@
 //!
 //! `unaligned` is known from BigScience's tuning logs alone: heads 108 and 150 wide against 104 to 224.
 
-use shardscope_plan::Accelerator;
+use shardscope_plan::{Accelerator, Generation};
 use shardscope_units::Seconds;
 
 /// Shares of the dense peak that a large matrix product reaches in training, by input format.
@@ -32,8 +32,8 @@ pub struct MatmulRates {
 /// The constants of one generation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
-    /// Name of the generation, for example `H100`.
-    pub generation: &'static str,
+    /// Which generation.
+    pub generation: Generation,
     /// Share of the dense peak that a large matrix product reaches under a training load, power and
     /// clock limits included.
     pub matmul: MatmulRates,
@@ -85,7 +85,7 @@ pub struct Calibration {
 }
 
 const V100: Calibration = Calibration {
-    generation: "V100",
+    generation: Generation::V100,
     matmul: MatmulRates { half: 0.723, fp8: 0.0, fp4: 0.0 },
     eager: 1.0,
     wave: Seconds::microseconds(2.0),
@@ -112,7 +112,7 @@ const V100: Calibration = Calibration {
 };
 
 const A100: Calibration = Calibration {
-    generation: "A100",
+    generation: Generation::A100,
     matmul: MatmulRates { half: 0.748, fp8: 0.0, fp4: 0.0 },
     eager: 1.0,
     wave: Seconds::microseconds(4.0),
@@ -139,7 +139,7 @@ const A100: Calibration = Calibration {
 };
 
 const H100: Calibration = Calibration {
-    generation: "H100",
+    generation: Generation::H100,
     matmul: MatmulRates { half: 0.817, fp8: 0.835, fp4: 0.0 },
     eager: 0.889,
     wave: Seconds::microseconds(11.1),
@@ -168,7 +168,7 @@ const H100: Calibration = Calibration {
 /// Blackwell: one silicon. Its parts differ in clocks under their power (1,000 W in an HGX B200, 1,200 in a GB200, 1,400 in a
 /// GB300), which the products tell, and in what the data sheets say: memory, domain of the fast link, network.
 const BLACKWELL: Calibration = Calibration {
-    generation: "B200",
+    generation: Generation::B200,
     matmul: MatmulRates { half: 0.465, fp8: 0.581, fp4: 0.57 },
     eager: 1.0,
     wave: Seconds::microseconds(1.6),
@@ -197,13 +197,13 @@ const BLACKWELL: Calibration = Calibration {
 const B200: Calibration = Calibration { fast_link: 0.68, ..BLACKWELL };
 
 const GB200: Calibration = Calibration {
-    generation: "GB200",
+    generation: Generation::GB200,
     matmul: MatmulRates { half: 0.55, fp8: 0.526, fp4: 0.57 },
     ..BLACKWELL
 };
 
 const ASCEND: Calibration = Calibration {
-    generation: "Ascend-910B",
+    generation: Generation::Ascend910B,
     matmul: MatmulRates { half: 0.671, fp8: 0.0, fp4: 0.0 },
     eager: 1.0,
     wave: Seconds::microseconds(4.0),
@@ -229,10 +229,10 @@ const ASCEND: Calibration = Calibration {
     iteration: Seconds::milliseconds(10.0),
 };
 
-const A100_40: Calibration = Calibration { generation: "A100-40", ..A100 };
+const A100_40: Calibration = Calibration { generation: Generation::A100Of40, ..A100 };
 
 const H100_HBM2E: Calibration = Calibration {
-    generation: "H100-HBM2e",
+    generation: Generation::H100Hbm2e,
     matmul: MatmulRates { half: 0.695, fp8: 0.841, fp4: 0.0 },
     eager: 1.0,
     wave: Seconds::microseconds(10.0),
@@ -259,14 +259,14 @@ const H100_HBM2E: Calibration = Calibration {
 };
 
 const GB300: Calibration = Calibration {
-    generation: "GB300",
+    generation: Generation::GB300,
     matmul: MatmulRates { half: 0.49, fp8: 0.74, fp4: 0.57 },
     ..BLACKWELL
 };
 
 /// CDNA 3 of AMD: MI300X and MI325X.
 const CDNA3: Calibration = Calibration {
-    generation: "MI300X",
+    generation: Generation::MI300X,
     matmul: MatmulRates { half: 0.54, fp8: 0.525, fp4: 0.0 },
     eager: 1.0,
     wave: Seconds::microseconds(4.0),
@@ -293,43 +293,91 @@ const CDNA3: Calibration = Calibration {
 };
 
 /// CDNA 4 of AMD: MI355X. Shares of the peaks as CDNA 3 reaches them, by what single products reach on each.
-const CDNA4: Calibration =
-    Calibration { generation: "MI355X", matmul: MatmulRates { half: 0.54, fp8: 0.525, fp4: 0.525 }, ..CDNA3 };
+const CDNA4: Calibration = Calibration {
+    generation: Generation::MI355X,
+    matmul: MatmulRates { half: 0.54, fp8: 0.525, fp4: 0.525 },
+    ..CDNA3
+};
 
 /// CDNA 2 of AMD: MI250X.
-const CDNA2: Calibration = Calibration { generation: "MI250X", ..CDNA3 };
+const CDNA2: Calibration = Calibration { generation: Generation::MI250X, ..CDNA3 };
 
 /// Every calibrated generation.
 pub const CALIBRATIONS: [Calibration; 12] =
     [ASCEND, V100, A100, A100_40, H100, H100_HBM2E, B200, GB200, GB300, CDNA2, CDNA3, CDNA4];
 
-/// What each set was found on, for those who read it in full: a line for each of [`CALIBRATIONS`].
-pub const CALIBRATED_ON: [(&str, &str); 12] = [
-    ("Ascend-910B", "From 29 runs of ModelLink on Ascend 910B; spread 11%"),
-    ("V100", "From 12 runs of 1.3B on Jean Zay; attention there was not fused"),
-    (
-        "A100",
+/// From how many sources a set is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Three or more, or a set of its own beside one of the same silicon that is.
+    Well,
+    /// One or two, or none of its own.
+    Barely,
+}
+
+/// What a set was found on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FoundOn {
+    /// Which set.
+    pub generation: Generation,
+    /// From how many sources.
+    pub known: Known,
+    /// Which, for those who read it in full.
+    pub runs: &'static str,
+}
+
+const fn found_on(generation: Generation, known: Known, runs: &'static str) -> FoundOn {
+    FoundOn { generation, known, runs }
+}
+
+/// A line for each of [`CALIBRATIONS`].
+pub const CALIBRATED_ON: [FoundOn; 12] = [
+    found_on(Generation::Ascend910B, Known::Barely, "From 29 runs of ModelLink on Ascend 910B; spread 11%"),
+    found_on(
+        Generation::V100,
+        Known::Barely,
+        "From 12 runs of 1.3B on Jean Zay; attention there was not fused",
+    ),
+    found_on(
+        Generation::A100,
+        Known::Well,
         "From 273 runs of 2021 to 2025, those of 40 GB among them: Megatron-LM, NeMo, BigScience, Zero Bubble, MegaScale, InternEvo, llm-foundry",
     ),
-    ("A100-40", "The A100 of 40 GB: the same part with slower memory, which the data sheet says"),
-    ("H100", "From 223 runs: NVIDIA's recipes of 2024 and 2025, llm-foundry, XTuner"),
-    ("H100-HBM2e", "Power-limited H100 of torchtitan's tables: 14 runs"),
-    (
-        "B200",
+    found_on(
+        Generation::A100Of40,
+        Known::Well,
+        "The A100 of 40 GB: the same part with slower memory, which the data sheet says",
+    ),
+    found_on(
+        Generation::H100,
+        Known::Well,
+        "From 223 runs: NVIDIA's recipes of 2024 and 2025, llm-foundry, XTuner",
+    ),
+    found_on(Generation::H100Hbm2e, Known::Well, "Power-limited H100 of torchtitan's tables: 14 runs"),
+    found_on(
+        Generation::B200,
+        Known::Well,
         "Blackwell from 157 runs together; its products from 40: SimuMax, Megatron-Bridge, ml-engineering",
     ),
-    ("GB200", "Blackwell; its products from 64 runs of NVIDIA's recipes"),
-    (
-        "GB300",
+    found_on(Generation::GB200, Known::Well, "Blackwell; its products from 64 runs of NVIDIA's recipes"),
+    found_on(
+        Generation::GB300,
+        Known::Well,
         "Blackwell; its products from 53 runs of Megatron-Bridge on B300 and GB300, few in bf16, five in nvfp4",
     ),
-    ("MI250X", "No run of its own: shares of its data sheet as CDNA 3 reaches them"),
-    (
-        "MI300X",
+    found_on(
+        Generation::MI250X,
+        Known::Barely,
+        "No run of its own: shares of its data sheet as CDNA 3 reaches them",
+    ),
+    found_on(
+        Generation::MI300X,
+        Known::Barely,
         "From three runs of AMD's Primus on 64 MI325X (Llama 3.1 8B in fp8, 70B in fp8 and bf16), single products (ml-engineering: 668 and 785 TFLOP/s in bf16) and all-reduces of eight (313 GB/s); attention, memory and contention assumed",
     ),
-    (
-        "MI355X",
+    found_on(
+        Generation::MI355X,
+        Known::Barely,
         "No run of its own among those fitted: shares of its data sheet as CDNA 3 reaches them (single products: 1,565 of 2,500 TFLOP/s in bf16); MLPerf's two runs of Llama 3.1 8B were read afterwards",
     ),
 ];
@@ -393,11 +441,16 @@ impl Standing {
     }
 }
 
-/// The set of the accelerator's generation. An accelerator without one is taken as an A100 with its own
-/// data sheet: shares of peaks are closer to constant over generations than anything else
-/// (tried on H100 rows with A100's shares: median error 6 %).
+/// The set of the accelerator's generation.
 #[must_use]
 pub fn calibration(accelerator: &Accelerator) -> Calibration {
     let known = CALIBRATIONS.iter().find(|set| set.generation == accelerator.generation);
     known.copied().unwrap_or(A100)
+}
+
+/// From how many sources the set of `generation` is known.
+#[must_use]
+pub fn known(generation: Generation) -> Known {
+    let found = CALIBRATED_ON.iter().find(|on| on.generation == generation);
+    found.map_or(Known::Barely, |on| on.known)
 }

@@ -7,7 +7,7 @@
 //! configurations on DGX H100, DGX A100 and GB200 give the ratios of the processors.
 
 use super::Cost;
-use shardscope_plan::{Accelerator, CudaGraphs, HostIssue, Recipe};
+use shardscope_plan::{Accelerator, CudaGraphs, HostIssue, Processor, Recipe};
 use shardscope_units::Seconds;
 
 /// What a software spends on the host.
@@ -87,38 +87,51 @@ pub const GRAPHED: Issue = Issue {
 /// Every way of issuing, as the guide lists them.
 pub const ISSUES: [Issue; 5] = [MEGATRON_CORE, MEGATRON_LEGACY, EAGER, COMPILED, GRAPHED];
 
-/// The processors of the usual node of a generation.
+/// How fast a node's processors run Python.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Processor {
-    /// The generations, as [`Accelerator::generation`] names them.
-    pub generations: &'static [&'static str],
+pub struct ProcessorSpeed {
+    /// Which processors.
+    pub processor: Processor,
     /// Time for the same Python, as a share of what a DGX H100's processors take.
     pub share: f64,
-    /// Which processors, and where the share is from.
+    /// Which systems have them, and where the share is from.
     pub source: &'static str,
 }
 
-const fn processor(generations: &'static [&'static str], share: f64, source: &'static str) -> Processor {
-    Processor { generations, share, source }
+const fn speed(processor: Processor, share: f64, source: &'static str) -> ProcessorSpeed {
+    ProcessorSpeed { processor, share, source }
 }
 
-/// Processors by generation of accelerator.
-pub const PROCESSORS: [Processor; 7] = [
-    processor(&["V100"], 2.0, "Xeon Gold 6248 of Jean Zay's nodes; assumed, between DGX A100 and Kunpeng"),
-    processor(
-        &["A100", "A100-40"],
+/// Every processor that the catalog's accelerators stand beside.
+pub const PROCESSORS: [ProcessorSpeed; 12] = [
+    speed(Processor::Skylake, 2.0, "Xeon Platinum 8168 of DGX-2; assumed, between DGX A100 and Kunpeng"),
+    speed(
+        Processor::CascadeLake,
+        2.0,
+        "Xeon Gold 6248 of Jean Zay's V100 nodes; assumed, between DGX A100 and Kunpeng",
+    ),
+    speed(
+        Processor::Rome,
         1.45,
         "EPYC 7742 of DGX A100: median of 34 configurations of Megatron-LM's functional tests",
     ),
-    processor(&["H100", "H100-HBM2e"], 1.0, "Xeon Platinum 8480C of DGX H100"),
-    processor(
-        &["GB200", "GB300"],
+    speed(Processor::Milan, 1.45, "EPYC 7R13 of AWS G6 and G6e, 7A53 of Frontier; assumed as DGX A100"),
+    speed(Processor::SapphireRapids, 1.0, "Xeon Platinum 8480C of DGX H100 and H200: what the shares are of"),
+    speed(Processor::EmeraldRapids, 1.0, "Xeon Platinum 8570 of DGX B200; assumed as DGX H100"),
+    speed(Processor::GraniteRapids, 1.0, "Xeon 6776P of DGX B300; assumed as DGX H100"),
+    speed(Processor::Genoa, 1.0, "EPYC of 2022; assumed as DGX H100"),
+    speed(Processor::Turin, 1.0, "EPYC of 2024; assumed as DGX H100"),
+    speed(
+        Processor::Grace,
         1.2,
-        "Grace: median of 34 configurations of Megatron-LM's functional tests",
+        "Grace of GB200 and GB300: median of 34 configurations of Megatron-LM's functional tests on GB200",
     ),
-    processor(&["B200"], 1.0, "Xeon Platinum 8570 of DGX B200; assumed as DGX H100"),
-    processor(&["Ascend-910B"], 2.0, "Kunpeng 920; assumed"),
-    processor(&["MI250X", "MI300X", "MI355X"], 1.0, "EPYC of 2023 and newer; assumed as DGX H100"),
+    speed(Processor::Kunpeng920, 2.0, "Kunpeng 920 of Atlas 800 and 900; assumed"),
+    speed(
+        Processor::Desktop,
+        1.0,
+        "Workstations of 2022 and newer, which clock higher than servers; assumed as DGX H100",
+    ),
 ];
 
 impl Issue {
@@ -129,7 +142,7 @@ impl Issue {
         let usual = recipe.software.semantics().issue;
         let host = if recipe.fusions.compiled_layers { HostIssue::Compiled } else { usual };
         let issue = if whole { GRAPHED } else { Self::of_host(host) };
-        let found = PROCESSORS.iter().find(|one| one.generations.contains(&accelerator.generation.as_str()));
+        let found = PROCESSORS.iter().find(|one| one.processor == accelerator.processor);
         let share = found.map_or(1.0, |one| one.share);
         Self {
             forward: issue.forward * share,

@@ -10,11 +10,12 @@ mod section;
 mod share;
 
 pub use calibration::{
-    CALIBRATED_ON, CALIBRATIONS, Calibration, MEASURED, MatmulRates, Standing, calibration,
+    CALIBRATED_ON, CALIBRATIONS, Calibration, FoundOn, Known, MEASURED, MatmulRates, Standing, calibration,
+    known,
 };
 pub use device::Device;
 pub use issue::{
-    COMPILED, EAGER, GRAPHED, ISSUES, Issue, MEGATRON_CORE, MEGATRON_LEGACY, PROCESSORS, Processor,
+    COMPILED, EAGER, GRAPHED, ISSUES, Issue, MEGATRON_CORE, MEGATRON_LEGACY, PROCESSORS, ProcessorSpeed,
 };
 pub use matmul::{Bound, Product, ProductTime, TILES, Tile};
 pub use section::{Cost, Passes, linear_products, passes};

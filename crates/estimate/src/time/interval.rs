@@ -4,7 +4,7 @@
 //! (`tests/data/measured/left_out.tsv`); `tests/suite/interval.rs` works them out again and checks on whole sources, one at a
 //! time, that between 85 and 95 % of what was measured lies inside.
 
-use crate::compute::Standing;
+use crate::compute::{Known, Standing, known};
 use shardscope_plan::{DpSharding, Plan};
 use shardscope_units::{Quantity, Seconds};
 
@@ -65,11 +65,20 @@ const FEW_SOURCES: Family = Family {
     common: 0.0,
 };
 
-/// Every family.
-pub const FAMILIES: [Family; 4] = [DENSE, EXPERTS, SHARDED, FEW_SOURCES];
+/// Parts that no published run was read of: TPUs, consumer cards, parts for inference. Nothing was ever compared, so the ends
+/// are assumed: the widest of the families above, beside the factor of [`Standing::Stranger`].
+const NEVER_MEASURED: Family = Family {
+    name: "accelerators never measured",
+    below: EXPERTS.below,
+    above: EXPERTS.above,
+    rows: 0,
+    sources: 0,
+    narrows: STEP,
+    common: 0.0,
+};
 
-/// Generations known from few sources.
-const FEW: [&str; 5] = ["V100", "Ascend-910B", "MI250X", "MI300X", "MI355X"];
+/// Every family whose ends published runs tell.
+pub const FAMILIES: [Family; 4] = [DENSE, EXPERTS, SHARDED, FEW_SOURCES];
 
 impl Family {
     /// Whether its accelerators are each known from a source or two.
@@ -78,10 +87,19 @@ impl Family {
         self.name == FEW_SOURCES.name
     }
 
+    /// Whether its ends are those of published runs, not assumed.
+    #[must_use]
+    pub const fn is_earned(&self) -> bool {
+        self.rows > 0
+    }
+
     /// That of `plan`.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        if FEW.contains(&plan.cluster().accelerator.generation.as_str()) {
+        let accelerator = &plan.cluster().accelerator;
+        if Standing::of(accelerator) == Standing::Stranger {
+            NEVER_MEASURED
+        } else if known(accelerator.generation) == Known::Barely {
             FEW_SOURCES
         } else if plan.recipe().dp_sharding == DpSharding::Parameters {
             SHARDED

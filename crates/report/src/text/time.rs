@@ -7,15 +7,16 @@ use shardscope_units::{Seconds, decimal, percent, seconds, tflops};
 
 pub(super) fn write(sheet: &mut Sheet, time: &Time) {
     sheet.heading("Time of a step");
-    sheet.line(&format!(
-        "{}; nine of ten such runs take {} to {} ({}: {} published runs of {} sources)",
-        seconds(time.step),
-        seconds(time.interval.low),
-        seconds(time.interval.high),
-        time.interval.family.name,
-        time.interval.family.rows,
-        time.interval.family.sources
-    ));
+    let family = &time.interval.family;
+    let [step, low, high] = [time.step, time.interval.low, time.interval.high].map(seconds);
+    sheet.line(&if family.is_earned() {
+        let (name, rows, sources) = (family.name, family.rows, family.sources);
+        format!(
+            "{step}; nine of ten such runs take {low} to {high} ({name}: {rows} published runs of {sources} sources)"
+        )
+    } else {
+        format!("{step}; assumed between {low} and {high} ({}: nothing was compared)", family.name)
+    });
     sheet.line(&format!("What would narrow that: {}", time.interval.narrows.join("; ")));
     sheet.line(&format!(
         "Fully overlapped {}, nothing overlapped {}",

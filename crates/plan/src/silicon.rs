@@ -1,0 +1,81 @@
+//! Kinds of accelerators and of the processors beside them, by what decides how fast they are.
+
+/// Accelerators that share the constants of one calibration set; parts without published runs of their own stand with the set
+/// that comes nearest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Generation {
+    /// Volta.
+    V100,
+    /// Ampere with 80 GB.
+    A100,
+    /// Ampere with 40 GB.
+    A100Of40,
+    /// Hopper.
+    H100,
+    /// Hopper of 500 W with HBM2e, as torchtitan measured on.
+    H100Hbm2e,
+    /// Blackwell in an HGX board.
+    B200,
+    /// Blackwell beside Grace.
+    GB200,
+    /// Blackwell Ultra.
+    GB300,
+    /// Huawei's Ascend 910B.
+    Ascend910B,
+    /// AMD's CDNA 2.
+    MI250X,
+    /// AMD's CDNA 3.
+    MI300X,
+    /// AMD's CDNA 4.
+    MI355X,
+}
+
+impl Generation {
+    /// As tables name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V100 => "V100",
+            Self::A100 => "A100",
+            Self::A100Of40 => "A100-40",
+            Self::H100 => "H100",
+            Self::H100Hbm2e => "H100-HBM2e",
+            Self::B200 => "B200",
+            Self::GB200 => "GB200",
+            Self::GB300 => "GB300",
+            Self::Ascend910B => "Ascend-910B",
+            Self::MI250X => "MI250X",
+            Self::MI300X => "MI300X",
+            Self::MI355X => "MI355X",
+        }
+    }
+}
+
+/// The processors of a node, which issue the kernels. Which accelerators stand beside which is the catalog's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processor {
+    /// Intel's Xeon of 2017: Platinum 8168 of DGX-2.
+    Skylake,
+    /// Intel's Xeon of 2019: Gold 6248 of Jean Zay's V100 nodes.
+    CascadeLake,
+    /// AMD's EPYC of 2019: 7742 of DGX A100.
+    Rome,
+    /// AMD's EPYC of 2021: 7R13 of AWS G6 and G6e, 7A53 of Frontier.
+    Milan,
+    /// Intel's Xeon of 2023: Platinum 8480C of DGX H100 and H200.
+    SapphireRapids,
+    /// Intel's Xeon of late 2023: Platinum 8570 of DGX B200.
+    EmeraldRapids,
+    /// Intel's Xeon of 2025: 6776P of DGX B300.
+    GraniteRapids,
+    /// AMD's EPYC of 2022.
+    Genoa,
+    /// AMD's EPYC of 2024.
+    Turin,
+    /// NVIDIA's Grace, on the board of GB200 and GB300.
+    Grace,
+    /// Huawei's Kunpeng 920.
+    Kunpeng920,
+    /// A workstation's, of 2022 or newer.
+    Desktop,
+}
