@@ -8,7 +8,7 @@ use super::formats::{
     classify, merge, nemo, read_launcher, read_python, recipes,
 };
 use super::named::take_model;
-use super::{Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch};
+use super::{Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, template};
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
 use shardscope_plan::{Field, Software};
@@ -98,6 +98,9 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
         }
     }
     texts.sort_by_cached_key(|text| (experiments.contains(&text.name), depth(&text.name, &order, 0)));
+    if scripts.is_empty() && !texts.is_empty() {
+        template::complete(&mut texts);
+    }
     let alone = texts.is_empty() && remarks.is_empty();
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
     if !arguments.is_empty() {
