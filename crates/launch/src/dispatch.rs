@@ -5,7 +5,7 @@ use super::detect::{TextKind, detect, python};
 use super::environment;
 use super::formats::{
     Accelerate, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer, Workload,
-    classify, merge, nemo, read_launcher, read_python, recipes,
+    Xtuner, classify, merge, nemo, read_launcher, read_python, recipes,
 };
 use super::named::take_model;
 use super::{Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, template};
@@ -75,6 +75,10 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     add(Some(Format::of(&Recipe)), reading);
                     continue;
                 }
+                if let Some(reading) = recipes::read_xtuner(&program, part.span.start) {
+                    add(Some(Format::of(&Xtuner)), reading);
+                    continue;
+                }
                 match read_python(&program, part.span.start) {
                     Some(mut reading) => {
                         if !exact {
@@ -105,6 +109,12 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
     if !arguments.is_empty() {
         together(&mut texts, &mut launched, &files, &arguments);
+    }
+    // Of XTuner's configuration the words say nothing but how it starts.
+    if texts.iter().any(|text| text.format == Some(Format::of(&Xtuner))) {
+        for text in &mut launched {
+            text.reading.not_modelled.retain(|item| !item.is_called("program"));
+        }
     }
     texts.append(&mut launched);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
