@@ -144,6 +144,10 @@ pub(crate) fn read_xtuner(text: &str, base: u32) -> Option<Reading> {
         lack(path, value, Some(*span), Effect::Memory, "this attention under XTuner");
     }
     engine(&mut reading);
+    if get("model.lora.type").is_some() && get("model.lora.target_modules").is_none() {
+        let why = "XTuner lists linear layers by name (find_all_linear_names)";
+        reading.take(Found::new(Field::LoraByNames, "true", Origin::Derived).note(why));
+    }
     if get("model.lora.type").is_none() {
         let found = Found::new(Field::TrainType, "full", Origin::Derived);
         reading.take(found.note("without `lora` everything trains"));
