@@ -40,6 +40,7 @@ mod kept_by_open_instruct;
 mod kept_by_torchtune;
 mod kept_by_unsloth;
 mod launch_bound;
+mod linear_names;
 mod llava;
 mod measured;
 mod memory;

@@ -5,10 +5,10 @@ use super::detect::{TextKind, detect, python};
 use super::environment;
 use super::formats::{
     Accelerate, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer, Workload,
-    classify, merge, nemo, read_launcher, read_python, recipes,
+    Xtuner, classify, merge, nemo, read_launcher, read_python, recipes,
 };
 use super::named::take_model;
-use super::{Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch};
+use super::{Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, template};
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
 use shardscope_plan::{Field, Software};
@@ -75,6 +75,10 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     add(Some(Format::of(&Recipe)), reading);
                     continue;
                 }
+                if let Some(reading) = recipes::read_xtuner(&program, part.span.start) {
+                    add(Some(Format::of(&Xtuner)), reading);
+                    continue;
+                }
                 match read_python(&program, part.span.start) {
                     Some(mut reading) => {
                         if !exact {
@@ -98,10 +102,19 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
         }
     }
     texts.sort_by_cached_key(|text| (experiments.contains(&text.name), depth(&text.name, &order, 0)));
+    if scripts.is_empty() && !texts.is_empty() {
+        template::complete(&mut texts);
+    }
     let alone = texts.is_empty() && remarks.is_empty();
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
     if !arguments.is_empty() {
         together(&mut texts, &mut launched, &files, &arguments);
+    }
+    // Of XTuner's configuration the words say nothing but how it starts.
+    if texts.iter().any(|text| text.format == Some(Format::of(&Xtuner))) {
+        for text in &mut launched {
+            text.reading.not_modelled.retain(|item| !item.is_called("program"));
+        }
     }
     texts.append(&mut launched);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {

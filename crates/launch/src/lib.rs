@@ -16,6 +16,7 @@ mod minimal;
 mod named;
 mod read;
 mod tables;
+mod template;
 
 pub use argument::Argument;
 pub use detect::{TextKind, detect};

@@ -222,7 +222,7 @@ fields! {
     CalculatePerTokenLoss "calculate_per_token_loss" Flag, "loss averaged over tokens";
     UseCheckpointArgs "use_checkpoint_args" Flag, "model sizes read from the checkpoint";
     // The software and its precision.
-    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel", "olmo"]), "which software runs it";
+    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel", "olmo", "xtuner"]), "which software runs it";
     TransformerImpl "transformer_impl" Word(&["local", "transformer_engine", "inference_optimized"]), "layers of Megatron or of Transformer Engine";
     UseMcoreModels "use_mcore_models" Flag, "core models instead of legacy ones";
     UseLegacyModels "use_legacy_models" Flag, "legacy models instead of core ones";
@@ -265,6 +265,7 @@ fields! {
     LoraAlpha "lora_alpha" Real(0.0, 1e9), "scale of LoRA's adapters";
     LoraDropout "lora_dropout" Real(0.0, 1.0), "dropout in front of LoRA's adapters";
     LoraTargetModules "lora_target_modules" Words, "linear layers with an adapter, by the names of the model's modules, or all-linear";
+    LoraByNames "lora_by_names" Flag, "all-linear is a list of the names that linear layers have (LLaMA-Factory, axolotl, ms-swift, XTuner), and not PEFT's own word";
     ModulesToSave "modules_to_save" Words, "modules that train in full beside adapters: embed_tokens, lm_head";
     FrozenModules "frozen_modules" Words, "parts of the model that do not train: vision_tower, multi_modal_projector, language_model";
     AdapterDtype "adapter_dtype" Word(DTYPES), "number format of LoRA's adapters";

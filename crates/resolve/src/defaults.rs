@@ -168,6 +168,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::Unsloth => "default of unsloth",
         Software::Automodel => "default of NeMo Automodel",
         Software::Olmo => "default of OLMo",
+        Software::Xtuner => "default of XTuner",
     }
 }
 

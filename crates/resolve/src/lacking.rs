@@ -177,7 +177,7 @@ fn arrangement(table: &mut Table, software: Software) {
     let own = recorded && !has_liger(table);
     let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
     let unrecorded = table.word(Field::UnrecordedModules).to_owned();
-    if software == Software::HfTransformers && !unrecorded.is_empty() {
+    if matches!(software, Software::HfTransformers | Software::Xtuner) && !unrecorded.is_empty() {
         if whole {
             let message = format!(
                 "what a layer of {unrecorded} keeps while it is computed again is taken to be what one of Llama keeps"

@@ -186,6 +186,10 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
     // Names that are not known have stopped the verdict.
     let known = |all: LoraModules, name: &&str| all.named(name).unwrap_or(all);
     let mut modules = table.words(Field::LoraTargetModules).iter().fold(LoraModules::default(), known);
+    let all = table.words(Field::LoraTargetModules).iter().any(|name| name.starts_with("all"));
+    if library == AdapterLibrary::Peft && table.on(Field::LoraByNames) && all {
+        modules = by_names(table, modules);
+    }
     // Where PEFT knows a type's experts as the linear layers that they were, their names mean the experts alone; where it does
     // not, it leaves experts and router as they are (`peft/utils/transformers_weight_conversion.py:_convert_peft_config_moe`).
     let converted = table.on(Field::ConvertedExperts);
@@ -203,6 +207,25 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
         library,
         kernels: AdapterKernels::named(&table.words(Field::LoraKernels)).unwrap_or_default(),
     }
+}
+
+/// All linear layers where a trainer hands PEFT the names that they have: experts and routers are parameters in transformers 5 and
+/// have none, so that experts get adapters only where a linear layer beside them, of shared experts or of dense layers, has the
+/// projections' names (`llamafactory/model/model_utils/misc.py:find_all_linear_modules`, `axolotl/loaders/adapter.py:find_all_linear_names`,
+/// `swift/utils/transformers_utils.py:find_all_linears`, `xtuner/model/utils.py:find_all_linear_names`).
+fn by_names(table: &Table, modules: LoraModules) -> LoraModules {
+    let modules = modules.without(LinearModule::Router);
+    let dense = |pattern: &str| {
+        let layers = table.count(Field::NumLayers).unwrap_or(0);
+        super::frequency::pattern(pattern, layers).is_ok_and(|layers| layers.contains(&false))
+    };
+    let beside = table.number(Field::MoeSharedExpertIntermediateSize) > 0
+        || table.word(Field::FirstKDenseReplace).parse::<u64>().is_ok_and(|layers| layers > 0)
+        || dense(table.word(Field::MoeLayerFreq));
+    if table.on(Field::ConvertedExperts) && !beside {
+        return modules.without_mlp().without(LinearModule::Experts);
+    }
+    modules
 }
 
 fn quantization(table: &mut Table, library: AdapterLibrary) -> Quantization {

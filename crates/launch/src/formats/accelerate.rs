@@ -6,7 +6,7 @@ use super::names;
 use super::reader::{Claim, Reader, Role};
 use super::signs;
 use super::trainer::{left_to_file, words};
-use crate::{Argument, Effect, NotModelled, Reading};
+use crate::{Argument, Effect, NotModelled, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 use std::cell::Cell;
@@ -119,6 +119,10 @@ fn engine(leaves: &mut Leaves<'_>) {
         // Copies on all ranks, unless the program itself shares them.
         Some(leaf) if leaf.value == "MULTI_GPU" => {
             leaves.say(Field::ZeroStage, "0", leaf);
+        }
+        // One process, whatever the machine has (`commands/launch.py:simple_launcher`).
+        Some(leaf) if leaf.value == "NO" && !leaves.has("num_processes") => {
+            leaves.state(Field::WorldSize, "1", Origin::Derived, "distributed_type NO launches one process");
         }
         _ => {}
     }

@@ -40,7 +40,7 @@ pub use merge::{Text, merge};
 pub(super) use models_by_file::known_model;
 pub(crate) use names::TABLE as NAMES;
 pub use reader::{Claim, Command, Reader, Role};
-pub(super) use recipes::Recipe;
+pub(super) use recipes::{Recipe, Xtuner};
 pub use recipes::{RecipeSettings, recipe_names, recipe_settings};
 pub use register::{classify, formats, is_setting, keys, read_command};
 pub(crate) use rl::NEMO_RL;

@@ -16,7 +16,7 @@ use super::nanotron::Nanotron;
 use super::nemo::Nemo;
 use super::neox::GptNeox;
 use super::reader::{Command, Reader};
-use super::recipes::Recipe;
+use super::recipes::{Recipe, Xtuner};
 use super::rl::RlFormat;
 use super::titan::Torchtitan;
 use super::trainer::{Dialect, Trainer};
@@ -59,6 +59,7 @@ const READERS: &[&dyn Reader] = &[
     &Torchtitan,
     &Nemo,
     &Recipe,
+    &Xtuner,
     &GptNeox,
     &Accelerate,
     &HuggingFace,

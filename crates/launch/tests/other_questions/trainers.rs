@@ -1,7 +1,7 @@
 //! Trainers of transformers and of their own.
 
 use super::{said, script, stopped, value};
-use shardscope_plan::Field;
+use shardscope_plan::{Field, LinearModule};
 
 #[test]
 fn what_a_trainer_spreads_or_trains_otherwise_is_not_taken_for_data_parallelism() {
@@ -290,4 +290,24 @@ fn a_script_of_anybodys_names_its_model_by_any_usual_option() {
         assert!(run.plan.is_some(), "{option}: {:?}", run.diagnostics);
         assert_eq!(value(&run, Field::NumLayers), "28", "{option}");
     }
+}
+
+/// What trainers list by name leaves out experts, which have none in transformers 5; TRL hands PEFT its own word.
+#[test]
+fn all_linear_layers_by_name_are_none_of_experts() {
+    let adapted = |name: &str, text: &str| {
+        let resolution = said(name, text, &[("world_size", "8")]);
+        let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{text}: {:?}", resolution.diagnostics));
+        let lora = plan.recipe().tuning.lora.expect("adapters");
+        (lora.modules.has(LinearModule::Query), lora.modules.has(LinearModule::Experts))
+    };
+    let factory = "model_name_or_path: Qwen/Qwen3-30B-A3B\nstage: sft\nfinetuning_type: lora\nlora_target: all\ncutoff_len: 2048\n\
+        per_device_train_batch_size: 1\nlearning_rate: 1.0e-4\nbf16: true\ndo_train: true\n";
+    assert_eq!(adapted("lora.yaml", factory), (true, false));
+    let axolotl = "base_model: Qwen/Qwen3-30B-A3B\nadapter: lora\nlora_r: 16\nlora_target_linear: true\nsequence_len: 2048\n\
+        micro_batch_size: 1\nlora_qkv_kernel: false\nbf16: true\n";
+    assert_eq!(adapted("lora.yaml", axolotl), (true, false));
+    let trl = "model_name_or_path: Qwen/Qwen3-30B-A3B\nuse_peft: true\nlora_r: 16\nlora_target_modules: all-linear\nmax_length: 2048\n\
+        per_device_train_batch_size: 1\nlearning_rate: 1.0e-4\nbf16: true\ndtype: bfloat16\n";
+    assert_eq!(adapted("sft.yaml", trl), (true, true));
 }

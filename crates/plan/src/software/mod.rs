@@ -44,11 +44,13 @@ pub enum Software {
     Automodel,
     /// OLMo's own trainer and modules (allenai/OLMo).
     Olmo,
+    /// XTuner before its version 1: transformers' modules with attention of its own.
+    Xtuner,
 }
 
 impl Software {
     /// Every software with its name in the report.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -64,6 +66,7 @@ impl Software {
         Self::Unsloth,
         Self::Automodel,
         Self::Olmo,
+        Self::Xtuner,
     ];
 
     /// The name used in settings and reports.
@@ -85,6 +88,7 @@ impl Software {
             Self::Unsloth => "unsloth",
             Self::Automodel => "automodel",
             Self::Olmo => "olmo",
+            Self::Xtuner => "xtuner",
         }
     }
 }

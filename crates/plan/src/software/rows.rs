@@ -318,6 +318,13 @@ const OLMO: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
+/// XTuner before its version 1 (`xtuner/model/sft.py`): transformers' modules, but that attention of Llama, Mistral and Qwen2
+/// repeats keys and values for every query head ahead of flash-attn (`model/modules/dispatch/llama.py:llama_attn_forward`).
+const XTUNER: Semantics = Semantics {
+    modules: Modules { name: "XTuner", repeats_groups: true, ..TRANSFORMERS_MODULES },
+    ..HF_TRANSFORMERS
+};
+
 impl Software {
     /// What is known of how it keeps, fuses and gathers.
     #[must_use]
@@ -335,6 +342,7 @@ impl Software {
             Self::Unsloth => &UNSLOTH,
             Self::Automodel => &AUTOMODEL,
             Self::Olmo => &OLMO,
+            Self::Xtuner => &XTUNER,
             Self::MegatronDeepspeed => &MEGATRON_DEEPSPEED,
             Self::TorchFsdp => &TORCH_FSDP,
             Self::GptNeox => &NEOX,

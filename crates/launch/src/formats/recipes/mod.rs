@@ -11,6 +11,7 @@ mod table;
 mod titan;
 mod tree;
 mod words;
+mod xtuner;
 
 use super::reader::Reader;
 use crate::{Question, Reading};
@@ -22,6 +23,7 @@ use shardscope_source::{Code, Diagnostic, Span};
 use shardscope_resolve::RECIPE;
 pub(crate) use table::{BRIDGE, TITAN};
 pub(crate) use words::{read_changes, read_words};
+pub(crate) use xtuner::{Xtuner, read_xtuner};
 
 /// Recipes offered at most.
 const OFFERED: usize = 200;

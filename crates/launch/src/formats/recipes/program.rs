@@ -89,7 +89,7 @@ fn constants<'a>(statements: &[Statement<'a>]) -> Constants<'a> {
 }
 
 /// The statements of a program, without comments of their own lines.
-fn statements(text: &str) -> Vec<Statement<'_>> {
+pub(super) fn statements(text: &str) -> Vec<Statement<'_>> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
     let (mut at, mut line) = (0, 0);

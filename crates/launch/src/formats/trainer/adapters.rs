@@ -15,6 +15,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if open || matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
         authors::rank_left_open(leaves, dialect);
         leaves.state_all(dialect.adapters(), Origin::Default, &whose);
+        if let Some(why) = dialect.names_layers() {
+            leaves.state(Field::LoraByNames, "true", Origin::Derived, why);
+        }
         kernels(leaves, dialect);
     } else {
         // Ranks and targets without adapters say nothing.
@@ -23,6 +26,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
             Field::LoraAlpha,
             Field::LoraDropout,
             Field::LoraTargetModules,
+            Field::LoraByNames,
             Field::ModulesToSave,
         ];
         leaves.reading.keep(&|found| !idle.contains(&found.field));
@@ -177,7 +181,8 @@ fn targets(leaves: &mut Leaves<'_>) {
     if let Some(leaf) =
         leaves.first(&["lora_target_modules", "lora_target", "target_modules", "lora_modules"])
     {
-        // Lists, and names joined by commas or blanks; `all` is every linear layer.
+        // Lists, and names joined by commas or blanks; `all` of LLaMA-Factory is every linear layer but the output layer, by the
+        // names that they have (`model/model_utils/misc.py:find_all_linear_modules`).
         let all = matches!(leaf.value.as_str(), "all" | "all-linear" | "[all-linear]");
         match of_pattern(&leaf.value) {
             Some(names) => {

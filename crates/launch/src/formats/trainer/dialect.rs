@@ -158,6 +158,16 @@ impl Dialect {
         }
     }
 
+    /// How it comes to the names of all linear layers, where it lists them itself instead of leaving them to PEFT.
+    pub(super) const fn names_layers(self) -> Option<&'static str> {
+        match self {
+            Self::LlamaFactory => Some("LLaMA-Factory lists linear layers by name (find_all_linear_modules)"),
+            Self::Axolotl => Some("axolotl lists linear layers by name (find_all_linear_names)"),
+            Self::Swift => Some("ms-swift lists linear layers by name (find_all_linears)"),
+            _ => None,
+        }
+    }
+
     /// What it trains without being told.
     pub(super) const fn trains(self) -> &'static str {
         match self {

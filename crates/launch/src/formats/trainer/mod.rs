@@ -22,5 +22,6 @@ pub(super) mod words;
 pub(crate) use dialect::Dialect;
 pub(crate) use format::Trainer;
 pub(crate) use python::read_python;
-pub(super) use spread::left_to_file;
+pub(in crate::formats) use read::of;
+pub(super) use spread::{left_to_file, spread};
 pub(crate) use vocabulary::TABLE as VOCABULARY;

@@ -24,7 +24,7 @@ pub(super) fn read_words(dialect: Dialect, arguments: &[Argument]) -> Reading {
     of(dialect, &scalars)
 }
 
-pub(super) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
+pub(in crate::formats) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
     reading(dialect, scalars, false)
 }
 

@@ -6,7 +6,7 @@ use crate::{Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
 
 /// How the model is spread over accelerators: the files and words of DeepSpeed and FSDP.
-pub(super) fn spread(leaves: &mut Leaves<'_>) {
+pub(in crate::formats) fn spread(leaves: &mut Leaves<'_>) {
     let named = ["deepspeed", "deepspeed_config"];
     let file = named.iter().find_map(|path| leaves.get(path).filter(|leaf| leaf.flag().is_none()));
     let stated = leaves.reading.found.iter().any(|found| found.field == Field::ZeroStage);
@@ -21,6 +21,8 @@ pub(super) fn spread(leaves: &mut Leaves<'_>) {
         let engine = Found::new(Field::DataParallelEngine, "deepspeed", Origin::Script);
         leaves.reading.take(engine.by(leaf.path.as_str(), leaf.span));
         let named = leaf.value.as_str();
+        // XTuner's own files (`xtuner/configs/deepspeed`).
+        let named = named.strip_prefix("deepspeed_").unwrap_or(named);
         match (named.strip_prefix("zero"), named.contains(['/', '.'])) {
             _ if leaf.flag() == Some(true) && stated => {}
             // ms-swift's own files by their short names.
