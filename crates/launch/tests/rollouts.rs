@@ -240,3 +240,50 @@ fn what_deepspeed_does_under_open_instruct_follows_from_its_stage() {
     let core = resolved("run.sh", &OPEN_INSTRUCT.replace("grpo_fast.py", "grpo.py --deepspeed_stage 2"));
     assert_eq!(stopped_by(&core), ["program"]);
 }
+
+/// A recipe of NeMo-RL on DTensor, with `more` below `policy.dtensor_cfg`.
+fn dtensor(base: &str, more: &str) -> Resolution {
+    let text = format!(
+        "defaults: {base}\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n  dtensor_cfg:\n    activation_checkpointing: true\n{more}\
+         cluster:\n  gpus_per_node: 8\n  num_nodes: 2\ngrpo:\n  num_prompts_per_step: 64\n"
+    );
+    resolved("grpo.yaml", &text)
+}
+
+/// `MixedPrecisionPolicy(param_dtype, reduce_dtype=torch.float32, output_dtype=torch.float32)` of `nemo_rl/models/automodel/setup.py`.
+/// Recorded with transformers 5.6.0 and torch 2.15 on a CPU: under reentrant checkpointing every layer but the first keeps its input
+/// in fp32.
+#[test]
+fn layers_of_nemo_rl_hand_on_fp32() {
+    let run = dtensor("grpo_math_1B.yaml", "");
+    assert!(stopped_by(&run).is_empty(), "{:?}", run.diagnostics);
+    let plan = run.plan.unwrap_or_else(|| panic!("{:?}", run.diagnostics));
+    assert_eq!(plan.recipe().reduce_dtype(), Number::Fp32);
+    assert_eq!(plan.recipe().stream_dtype(), Number::Fp32);
+    assert_eq!(plan.recipe().module_dtype(), Number::Bf16);
+}
+
+/// `checkpoint_wrapper` around `mlp`, `self_attn` and both norms (`nemo_rl/models/dtensor/parallelize.py`), where `_v2` is off.
+#[test]
+fn the_older_worker_of_nemo_rl_checkpoints_modules() {
+    let older = dtensor("grpo_math_1B.yaml", "    _v2: false\n");
+    assert_eq!(stopped_by(&older), ["policy.dtensor_cfg.activation_checkpointing"]);
+    let based =
+        dtensor("dapo-qwen2.5-7b.v2.yaml", "    tensor_parallel_size: 1\n    context_parallel_size: 1\n");
+    assert!(stopped_by(&based).contains(&"policy.dtensor_cfg.activation_checkpointing"));
+}
+
+/// One depth of multi-token prediction, or none, shares its layer with no other.
+#[test]
+fn a_lone_depth_of_nemo_rl_shares_its_layer_with_none() {
+    let with = |depths: u64| {
+        let text = format!(
+            "defaults: grpo_math_1B.yaml\ngrpo:\n  num_prompts_per_step: 16\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n  \
+             megatron_cfg:\n    enabled: true\n    mtp_num_layers: {depths}\n    mtp_use_repeated_layer: true\n"
+        );
+        resolved("grpo.yaml", &text)
+    };
+    let name = "policy.megatron_cfg.mtp_use_repeated_layer";
+    assert!(!stopped_by(&with(0)).contains(&name) && !stopped_by(&with(1)).contains(&name));
+    assert!(stopped_by(&with(2)).contains(&name));
+}
