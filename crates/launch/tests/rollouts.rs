@@ -287,3 +287,25 @@ fn a_lone_depth_of_nemo_rl_shares_its_layer_with_none() {
     assert!(!stopped_by(&with(0)).contains(&name) && !stopped_by(&with(1)).contains(&name));
     assert!(stopped_by(&with(2)).contains(&name));
 }
+
+/// An engine that is not known holds nothing of the accelerators that train where it has others; there it stops.
+#[test]
+fn an_engine_of_nemo_rl_on_accelerators_of_its_own_stops_nothing() {
+    let with = |colocated: &str| {
+        let text = format!(
+            "defaults: grpo_math_1B_megatron.yaml\ngrpo:\n  num_prompts_per_step: 16\npolicy:\n  model_name: Qwen/Qwen2.5-0.5B\n  \
+             generation:\n    backend: trtllm\n    colocated: {colocated}\ncluster: {{gpus_per_node: 8, num_nodes: 2}}\n"
+        );
+        resolved("grpo.yaml", &text)
+    };
+    let apart = with("{enabled: false, resources: {num_nodes: 1, gpus_per_node: 8}}");
+    assert_eq!(own_gpus_of(&apart), Some(0));
+    assert_eq!(apart.plan.as_ref().map(|plan| plan.layout().world_size), Some(8));
+    assert!(apart.diagnostics.iter().any(|said| said.code == Code::NotEstimated), "{:?}", apart.diagnostics);
+    assert_eq!(stopped_by(&with("{enabled: true}")), ["policy.generation.backend"]);
+}
+
+fn own_gpus_of(resolution: &Resolution) -> Option<u64> {
+    let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+    plan.recipe().rollout.as_ref().and_then(|rollout| rollout.own_gpus)
+}
