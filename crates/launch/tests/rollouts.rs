@@ -309,3 +309,25 @@ fn own_gpus_of(resolution: &Resolution) -> Option<u64> {
     let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
     plan.recipe().rollout.as_ref().and_then(|rollout| rollout.own_gpus)
 }
+
+/// Tensor parallelism of NeMo-RL's DTensor policies stops by name, and the reader may go on with data parallelism alone.
+#[test]
+fn a_policy_of_nemo_rl_that_is_cut_stops_and_can_be_gone_on_with() {
+    let text = "defaults: grpo_math_1B.yaml\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n  dtensor_cfg:\n    tensor_parallel_size: 2\n\
+        cluster:\n  gpus_per_node: 8\n  num_nodes: 2\ngrpo:\n  num_prompts_per_step: 64\n";
+    let with = |overrides: &[(&str, &str)]| {
+        let source = Source::from_files([("grpo.yaml", text)]);
+        let environment = Environment::default();
+        let overrides: Vec<(String, String)> =
+            overrides.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        read(&Request { source: &source, environment: &environment, overrides: &overrides })
+    };
+    let cut = with(&[]);
+    assert!(cut.plan.is_none());
+    assert_eq!(stopped_by(&cut), ["tensor_model_parallel_size"]);
+    assert!(cut.diagnostics.iter().all(|said| said.code != Code::DataParallelAlone), "{:?}", cut.diagnostics);
+    let gone_on = with(&[("without", "tensor_model_parallel_size")]);
+    let plan = gone_on.plan.unwrap_or_else(|| panic!("{:?}", gone_on.diagnostics));
+    assert_eq!([plan.layout().tensor, plan.layout().data], [1, 16]);
+    assert_eq!(plan.recipe().marks.without, ["tensor_model_parallel_size"]);
+}
