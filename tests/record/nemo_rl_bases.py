@@ -16,7 +16,7 @@ import yaml
 
 READ = re.compile(
     r"policy\.(model_name|precision|train_(global|micro)_batch_size|max_total_sequence_length|quant_cfg|draft\.enabled)$"
-    r"|policy\.dtensor_cfg\.(enabled|cpu_offload|activation_checkpointing|\w+_parallel_size)$"
+    r"|policy\.dtensor_cfg\.(enabled|_v2|cpu_offload|activation_checkpointing|\w+_parallel_size)$"
     r"|policy\.dtensor_cfg\.lora_cfg\.(enabled|dim|alpha|dropout|target_modules)$"
     r"|policy\.megatron_cfg\.(optimizer\.|distributed_data_parallel_config\.|fp8_cfg\.)?\w+$"
     r"|policy\.megatron_cfg\.peft\.(enabled|dim|alpha|dropout|target_modules)$"

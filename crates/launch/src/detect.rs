@@ -222,7 +222,7 @@ fn chart(root: &Node) -> Option<Diagnostic> {
 }
 
 /// Settings that start no training by themselves, told by their keys: what there is to paste in their place.
-const BESIDE: [(&[&str], &str, &str); 7] = [
+const BESIDE: [(&[&str], &str, &str); 14] = [
     (
         &["input", "output_prefix", "tokenizer_type"],
         "settings of a preparation of data, which trains nothing",
@@ -242,6 +242,41 @@ const BESIDE: [(&[&str], &str, &str); 7] = [
         &["apiVersion", "name", "type", "version"],
         "the description of a Helm chart: what it starts stands in the chart's templates",
         "paste the script that it runs, or what `helm template` prints",
+    ),
+    (
+        &["cache_dir", "tokenizer"],
+        "settings of data and their cache, which train nothing",
+        "paste the file or the script of the training",
+    ),
+    (
+        &["type", "learning_rate", "weight_decay"],
+        "settings of an optimizer alone, which train nothing",
+        "paste the file of the training beside it",
+    ),
+    (
+        &["generation", "data", "env"],
+        "an evaluation of NeMo-RL, which trains nothing",
+        "paste the recipe of the training (examples/configs/)",
+    ),
+    (
+        &["metadata", "quantize"],
+        "how ModelOpt quantises a model, which trains nothing",
+        "paste the recipe of the training beside it",
+    ),
+    (
+        &["model.target", "model.params"],
+        "a model that is built of classes by name (latent diffusion), which is no language model",
+        "paste a language model's config.json, or the script of its training",
+    ),
+    (
+        &["project", "build-system"],
+        "the description of a Python package, which trains nothing",
+        "paste the file or the script of the training",
+    ),
+    (
+        &["AWSTemplateFormatVersion", "Resources"],
+        "a stack of AWS CloudFormation, which starts no training",
+        "paste the script of the training that runs on it",
     ),
     (
         &["vllm.model"],

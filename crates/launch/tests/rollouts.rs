@@ -240,3 +240,94 @@ fn what_deepspeed_does_under_open_instruct_follows_from_its_stage() {
     let core = resolved("run.sh", &OPEN_INSTRUCT.replace("grpo_fast.py", "grpo.py --deepspeed_stage 2"));
     assert_eq!(stopped_by(&core), ["program"]);
 }
+
+/// A recipe of NeMo-RL on DTensor, with `more` below `policy.dtensor_cfg`.
+fn dtensor(base: &str, more: &str) -> Resolution {
+    let text = format!(
+        "defaults: {base}\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n  dtensor_cfg:\n    activation_checkpointing: true\n{more}\
+         cluster:\n  gpus_per_node: 8\n  num_nodes: 2\ngrpo:\n  num_prompts_per_step: 64\n"
+    );
+    resolved("grpo.yaml", &text)
+}
+
+/// `MixedPrecisionPolicy(param_dtype, reduce_dtype=torch.float32, output_dtype=torch.float32)` of `nemo_rl/models/automodel/setup.py`.
+/// Recorded with transformers 5.6.0 and torch 2.15 on a CPU: under reentrant checkpointing every layer but the first keeps its input
+/// in fp32.
+#[test]
+fn layers_of_nemo_rl_hand_on_fp32() {
+    let run = dtensor("grpo_math_1B.yaml", "");
+    assert!(stopped_by(&run).is_empty(), "{:?}", run.diagnostics);
+    let plan = run.plan.unwrap_or_else(|| panic!("{:?}", run.diagnostics));
+    assert_eq!(plan.recipe().reduce_dtype(), Number::Fp32);
+    assert_eq!(plan.recipe().stream_dtype(), Number::Fp32);
+    assert_eq!(plan.recipe().module_dtype(), Number::Bf16);
+}
+
+/// `checkpoint_wrapper` around `mlp`, `self_attn` and both norms (`nemo_rl/models/dtensor/parallelize.py`), where `_v2` is off.
+#[test]
+fn the_older_worker_of_nemo_rl_checkpoints_modules() {
+    let older = dtensor("grpo_math_1B.yaml", "    _v2: false\n");
+    assert_eq!(stopped_by(&older), ["policy.dtensor_cfg.activation_checkpointing"]);
+    let based =
+        dtensor("dapo-qwen2.5-7b.v2.yaml", "    tensor_parallel_size: 1\n    context_parallel_size: 1\n");
+    assert!(stopped_by(&based).contains(&"policy.dtensor_cfg.activation_checkpointing"));
+}
+
+/// One depth of multi-token prediction, or none, shares its layer with no other.
+#[test]
+fn a_lone_depth_of_nemo_rl_shares_its_layer_with_none() {
+    let with = |depths: u64| {
+        let text = format!(
+            "defaults: grpo_math_1B.yaml\ngrpo:\n  num_prompts_per_step: 16\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n  \
+             megatron_cfg:\n    enabled: true\n    mtp_num_layers: {depths}\n    mtp_use_repeated_layer: true\n"
+        );
+        resolved("grpo.yaml", &text)
+    };
+    let name = "policy.megatron_cfg.mtp_use_repeated_layer";
+    assert!(!stopped_by(&with(0)).contains(&name) && !stopped_by(&with(1)).contains(&name));
+    assert!(stopped_by(&with(2)).contains(&name));
+}
+
+/// An engine that is not known holds nothing of the accelerators that train where it has others; there it stops.
+#[test]
+fn an_engine_of_nemo_rl_on_accelerators_of_its_own_stops_nothing() {
+    let with = |colocated: &str| {
+        let text = format!(
+            "defaults: grpo_math_1B_megatron.yaml\ngrpo:\n  num_prompts_per_step: 16\npolicy:\n  model_name: Qwen/Qwen2.5-0.5B\n  \
+             generation:\n    backend: trtllm\n    colocated: {colocated}\ncluster: {{gpus_per_node: 8, num_nodes: 2}}\n"
+        );
+        resolved("grpo.yaml", &text)
+    };
+    let apart = with("{enabled: false, resources: {num_nodes: 1, gpus_per_node: 8}}");
+    assert_eq!(own_gpus_of(&apart), Some(0));
+    assert_eq!(apart.plan.as_ref().map(|plan| plan.layout().world_size), Some(8));
+    assert!(apart.diagnostics.iter().any(|said| said.code == Code::NotEstimated), "{:?}", apart.diagnostics);
+    assert_eq!(stopped_by(&with("{enabled: true}")), ["policy.generation.backend"]);
+}
+
+fn own_gpus_of(resolution: &Resolution) -> Option<u64> {
+    let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+    plan.recipe().rollout.as_ref().and_then(|rollout| rollout.own_gpus)
+}
+
+/// Tensor parallelism of NeMo-RL's DTensor policies stops by name, and the reader may go on with data parallelism alone.
+#[test]
+fn a_policy_of_nemo_rl_that_is_cut_stops_and_can_be_gone_on_with() {
+    let text = "defaults: grpo_math_1B.yaml\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n  dtensor_cfg:\n    tensor_parallel_size: 2\n\
+        cluster:\n  gpus_per_node: 8\n  num_nodes: 2\ngrpo:\n  num_prompts_per_step: 64\n";
+    let with = |overrides: &[(&str, &str)]| {
+        let source = Source::from_files([("grpo.yaml", text)]);
+        let environment = Environment::default();
+        let overrides: Vec<(String, String)> =
+            overrides.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        read(&Request { source: &source, environment: &environment, overrides: &overrides })
+    };
+    let cut = with(&[]);
+    assert!(cut.plan.is_none());
+    assert_eq!(stopped_by(&cut), ["tensor_model_parallel_size"]);
+    assert!(cut.diagnostics.iter().all(|said| said.code != Code::DataParallelAlone), "{:?}", cut.diagnostics);
+    let gone_on = with(&[("without", "tensor_model_parallel_size")]);
+    let plan = gone_on.plan.unwrap_or_else(|| panic!("{:?}", gone_on.diagnostics));
+    assert_eq!([plan.layout().tensor, plan.layout().data], [1, 16]);
+    assert_eq!(plan.recipe().marks.without, ["tensor_model_parallel_size"]);
+}

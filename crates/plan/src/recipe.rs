@@ -117,6 +117,16 @@ impl Recipe {
         }
     }
 
+    /// Number format of the residual stream from layer to layer: that of the layers, or what FSDP2 casts their outputs to, casting
+    /// back in front of the next one. What the embedding hands to the first layer is not cast, and is taken to be as the others.
+    #[must_use]
+    pub fn stream_dtype(&self) -> Number {
+        match self.transformers.output {
+            Some(output) if self.transformers.engine == DataEngine::Fsdp2 => output,
+            _ => self.module_dtype(),
+        }
+    }
+
     /// Whether whole gradients wait for a step's last micro-batch, with which FSDP2 reduces them: in the format in which they
     /// are reduced (`_fsdp_param.py:unsharded_grad_dtype`, `to_accumulated_grad_if_needed` before PyTorch 2.15).
     #[must_use]

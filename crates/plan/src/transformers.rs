@@ -39,6 +39,10 @@ pub struct Transformers {
     pub engine: DataEngine,
     /// Number format in which FSDP reduces gradients, where the trainer states one (`MixedPrecision.reduce_dtype`).
     pub reduce: Option<Number>,
+    /// Number format in which FSDP2 hands on what a layer returns, where the trainer states one
+    /// (`MixedPrecisionPolicy.output_dtype`). A layer that is computed again keeps its input so: transformers 5.6 checkpoints
+    /// around FSDP's hooks (`GradientCheckpointingLayer.__call__`).
+    pub output: Option<Number>,
     /// Whether embedding and output layer are FSDP units of their own, gathered when they run and freed behind it; else they
     /// are of the unit outside of layers, which stays gathered.
     pub ends_apart: bool,
@@ -64,6 +68,7 @@ impl Default for Transformers {
             fp32_accumulation: false,
             engine: DataEngine::Ddp,
             reduce: None,
+            output: None,
             ends_apart: false,
             defers_reduction: false,
             evaluation_batch: 0,

@@ -87,6 +87,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
             "attention, MLP and norms computed again one by one, as Automodel does with modules of its own";
         table.lack(Field::GradientCheckpointing, "", Effect::Memory, message);
     }
+    cut(table, software);
     // Whose adapters are known for Megatron core's layers.
     let library = tuning::library(table, software);
     let adapters = library.is_some_and(AdapterLibrary::is_of_megatron);
@@ -163,6 +164,23 @@ pub(super) fn find(table: &mut Table, software: Software) {
             Effect::Model,
             "frozen parts; all weights would be counted as trained",
         );
+    }
+}
+
+/// A model of plain PyTorch modules that is cut over ranks. Without it the ranks hold copies, which go on with data alone.
+fn cut(table: &mut Table, software: Software) {
+    if software.semantics().cuts_models {
+        return;
+    }
+    for (field, what) in [
+        (Field::TensorModelParallelSize, "tensor parallelism with modules of plain PyTorch (DTensor)"),
+        (Field::PipelineModelParallelSize, "pipelines of modules of plain PyTorch"),
+        (Field::ExpertModelParallelSize, "expert parallelism with modules of plain PyTorch"),
+    ] {
+        let degree = table.degree(field);
+        if degree > 1 {
+            table.lack(field, &degree.to_string(), Effect::Memory, what);
+        }
     }
 }
 

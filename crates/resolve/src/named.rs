@@ -5,7 +5,7 @@ use super::table::Table;
 use crate::{Origin, Question};
 use shardscope_catalog as catalog;
 use shardscope_plan::Field;
-use shardscope_source::{Code, Diagnostic};
+use shardscope_source::{Code, Diagnostic, Severity};
 
 /// Takes the shape of the model named by `model` for all that is not stated.
 pub(super) fn fill(table: &mut Table) {
@@ -35,6 +35,25 @@ pub(super) fn fill(table: &mut Table) {
     }
     table.diagnostics.retain(|said| said.code != Code::UnknownModel);
     table.questions.retain(|question| question.name != Field::Model.name());
+}
+
+impl Table {
+    /// A text of which nothing is understood asks for the model; with one that the reader names it stops nothing.
+    pub(super) fn go_on_from_nothing(&mut self, is_empty: bool) {
+        let lost = |said: &&mut Diagnostic| {
+            said.severity == Severity::Error
+                && matches!(said.code, Code::NoTrainingCommand | Code::UnknownSettings)
+        };
+        let named = self.has(Field::Model);
+        let mut all = self.diagnostics.iter_mut().filter(lost);
+        if is_empty && all.next().is_some() {
+            ask(self);
+        } else if named {
+            for said in all {
+                said.severity = Severity::Warning;
+            }
+        }
+    }
 }
 
 /// Asks which model it is, where neither text nor catalog gives its shape.

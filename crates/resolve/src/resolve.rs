@@ -44,6 +44,7 @@ impl<'a> Stated<'a> {
             let message = "nothing here says what is trained; no setting of a model or its layout is stated";
             table.diagnostics.push(Diagnostic::error(Code::NoTrainingCommand, message));
         }
+        table.go_on_from_nothing(is_empty);
         Self { readings, table, is_empty }
     }
 

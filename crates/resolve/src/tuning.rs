@@ -287,6 +287,7 @@ pub(super) fn transformers(table: &Table) -> Transformers {
             _ => DataEngine::Ddp,
         },
         reduce: number(table.word(Field::ReduceDtype)),
+        output: number(table.word(Field::OutputDtype)),
         ends_apart: table.on(Field::FsdpEndsApart),
         defers_reduction: table.on(Field::DeferReduction),
         evaluation_batch: table.number(Field::EvaluationBatchSize),

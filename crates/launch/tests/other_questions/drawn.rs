@@ -364,3 +364,48 @@ fn olmo_cores_programs_are_none_of_transformers() {
     let text = "from olmo_core.config import Config\nmodel = TransformerConfig.from_pretrained('a/b')\nconfig = SFTConfig(seed=1)\n";
     stopped(&said("sft.py", text, &[]), &["program"]);
 }
+
+/// A text of which nothing is understood asks for the model, and with one it is no more than a warning.
+#[test]
+fn a_text_that_tells_nothing_can_be_gone_on_from() {
+    for (name, text) in
+        [("a.yaml", "colour: red\nsize: 3\n"), ("test_ci.sh", "set -xe\necho 'this test is outdated'\n")]
+    {
+        let lost = said(name, text, &[]);
+        assert!(lost.plan.is_none() && lost.questions.len() == 1, "{:?}", lost.questions);
+        assert_eq!(lost.questions[0].name, "model");
+        let answers = [
+            ("model", "Qwen/Qwen2.5-7B"),
+            ("seq_length", "4096"),
+            ("micro_batch_size", "1"),
+            ("world_size", "8"),
+        ];
+        let gone_on = said(name, text, &answers);
+        assert!(gone_on.plan.is_some(), "{:?}", gone_on.diagnostics);
+        let told = |said: &&shardscope_source::Diagnostic| {
+            matches!(said.code, Code::UnknownSettings | Code::NoTrainingCommand)
+                && said.severity == Severity::Warning
+        };
+        assert!(gone_on.diagnostics.iter().any(|said| told(&said)), "{:?}", gone_on.diagnostics);
+    }
+}
+
+/// A script that starts another says which.
+#[test]
+fn a_script_that_runs_another_names_it() {
+    let text =
+        "chmod +x configs/gpt3_175b_base.sh\n./configs/gpt3_175b_base.sh 4 full 1 64 8 run gs://bucket\n";
+    let read = script(text);
+    let told = |said: &shardscope_source::Diagnostic| {
+        said.code == Code::NoTraining && said.message.contains("gpt3_175b_base.sh") && said.hint.is_some()
+    };
+    assert!(read.diagnostics.iter().any(told), "{:?}", read.diagnostics);
+}
+
+/// Parts of a configuration of MaxText are of that trainer, however little they say.
+#[test]
+fn parts_of_maxtext_stop_as_maxtext() {
+    for text in ["base_config: base.yml\nuse_sft: true\n", "mesh_axes: [data]\nlogical_axis_rules: []\n"] {
+        stopped(&said("part.yml", text, &[]), &["framework"]);
+    }
+}

@@ -111,7 +111,11 @@ impl<'a> Symbols<'a> {
             f: model.ffn_hidden_size / t,
             v: model.padded_vocab_size / t,
             width,
-            residual_width: if recipe.fp32_residual || recipe.tuning.upcast { 4 } else { width },
+            residual_width: if recipe.fp32_residual || recipe.tuning.upcast {
+                Number::Fp32.width()
+            } else {
+                recipe.stream_dtype().width()
+            },
             gate: model.gate_factor(),
             input_width: if recipe.fp8.is_some() && !recipe.software.semantics().keeps_unquantized_inputs {
                 Number::Fp8.width()

@@ -102,7 +102,7 @@ fn chunks(plan: &Plan, refusals: &mut Refusals) {
             code: Code::VppWithoutPp,
             fields: INTERLEAVING,
             sentence: "{} chunks per rank need PP greater than 1",
-            hint: "",
+            hint: "set the virtual pipeline size to 1, or cut the model over more pipeline ranks",
         };
         refusals.unless(v <= 1, rule, &[v]);
         return;

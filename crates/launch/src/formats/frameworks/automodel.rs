@@ -180,16 +180,12 @@ fn spread(leaves: &mut Leaves<'_>) {
         let what = "checkpointing of a part of each layer";
         lack(leaves, "distributed.activation_checkpointing_scope", Effect::Memory, what);
     }
-    let cut = [
-        Field::TensorModelParallelSize,
-        Field::PipelineModelParallelSize,
-        Field::ContextParallelSize,
-        Field::ExpertModelParallelSize,
-    ];
-    if cut.iter().any(|field| leaves.reading.count(*field).is_some_and(|degree| degree > 1)) {
-        let what =
-            "a model of transformers cut by Automodel (tensor, pipeline, context or expert parallelism)";
-        leaves.reading.not_modelled.push(NotModelled::new("distributed", "", Effect::Memory, what));
+    // Other degrees stop where settings of all trainers of such modules do.
+    if leaves.reading.count(Field::ContextParallelSize).is_some_and(|degree| degree > 1) {
+        let what = "sequences of a model of transformers that Automodel cuts over ranks";
+        let size = leaves.reading.value(Field::ContextParallelSize).unwrap_or_default().to_owned();
+        let name = Field::ContextParallelSize.name();
+        leaves.reading.not_modelled.push(NotModelled::new(name, &size, Effect::Memory, what));
     }
     if leaves.reading.value(Field::Bf16) != Some("true") {
         let what = "shards in another format than the bf16 that FSDP2 gathers";

@@ -12,7 +12,8 @@ pub(in crate::formats) const MAXTEXT: Row = Row {
     signs: &[
         &["per_device_batch_size", "max_target_length"],
         &["base_emb_dim"],
-        &["base_config", "run_name"],
+        &["base_config"],
+        &["mesh_axes", "logical_axis_rules"],
     ],
     keys: &[
         (&["base_num_decoder_layers"], Field::NumLayers),

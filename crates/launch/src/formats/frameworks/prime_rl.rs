@@ -31,6 +31,11 @@ pub(in crate::formats) const PRIME_RL: Row = Row {
 pub(in crate::formats) const PRIME_SFT: Row = Row {
     title: "a configuration of prime-rl's supervised tuning",
     about: "prime-rl's supervised tuning: model by name, batch, length; its modules stop the verdict",
-    signs: &[&["model.name", "data.name", "optim"]],
+    signs: &[
+        &["model.name", "data.name", "optim"],
+        &["model.name", "data.type", "max_steps"],
+        &["model.name", "data", "ckpt", "max_steps"],
+        &["model.name", "max_steps", "optim"],
+    ],
     ..PRIME_RL
 };

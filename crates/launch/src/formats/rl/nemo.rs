@@ -162,9 +162,18 @@ fn dtensor(leaves: &mut Leaves<'_>) {
         Origin::Default,
         "DTensor shards weights, gradients and states (fully_shard)",
     );
+    // `MixedPrecisionPolicy` of `nemo_rl/models/automodel/setup.py` and `nemo_rl/models/dtensor/parallelize.py`.
+    let policy = "MixedPrecisionPolicy of NeMo-RL's DTensor policy";
+    leaves.state(Field::ReduceDtype, "fp32", Origin::Default, policy);
+    leaves.state(Field::OutputDtype, "fp32", Origin::Default, policy);
     leaves.state(Field::GradientCheckpointing, "false", Origin::Default, "default of NeMo-RL");
     if let Some(leaf) = leaves.get("policy.dtensor_cfg.activation_checkpointing") {
         leaves.switch(Field::GradientCheckpointing, leaf.flag() == Some(true), leaf);
+        // The older worker wraps the modules of each layer, by which four inputs of a layer are kept and not one.
+        if leaf.flag() == Some(true) && leaves.flag("policy.dtensor_cfg._v2") != Some(true) {
+            let what = "attention, MLP and norms computed again one by one, as the older DTensor worker does (_v2: false)";
+            lack(leaves, leaf, Effect::Memory, what);
+        }
     }
     for (key, field) in [
         ("policy.dtensor_cfg.tensor_parallel_size", Field::TensorModelParallelSize),

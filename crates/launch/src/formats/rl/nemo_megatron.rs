@@ -81,19 +81,19 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     leaves.pass_below(&["policy.megatron_cfg.fp8_cfg."]);
     lack_yes(
         leaves,
-        &[
-            (
-                "policy.megatron_cfg.use_fused_linear_logprobs",
-                Effect::Memory,
-                "log-probabilities fused with the output layer",
-            ),
-            (
-                "policy.megatron_cfg.mtp_use_repeated_layer",
-                Effect::Model,
-                "multi-token-prediction depths that share one layer",
-            ),
-        ],
+        &[(
+            "policy.megatron_cfg.use_fused_linear_logprobs",
+            Effect::Memory,
+            "log-probabilities fused with the output layer",
+        )],
     );
+    // One depth shares its layer with none.
+    let depths = leaves.whole("policy.megatron_cfg.mtp_num_layers").unwrap_or(2);
+    if depths > 1 {
+        let what = "multi-token-prediction depths that share one layer";
+        lack_yes(leaves, &[("policy.megatron_cfg.mtp_use_repeated_layer", Effect::Model, what)]);
+    }
+    leaves.pass("policy.megatron_cfg.mtp_use_repeated_layer");
     for (field, value) in [
         (Field::Bf16, "true"),
         (Field::UseDistributedOptimizer, "true"),

@@ -7,8 +7,18 @@ use shardscope_plan::Field;
 
 pub(super) fn read(leaves: &mut Leaves<'_>) {
     leaves.state(Field::RlFramework, "nemo_rl", Origin::Derived, "NeMo-RL's keys");
+    let apart = leaves.flag("policy.generation.colocated.enabled") == Some(false);
+    let mut described = true;
     match leaves.get("policy.generation.backend").filter(|leaf| leaf.value != "vllm") {
         Some(leaf) if leaf.value == "sglang" => leaves.say(Field::RolloutEngine, "sglang", leaf),
+        // What it holds on accelerators of its own is nothing to the training.
+        Some(leaf) if apart => {
+            described = false;
+            leaves.not_estimated(
+                leaf,
+                "the rollout engine, on accelerators of its own; the training is read without it",
+            );
+        }
         Some(leaf) => lack(leaves, leaf, Effect::Memory, "this rollout engine"),
         None => leaves.state(Field::RolloutEngine, "vllm", Origin::Default, "default of NeMo-RL"),
     }
@@ -29,7 +39,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     {
         leaves.say(Field::RolloutDtype, "fp8", leaf);
     }
-    let apart = leaves.flag("policy.generation.colocated.enabled") == Some(false);
     if apart {
         let nodes = leaves.whole("policy.generation.colocated.resources.num_nodes");
         let each = leaves.whole("policy.generation.colocated.resources.gpus_per_node");
@@ -46,7 +55,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         if own > 0 && own < world {
             leaves.state(
                 Field::RolloutGpus,
-                &own.to_string(),
+                &if described { own } else { 0 }.to_string(),
                 Origin::Derived,
                 "generation.colocated.resources",
             );
