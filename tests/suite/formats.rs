@@ -119,7 +119,10 @@ fn fault(line: &str, resolution: &Resolution, source: &Source) -> Option<String>
             .map(|said| format!("{}: {}", said.code, said.message))
             .collect::<Vec<_>>()
     };
-    let asked = || resolution.questions.iter().map(|question| question.name.clone()).collect::<Vec<_>>();
+    // What is set answers its question, so it is the files alone that ask.
+    let asked = || -> Vec<String> {
+        resolved(source, &[]).questions.into_iter().map(|question| question.name.to_string()).collect()
+    };
     match line.split_once(' ') {
         None if line == "plan" => resolution.plan.is_none().then(|| format!("{:?}", told())),
         _ if line == "no plan" => resolution.plan.is_some().then(|| "there is one".to_owned()),

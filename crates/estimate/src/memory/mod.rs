@@ -26,6 +26,7 @@ mod report;
 mod state;
 mod states;
 mod term;
+mod totals;
 mod tree;
 mod unit;
 mod verdict;
@@ -37,9 +38,9 @@ pub(super) use framework::constants as framework;
 pub use host::{sent_by_modules, sent_to_host};
 pub use layers::{LayerNode, Load, SavedActivations, layers, saved_activations};
 pub use phases::{Phase, PhaseKind, RlMemory};
-pub use rank::Totals;
 pub use report::{
     ChunkMemory, KnownUnits, Memory, RankMemory, Worst, kept_by_chunk, memory, memory_totals,
     memory_totals_knowing,
 };
+pub use totals::Totals;
 pub use verdict::{Needs, Verdict};

@@ -2,7 +2,7 @@
 //! each other, so that the fullest one counts; on shared accelerators each holds what the others leave behind.
 
 use super::engine::{EngineMemory, engine};
-use super::rank::Totals;
+use super::totals::Totals;
 use super::verdict::{Needs, Verdict};
 use crate::parameters::parameters;
 use shardscope_explain::{Breakdown, Explanation, Formula};
