@@ -261,6 +261,8 @@ fn layers_of_nemo_rl_hand_on_fp32() {
     assert_eq!(plan.recipe().reduce_dtype(), Number::Fp32);
     assert_eq!(plan.recipe().stream_dtype(), Number::Fp32);
     assert_eq!(plan.recipe().module_dtype(), Number::Bf16);
+    // `torch_dtype=torch.float32` of its model's configuration, adapters and what they stand beside included.
+    assert_eq!([plan.recipe().params_dtype, plan.recipe().grads_dtype], [Number::Fp32; 2]);
 }
 
 /// `checkpoint_wrapper` around `mlp`, `self_attn` and both norms (`nemo_rl/models/dtensor/parallelize.py`), where `_v2` is off.

@@ -7,8 +7,8 @@ use super::dotted;
 use super::flags::MegatronFlags;
 use super::format::Format;
 use super::frameworks::{
-    AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, OLMO_CORE, PRIME_RL, PRIME_SFT,
-    TORCHTUNE,
+    AREAL, AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, OLMO_CORE, PRIME_RL,
+    PRIME_SFT, ROLL, TORCHTUNE,
 };
 use super::huggingface::HuggingFace;
 use super::kubernetes::Kubernetes;
@@ -34,6 +34,8 @@ const READERS: &[&dyn Reader] = &[
     &AUTOMODEL,
     &DRAFTS,
     &TORCHTUNE,
+    &AREAL,
+    &ROLL,
     &PRIME_RL,
     &PRIME_SFT,
     &LITGPT,

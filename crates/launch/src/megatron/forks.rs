@@ -49,6 +49,8 @@ const YES: Option<&str> = Some("true");
 const LORA: Option<&str> = Some("lora");
 /// ms-swift's `megatron sft`, whose words these are, takes its adapters from mcore-bridge.
 const MCORE_BRIDGE: Option<&str> = Some("mcore-bridge");
+const PARTS: &str = "a model of several parts, of which the decoder alone would be counted";
+const DIFFUSION: &str = "a diffusion model in the place of a decoder";
 const VISION: &str = "a vision model beside the decoder";
 /// slime's option that leaves the rollout engine out.
 pub(super) const TRAIN_ONLY: &str = "debug-train-only";
@@ -180,6 +182,12 @@ const FORKS: &[Fork] = &[
     switch("freeze-aligner", &[(Field::FrozenModules, Some("aligner"))]),
     lacking("language-model-type", Arity::One, Effect::Model, VISION),
     lacking("vision-model-type", Arity::One, Effect::Model, VISION),
+    lacking("disable-vision-class-token", Arity::On, Effect::Model, VISION),
+    // Megatron-LM's examples/mimo, and Primus's diffusion models.
+    lacking("model-provider", Arity::One, Effect::Model, PARTS),
+    lacking("audio-encoder-model", Arity::One, Effect::Model, PARTS),
+    lacking("guidance-embed", Arity::On, Effect::Model, DIFFUSION),
+    lacking("guidance-scale", Arity::One, Effect::Model, DIFFUSION),
     lacking(
         "bridge-hf-model",
         Arity::One,

@@ -409,3 +409,46 @@ fn parts_of_maxtext_stop_as_maxtext() {
         stopped(&said("part.yml", text, &[]), &["framework"]);
     }
 }
+
+/// A third draw, of launches of reinforcement learning and pre-training: what was answered and is not what the text trains.
+#[test]
+fn models_of_several_parts_are_no_decoders() {
+    for option in
+        ["--model-provider llava_avlm", "--audio-encoder-model openai/whisper-base", "--guidance-embed"]
+    {
+        let text = format!("torchrun --nproc_per_node 8 examples/mimo/train.py {MODEL} {option}\n");
+        let name = option.split(' ').next().unwrap_or(option);
+        assert!(
+            script(&text).not_modelled.iter().any(|item| item.is_called(name.trim_start_matches('-'))),
+            "{option}"
+        );
+    }
+    let text = "python3 -m openrlhf.cli.train_ppo_ray --actor.num_nodes 1 --actor.num_gpus_per_node 4 --train.colocate_all \
+        --actor.model_name_or_path Qwen/Qwen2.5-1.5B --reward.remote_url r.py --train.micro_batch_size 1 --train.batch_size 64 \
+        --rollout.batch_size 8 --rollout.n_samples_per_prompt 8 --data.max_len 4096 --ds.zero_stage 3 --ds.param_dtype bf16 \
+        --vllm.num_engines 4 --vllm.gpu_memory_utilization 0.7 --data.image_key images --actor.freeze_visual_encoder\n";
+    assert!(script(text).not_modelled.iter().any(|item| item.is_called("data.image_key")));
+}
+
+/// verl's validation alone takes the words of a training.
+#[test]
+fn validation_alone_is_no_training() {
+    let text = "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B data.train_batch_size=128 \
+        actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+        trainer.n_gpus_per_node=8 trainer.nnodes=1 algorithm.adv_estimator=grpo trainer.val_only=True\n";
+    stopped(&script(text), &["trainer.val_only"]);
+}
+
+/// AReaL and ROLL, whose files were taken for an inference server's or for nothing.
+#[test]
+fn trainings_of_areal_and_roll_are_told_by_name() {
+    let areal = "experiment_name: a\ncluster: {n_nodes: 1, n_gpus_per_node: 8}\ngconfig: {n_samples: 4}\nactor: {path: Qwen/Qwen2.5-7B}\n\
+        vllm: {model: '${actor.path}'}\n";
+    let roll = "exp_name: a\npretrain: Qwen/Qwen2.5-7B\nactor_train: {training_args: {learning_rate: 1.0e-6}}\nactor_infer: {}\n\
+        num_gpus_per_node: 8\n";
+    for text in [areal, roll] {
+        let read = said("config.yaml", text, &[]);
+        stopped(&read, &["framework"]);
+        assert_eq!([value(&read, Field::HiddenSize), value(&read, Field::GpusPerNode)], ["3584", "8"]);
+    }
+}

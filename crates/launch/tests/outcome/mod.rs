@@ -3,7 +3,7 @@
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
-use shardscope_source::{Code, Severity, Source};
+use shardscope_source::{Code, Diagnostic, Severity, Source};
 
 /// More questions than that are no answer.
 const FEW: usize = 3;
@@ -53,7 +53,9 @@ pub(crate) fn outcome(name: &str, text: &str) -> (&'static str, String) {
     }
     if let Some(answered) = tried.into_iter().next() {
         if answered.plan.is_some() {
-            return ("asked", why);
+            // Of a text of which nothing is understood the plan is the answers' alone.
+            let understood = first.diagnostics.iter().all(|said| !is_lost(said));
+            return (if understood { "asked" } else { "helped" }, why);
         }
         let then: Vec<&str> = answered
             .diagnostics
@@ -65,11 +67,14 @@ pub(crate) fn outcome(name: &str, text: &str) -> (&'static str, String) {
         let outcome = if answered.not_modelled.is_empty() { "helped" } else { "stopped" };
         return (outcome, format!("{why} THEN asks [{}]; {}", more.join(", "), then.join(" // ")));
     }
-    let lost = [Code::NoTrainingCommand, Code::UnknownSettings];
     let shown = first.diagnostics.iter().filter(|said| said.severity == Severity::Error);
-    let helped =
-        shown.clone().any(|said| said.hint.is_some()) && !shown.clone().any(|said| lost.contains(&said.code));
+    let helped = shown.clone().any(|said| said.hint.is_some()) && !shown.clone().any(is_lost);
     if helped || !asked.is_empty() { ("helped", why) } else { ("no way", why) }
+}
+
+/// Whether it is said of a text of which nothing is understood.
+fn is_lost(said: &Diagnostic) -> bool {
+    said.severity == Severity::Error && matches!(said.code, Code::NoTrainingCommand | Code::UnknownSettings)
 }
 
 /// What comes of it when the questions are answered as proposed, and those that the answers open; none where there are

@@ -156,6 +156,13 @@ fn packing(leaves: &mut Leaves<'_>) {
 fn dtensor(leaves: &mut Leaves<'_>) {
     transformers(leaves, NEMO, "fsdp2");
     leaves.state(Field::Bf16, "true", Origin::Default, "policy.precision bfloat16");
+    // Whatever the precision, which is that of the computation: "Always load in float32 for master weights".
+    leaves.state(
+        Field::ParamsDtype,
+        "fp32",
+        Origin::Default,
+        "NeMo-RL's DTensor policies load weights in fp32",
+    );
     leaves.state(
         Field::ZeroStage,
         "3",

@@ -45,6 +45,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             lack(leaves, leaf, Effect::Memory, "a reference model on the host");
         }
     }
+    let images = ["data.image_key", "actor.freeze_visual_encoder", "data.max_images_per_prompt"];
+    if let Some(leaf) = leaves.first(&images) {
+        lack(leaves, leaf, Effect::Model, "the vision model beside the decoder");
+    }
     model(leaves, &["actor.model_name_or_path", "model.model_name_or_path"]);
     if leaves.reading.value(Field::MaxTokensPerGpu).is_none() {
         ask(leaves, &[(Field::MicroBatchSize, "Micro-batch size?", "1")]);
