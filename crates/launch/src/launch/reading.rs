@@ -100,6 +100,8 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
                 let hint = "paste the script that starts the training";
                 let said = Diagnostic::error(Code::NoTraining, message).hint(hint);
                 launch.diagnostics.push(said.at(program.origin()));
+            } else if let Some(said) = elsewhere::started(&script, source) {
+                launch.diagnostics.push(said);
             } else {
                 let message = "no command with training options is found in this text";
                 let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";

@@ -311,3 +311,11 @@ fn all_linear_layers_by_name_are_none_of_experts() {
         per_device_train_batch_size: 1\nlearning_rate: 1.0e-4\nbf16: true\ndtype: bfloat16\n";
     assert_eq!(adapted("sft.yaml", trl), (true, true));
 }
+
+#[test]
+fn adapters_of_llm_foundry_are_no_full_training() {
+    let text = "max_seq_len: 2048\nmodel:\n  name: hf_causal_lm\n  pretrained_model_name_or_path: meta-llama/Llama-2-7b-hf\n  \
+        peft_config: {r: 16, peft_type: LORA}\ntrain_loader: {name: finetuning}\nglobal_train_batch_size: 64\n\
+        device_train_microbatch_size: 2\nprecision: amp_bf16\nfsdp_config: {sharding_strategy: FULL_SHARD}\n";
+    stopped(&said("lora.yaml", text, &[("world_size", "8")]), &["model.peft_config"]);
+}
