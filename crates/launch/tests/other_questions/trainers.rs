@@ -361,3 +361,22 @@ fn several_completions_of_a_prompt_are_rollouts() {
         &["trainer"],
     );
 }
+
+/// axolotl's templates leave `fsdp` and `fsdp_config` empty where nothing shards.
+#[test]
+fn an_empty_group_for_fsdp_shards_nothing() {
+    let text = "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 8192\nmicro_batch_size: 1\nadapter: lora\nlora_r: 8\n\
+        lora_target_linear: true\nbf16: auto\nfsdp:\nfsdp_config:\nspecial_tokens:\n  pad_token: x\n";
+    let empty = said("a.yml", text, &[("world_size", "8")]);
+    let without = said("a.yml", &text.replace("fsdp:\nfsdp_config:\n", ""), &[("world_size", "8")]);
+    for field in [Field::ZeroStage, Field::DataParallelEngine, Field::LoraKernels] {
+        assert_eq!(value(&empty, field), value(&without, field), "{field:?}");
+    }
+    assert_eq!(empty.plan, without.plan);
+    let group = "fsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n";
+    let sharded = said("a.yml", &text.replace("fsdp_config:\n", group), &[("world_size", "8")]);
+    assert_eq!(
+        (value(&sharded, Field::ZeroStage), value(&sharded, Field::DataParallelEngine)),
+        ("3".into(), "fsdp1".into())
+    );
+}

@@ -64,7 +64,8 @@ fn kernels(leaves: &mut Leaves<'_>, dialect: Dialect) {
         }
         return;
     }
-    let grouped = leaves.all().iter().any(|leaf| leaf.path.starts_with("fsdp_config"));
+    let grouped =
+        leaves.all().iter().any(|leaf| leaf.path.starts_with("fsdp_config") && !leaf.value.is_empty());
     let first_version = grouped
         && leaves.first(&["fsdp_version", "fsdp_config.fsdp_version"]).and_then(Leaf::whole) != Some(2);
     let eight = leaves.text("adapter") == Some("lora") && leaves.flag("load_in_8bit") == Some(true);
