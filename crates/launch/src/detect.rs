@@ -222,7 +222,7 @@ fn chart(root: &Node) -> Option<Diagnostic> {
 }
 
 /// Settings that start no training by themselves, told by their keys: what there is to paste in their place.
-const BESIDE: [(&[&str], &str, &str); 14] = [
+const BESIDE: [(&[&str], &str, &str); 22] = [
     (
         &["input", "output_prefix", "tokenizer_type"],
         "settings of a preparation of data, which trains nothing",
@@ -288,12 +288,43 @@ const BESIDE: [(&[&str], &str, &str); 14] = [
         "a job of SageMaker HyperPod, whose program takes its settings from elsewhere",
         "paste the program's options, or the file that they stand in",
     ),
+    (&["model.name"], NAMES_ONLY, MODEL_ALONE),
+    (&["model_name_or_path", "dataset_name"], NAMES_ONLY, MODEL_ALONE),
+    (&["model", "peft_config"], NAMES_ONLY, MODEL_ALONE),
     (
-        &["model.name"],
-        "settings that name a model and nothing of a training",
-        "paste the file of the training, or the model's name alone",
+        &["integrations", "command"],
+        "a job of MosaicML's cluster, whose command starts what it trains",
+        "paste the file of llm-foundry that its command names",
+    ),
+    (
+        &["transformer_layer_cls_to_wrap"],
+        "settings of FSDP for transformers' Trainer (--fsdp_config)",
+        "paste the script that names it, with its options",
+    ),
+    (
+        &["transformer_layer_cls_to_wrap", "cpu_ram_efficient_loading"],
+        "settings of FSDP for transformers' Trainer (--fsdp_config)",
+        "paste the script that names it, with its options",
+    ),
+    (
+        &["stream", "max_new_tokens"],
+        "settings of a program that generates text, which trains nothing",
+        "paste the file or the script of the training",
+    ),
+    (
+        &["project_name", "gpu"],
+        "machines that axolotl rents (--cloud)",
+        "paste the configuration of the training beside it",
+    ),
+    (
+        &["channels", "dependencies"],
+        "an environment of conda, which starts nothing",
+        "paste the file or the script of the training",
     ),
 ];
+
+const NAMES_ONLY: &str = "settings that name a model and nothing of a training";
+const MODEL_ALONE: &str = "paste the file of the training, or the model's name alone";
 
 fn beside(root: &Node) -> Option<Diagnostic> {
     let known = |(paths, ..): &&(&[&str], &str, &str)| {

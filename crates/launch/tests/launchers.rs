@@ -3,7 +3,7 @@
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{Field, Origin, RlFramework};
-use shardscope_source::Source;
+use shardscope_source::{Code, Source};
 
 const OPTIONS: &str = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16 \
     --vocab-size 1000";
@@ -187,4 +187,30 @@ fn a_trainers_command_names_the_file_that_it_takes_its_settings_from() {
             .iter()
             .any(|item| item.name == "program")
     );
+}
+
+/// What starts no training by itself says what to paste in its place.
+#[test]
+fn what_starts_another_file_asks_for_it_by_name() {
+    let told = |name: &str, text: &str| {
+        let source = Source::from_files([(name, text)]);
+        let resolution =
+            read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+        let first = resolution.diagnostics.first().expect("a remark").clone();
+        (first.code, first.hint.unwrap_or_default())
+    };
+    let (code, hint) = told("launch.sh", "srun --nodes=2 --gpus-per-task=8 ./train/sft_slurm.sh --uid 1\n");
+    assert_eq!((code, hint.as_str()), (Code::MissingFile, "paste or drop sft_slurm.sh beside this text"));
+    let (code, hint) = told("sft.sh", "NPROC_PER_NODE=2 megatron sft sft.yaml\n");
+    assert_eq!((code, hint.as_str()), (Code::MissingFile, "paste or drop sft.yaml beside this text"));
+    let (code, _) = told("expand.sh", "python scripts/llama_pro.py --num_expand 8\n");
+    assert_eq!(code, Code::NoTraining);
+    assert_eq!(told("letter.sh", "echo hello\n").0, Code::NoTrainingCommand);
+    for (name, text) in [
+        ("job.yaml", "integrations: []\ncommand: composer train.py x.yaml\nimage: a\ncompute: {gpus: 8}\n"),
+        ("fsdp.json", "{\"transformer_layer_cls_to_wrap\": [\"Qwen2DecoderLayer\"]}"),
+        ("environment.yml", "name: a\nchannels: [b]\ndependencies: [c]\n"),
+    ] {
+        assert_eq!(told(name, text).0, Code::NoTraining, "{name}");
+    }
 }

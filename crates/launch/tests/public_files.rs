@@ -9,8 +9,12 @@ mod outcome;
 const FILES: &str = include_str!("data/public_files.tsv");
 const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
 /// A seeded draw without any selection, with the number of the draw behind each row: the first was mended on, the second was
-/// read when that was done, and of it only what was misread was mended. So was the third: six files each of 25 repositories for
-/// reinforcement learning and pre-training, by Python's `random.seed(20261124)` and `random.sample` over the sorted launch files.
+/// read when that was done, and of it only what was misread was mended. Two thirds: one of six files each of 25 repositories for reinforcement learning
+/// and pre-training, by Python's `random.seed(20261124)` and `random.sample` over the sorted launch files; one of fine-tuning: of ten repositories not read
+/// before, the scripts, YAML, JSON and notebooks that hold a sign of a training (`per_device_train_batch_size`,
+/// `micro_batch_size`, `gradient_accumulation_steps`, `zero_optimization`, `distributed_type`, `TrainingArguments`, `SFTTrainer`,
+/// `--deepspeed`, `accelerate launch`, `torchrun`), the first 100 of 151 by SHA-256 of `fine-tuning-3:` and their address; of them too
+/// only what was misread was mended.
 const DRAWN: &str = include_str!("data/drawn_files.tsv");
 const DRAWN_GUIDE: &str = include_str!("../../../pages/src/guide/drawn.tsv");
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];

@@ -4,7 +4,7 @@
 use super::command_line::CommandLine;
 use super::flag::is_spelt;
 use crate::Argument;
-use shardscope_bash::base_name;
+use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
 const ENDS: [&str; 4] = [".yaml", ".yml", ".json", ".toml"];
@@ -39,6 +39,35 @@ pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option
     let said =
         Diagnostic::error(Code::MissingFile, message).hint(format!("paste or drop {name} beside this text"));
     Some((name, said.at_some(span)))
+}
+
+/// What a script without training options starts, and that is to be looked at instead: another script or a settings file that is
+/// not among the texts, else a program.
+pub(super) fn started(script: &Script, source: &Source) -> Option<Diagnostic> {
+    const SCRIPTS: [&str; 4] = [".sh", ".slurm", ".sbatch", ".bash"];
+    let words = || {
+        let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
+        runs.flat_map(|command| &command.words)
+    };
+    let ends = |word: &Word, all: &[&str]| {
+        let text = word.text();
+        !text.starts_with('-') && !text.contains([' ', '=']) && all.iter().any(|end| text.ends_with(end))
+    };
+    let is_here = |name: &str| source.parts().iter().any(|part| base_name(&part.name) == name);
+    let absent = |word: &&Word| !is_here(base_name(word.text()));
+    let file = words().filter(|word| ends(word, &SCRIPTS)).find(absent);
+    let file = file.or_else(|| words().filter(|word| ends(word, &ENDS)).find(absent));
+    if let Some(word) = file {
+        let name = base_name(word.text());
+        let message =
+            format!("this text starts {name}, which is not here, and has no training options of its own");
+        let hint = format!("paste or drop {name} beside this text");
+        return Some(Diagnostic::error(Code::MissingFile, message).hint(hint).at(word.origin()));
+    }
+    let program = words().find(|word| ends(word, &[".py"]))?;
+    let message = format!("{} is started without an option of a training that is known here", program.text());
+    let hint = "paste what it reads its settings from, or the script that starts the training";
+    Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(program.origin()))
 }
 
 fn named(words: &[Argument]) -> Option<(String, Option<Span>)> {

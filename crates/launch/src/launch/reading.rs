@@ -11,10 +11,10 @@ use super::wrappers;
 use crate::formats::{Command, read_command, recipes};
 use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
-use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word, base_name};
+use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
 use shardscope_plan::Field;
 use shardscope_sorting::sort_by_key;
-use shardscope_source::{Code, Diagnostic, Severity, Source, Span};
+use shardscope_source::{Code, Diagnostic, Severity, Source};
 
 /// Words shown in one note on a condition.
 const DOUBTS: usize = 8;
@@ -100,12 +100,8 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
                 let hint = "paste the script that starts the training";
                 let said = Diagnostic::error(Code::NoTraining, message).hint(hint);
                 launch.diagnostics.push(said.at(program.origin()));
-            } else if let Some((name, place)) = runs(&script) {
-                let message = format!(
-                    "no command with training options is found in this text, which runs {name}, which is not here"
-                );
-                let hint = format!("paste or drop {name} beside this text");
-                launch.diagnostics.push(Diagnostic::error(Code::NoTraining, message).hint(hint).at(place));
+            } else if let Some(said) = elsewhere::started(&script, source) {
+                launch.diagnostics.push(said);
             } else {
                 let message = "no command with training options is found in this text";
                 let hint = "paste the script that starts the training, or its options (--num-layers 32 --hidden-size 4096 …)";
@@ -123,20 +119,6 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     }
     launch.script = script;
     launch
-}
-
-/// The last script or program that a text runs and that is none of another known purpose: what it starts stands there.
-fn runs(script: &Script) -> Option<(String, Span)> {
-    const SHELLS: [&str; 6] = ["bash", "sh", "zsh", "sbatch", "exec", "qsub"];
-    const KINDS: [&str; 5] = [".sh", ".slurm", ".sbatch", ".bash", ".py"];
-    let named = |command: &shell::Command| {
-        let mut words = command.words.iter().map(|word| (word.text(), word.origin()));
-        words
-            .find(|(word, _)| !word.starts_with('-') && !SHELLS.contains(word) && !word.starts_with("python"))
-            .filter(|(word, _)| KINDS.iter().any(|kind| word.ends_with(kind)))
-            .map(|(word, place)| (base_name(word).to_owned(), place))
-    };
-    script.commands.iter().rev().find_map(named)
 }
 
 /// Whether a sourced file may set options: environments of Python and of modules do not.

@@ -311,3 +311,72 @@ fn all_linear_layers_by_name_are_none_of_experts() {
         per_device_train_batch_size: 1\nlearning_rate: 1.0e-4\nbf16: true\ndtype: bfloat16\n";
     assert_eq!(adapted("sft.yaml", trl), (true, true));
 }
+
+#[test]
+fn adapters_of_llm_foundry_are_no_full_training() {
+    let text = "max_seq_len: 2048\nmodel:\n  name: hf_causal_lm\n  pretrained_model_name_or_path: meta-llama/Llama-2-7b-hf\n  \
+        peft_config: {r: 16, peft_type: LORA}\ntrain_loader: {name: finetuning}\nglobal_train_batch_size: 64\n\
+        device_train_microbatch_size: 2\nprecision: amp_bf16\nfsdp_config: {sharding_strategy: FULL_SHARD}\n";
+    stopped(&said("lora.yaml", text, &[("world_size", "8")]), &["model.peft_config"]);
+}
+
+/// Arguments of Firefly's `train.py` have no switch for adapters: it trains QLoRA unless `train_mode` says otherwise.
+#[test]
+fn fireflys_adapters_are_no_full_training() {
+    let file = |more: &str| {
+        format!(
+            "{{\"model_name_or_path\": \"meta-llama/Llama-2-7b-hf\", \"train_file\": \"a.jsonl\", \"template_name\": \"llama2\", \
+             \"per_device_train_batch_size\": 1, \"gradient_accumulation_steps\": 16, \"learning_rate\": 1e-4, \
+             \"max_seq_length\": 1024, \"gradient_checkpointing\": true, \"bf16\": true{more}}}"
+        )
+    };
+    let read = |more: &str| said("args.json", &file(more), &[("world_size", "1")]);
+    let usual = read("");
+    assert!(usual.plan.is_some(), "{:?}", usual.diagnostics);
+    assert_eq!(value(&usual, Field::TrainType), "qlora");
+    assert_eq!(
+        (value(&usual, Field::BaseQuantization), value(&usual, Field::LoraRank)),
+        ("nf4".into(), "64".into())
+    );
+    assert_eq!(value(&read(", \"train_mode\": \"full\""), Field::TrainType), "full");
+    let lora = read(", \"train_mode\": \"lora\", \"lora_rank\": 16");
+    assert_eq!((value(&lora, Field::TrainType), value(&lora, Field::LoraRank)), ("lora".into(), "16".into()));
+    stopped(&read(", \"task_type\": \"dpo\""), &["task_type"]);
+}
+
+/// TRL's GRPO by its keys, where no name tells the program: it was offered as DPO.
+#[test]
+fn several_completions_of_a_prompt_are_rollouts() {
+    let text = "model_name_or_path: Qwen/Qwen2.5-3B-Instruct\ndtype: bfloat16\nbf16: true\nper_device_train_batch_size: 1\n\
+        gradient_accumulation_steps: 8\nlearning_rate: 5e-7\nbeta: 0.001\nmax_prompt_length: 256\nmax_completion_length: 1024\n\
+        num_generations: 8\nuse_vllm: true\nvllm_mode: colocate\noutput_dir: runs/countdown\n";
+    let read = said("grpo.yaml", text, &[("world_size", "8")]);
+    assert_eq!(
+        (value(&read, Field::TrainingObjective), value(&read, Field::SeqLength)),
+        ("policy".into(), "1280".into())
+    );
+    assert!(read.questions.iter().all(|question| question.name != "training_objective"));
+    stopped(
+        &said("r.yaml", &text.replace("runs/countdown", "runs/rloo-1"), &[("world_size", "8")]),
+        &["trainer"],
+    );
+}
+
+/// axolotl's templates leave `fsdp` and `fsdp_config` empty where nothing shards.
+#[test]
+fn an_empty_group_for_fsdp_shards_nothing() {
+    let text = "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 8192\nmicro_batch_size: 1\nadapter: lora\nlora_r: 8\n\
+        lora_target_linear: true\nbf16: auto\nfsdp:\nfsdp_config:\nspecial_tokens:\n  pad_token: x\n";
+    let empty = said("a.yml", text, &[("world_size", "8")]);
+    let without = said("a.yml", &text.replace("fsdp:\nfsdp_config:\n", ""), &[("world_size", "8")]);
+    for field in [Field::ZeroStage, Field::DataParallelEngine, Field::LoraKernels] {
+        assert_eq!(value(&empty, field), value(&without, field), "{field:?}");
+    }
+    assert_eq!(empty.plan, without.plan);
+    let group = "fsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n";
+    let sharded = said("a.yml", &text.replace("fsdp_config:\n", group), &[("world_size", "8")]);
+    assert_eq!(
+        (value(&sharded, Field::ZeroStage), value(&sharded, Field::DataParallelEngine)),
+        ("3".into(), "fsdp1".into())
+    );
+}

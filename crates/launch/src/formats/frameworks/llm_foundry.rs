@@ -1,8 +1,8 @@
 //! MosaicML's llm-foundry. Keys: `llmfoundry/command_utils/train.py`.
 
 use super::row::Row;
-use crate::Origin;
 use crate::formats::leaves::Leaves;
+use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
 /// llm-foundry's settings file.
@@ -40,6 +40,13 @@ fn foundry(leaves: &mut Leaves<'_>) {
         && let Some((_, name)) = ACCELERATORS.iter().find(|(known, _)| *known == leaf.value)
     {
         leaves.say(Field::Accelerator, name, leaf);
+    }
+    // transformers before 5, on which it stands, loads them in fp32 (`setup.py`).
+    if let Some(leaf) = leaves.all().iter().find(|leaf| leaf.path.starts_with("model.peft_config.")) {
+        let what = "adapters under llm-foundry, whose frozen weights are held in fp32";
+        let item = NotModelled::new("model.peft_config", "", Effect::Model, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+        leaves.pass_below(&["model.peft_config."]);
     }
     let strategy = leaves.get("fsdp_config.sharding_strategy");
     if let Some(leaf) = strategy {

@@ -64,7 +64,8 @@ fn kernels(leaves: &mut Leaves<'_>, dialect: Dialect) {
         }
         return;
     }
-    let grouped = leaves.all().iter().any(|leaf| leaf.path.starts_with("fsdp_config"));
+    let grouped =
+        leaves.all().iter().any(|leaf| leaf.path.starts_with("fsdp_config") && !leaf.value.is_empty());
     let first_version = grouped
         && leaves.first(&["fsdp_version", "fsdp_config.fsdp_version"]).and_then(Leaf::whole) != Some(2);
     let eight = leaves.text("adapter") == Some("lora") && leaves.flag("load_in_8bit") == Some(true);
@@ -184,6 +185,10 @@ fn targets(leaves: &mut Leaves<'_>) {
         // Lists, and names joined by commas or blanks; `all` of LLaMA-Factory is every linear layer but the output layer, by the
         // names that they have (`model/model_utils/misc.py:find_all_linear_modules`).
         let all = matches!(leaf.value.as_str(), "all" | "all-linear" | "[all-linear]");
+        if leaf.value == "all" {
+            // PEFT's own word is another: a program that takes this one lists the names.
+            leaves.state(Field::LoraByNames, "true", Origin::Derived, "`all` is no word of PEFT's");
+        }
         match of_pattern(&leaf.value) {
             Some(names) => {
                 let note = "of a pattern over every layer";

@@ -21,6 +21,67 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if leaves.has("use_peft_lora") {
         tuning_of_peft(leaves);
     }
+    if is_firefly(leaves) {
+        firefly(leaves);
+    }
+}
+
+/// Whether these are arguments of Firefly's `train.py` (`component/argument.py:CustomizedArguments`).
+pub(super) fn is_firefly(leaves: &Leaves<'_>) -> bool {
+    leaves.has("train_file") && (leaves.has("train_mode") || leaves.has("template_name"))
+}
+
+/// Firefly's program (`train.py:load_model`): QLoRA unless told otherwise, weights in the format that is trained in, adapters on all
+/// linear layers by name.
+fn firefly(leaves: &mut Leaves<'_>) {
+    let why = "default of Firefly's train.py";
+    let mode = leaves.text("train_mode").unwrap_or("qlora");
+    let stated = leaves.get("train_mode");
+    let way = if matches!(mode, "full" | "lora") { mode } else { "qlora" };
+    match stated {
+        Some(leaf) => leaves.say(Field::TrainType, way, leaf),
+        None => leaves.state(Field::TrainType, way, Origin::Default, why),
+    }
+    if way == "qlora" {
+        leaves.state_all(
+            &[(Field::BaseQuantization, "nf4"), (Field::DoubleQuantization, "true")],
+            Origin::Default,
+            why,
+        );
+    }
+    if way != "full" {
+        leaves.state_all(
+            &[
+                (Field::LoraRank, "64"),
+                (Field::LoraAlpha, "16"),
+                (Field::LoraDropout, "0.05"),
+                (Field::LoraTargetModules, "all-linear"),
+                (Field::LoraByNames, "true"),
+            ],
+            Origin::Default,
+            why,
+        );
+    }
+    let format = if leaves.flag("fp16") == Some(true) { "fp16" } else { "bf16" };
+    let layers = if leaves.flag("gradient_checkpointing") == Some(true) { "true" } else { "false" };
+    leaves.state_all(
+        &[(Field::ParamsDtype, format), (Field::GradientCheckpointing, layers)],
+        Origin::Default,
+        why,
+    );
+    // Samples of a pre-training are cut from one text; DPO stands beside a reference.
+    match leaves.get("task_type").map(|leaf| (leaf, leaf.value.as_str())) {
+        Some((leaf, "dpo")) => {
+            let what = "DPO of Firefly's train.py, and what it holds beside the model";
+            let item = NotModelled::new("task_type", "dpo", Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+        Some((leaf, "pretrain")) => leaves.switch(Field::Packing, true, leaf),
+        _ => {}
+    }
+    for path in ["train_file", "template_name", "eval_file", "tokenize_num_workers"] {
+        leaves.pass(path);
+    }
 }
 
 /// QLoRA's program and those made of it (`qlora.py`, TinyLlama's `sft/finetune.py`): a sample is a source and a target, each
@@ -35,6 +96,11 @@ fn two_lengths(leaves: &mut Leaves<'_>) {
     if !leaves.has("gradient_checkpointing") {
         let why = "default of QLoRA's program";
         leaves.state(Field::GradientCheckpointing, "true", Origin::Default, why);
+    }
+    // Of QLoRA's own program (`qlora.py`); TinyLlama's keeps its states in plain AdamW.
+    let own = ["double_quant", "quant_type", "lora_modules"].iter().any(|path| leaves.has(path));
+    if own && !leaves.has("optim") {
+        leaves.state(Field::Optimizer, "paged_adamw_32bit", Origin::Default, "default of QLoRA's program");
     }
     if !leaves.has("gradient_accumulation_steps") {
         let prompt =

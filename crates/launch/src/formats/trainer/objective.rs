@@ -38,8 +38,8 @@ fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, what: &str) {
 const COMPARES: [&str; 5] =
     ["beta", "max_prompt_length", "rpo_alpha", "precompute_ref_log_probs", "ref_model_init_kwargs"];
 /// Words of names that a run is given, and the trainer that each tells; the first that is there counts.
-const TELLING: [(&str, &str); 5] =
-    [("orpo", "ORPO"), ("kto", "KTO"), ("cpo", "CPO"), ("grpo", "GRPO"), ("dpo", "DPO")];
+const TELLING: [(&str, &str); 6] =
+    [("rloo", "RLOO"), ("orpo", "ORPO"), ("kto", "KTO"), ("cpo", "CPO"), ("grpo", "GRPO"), ("dpo", "DPO")];
 
 /// What a settings file of TRL leaves to its program: told by the names of the run, else asked for.
 pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
@@ -51,6 +51,12 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
         .map(str::to_ascii_lowercase)
         .collect();
     let told = TELLING.iter().find(|(word, _)| names.iter().any(|name| name.contains(word)));
+    // Only what makes rollouts has several of a prompt; without another name it is GRPO.
+    let several =
+        leaves.get("num_generations").filter(|_| told.is_none_or(|(_, trainer)| *trainer == "GRPO"));
+    if let Some(leaf) = several {
+        return rollouts(leaves, leaf, Dialect::Trl);
+    }
     match told {
         Some((_, "DPO")) => {
             leaves.say_noted(Field::TrainingObjective, "dpo", leaf, "told by the names of the run");
@@ -126,8 +132,10 @@ fn task(leaves: &mut Leaves<'_>) {
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
+    // Firefly's word for what it trains on.
+    let own = super::authors::is_firefly(leaves);
     if let Some(leaf) =
-        leaves.get("task_type").filter(|leaf| leaf.value != "causal_lm" && leaf.value != "CAUSAL_LM")
+        leaves.get("task_type").filter(|leaf| !own && leaf.value != "causal_lm" && leaf.value != "CAUSAL_LM")
     {
         let what = "another head instead of the output layer";
         let item = NotModelled::new("task_type", &leaf.value, Effect::Model, what).at_some(leaf.span);

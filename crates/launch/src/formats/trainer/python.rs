@@ -5,7 +5,7 @@ use super::super::scalars::{Leaf, Scalars};
 use super::dialect::Dialect;
 use super::read::of;
 use super::vocabulary::{self, Meaning};
-use crate::{Effect, NotModelled, Reading};
+use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_plan::Field;
 use shardscope_source::Span;
 
@@ -24,6 +24,28 @@ const CONFIGS: [&str; 9] = [
 /// Calls of trainings that hold more than the model.
 const PREFERENCES: [&str; 7] =
     ["GRPOConfig", "PPOConfig", "RewardConfig", "KTOConfig", "ORPOConfig", "RLOOConfig", "OnlineDPOConfig"];
+/// Trainers of those, which older programs give transformers' own `TrainingArguments`.
+const PREFERENCE_TRAINERS: [&str; 8] = [
+    "GRPOTrainer",
+    "PPOTrainer",
+    "RewardTrainer",
+    "KTOTrainer",
+    "ORPOTrainer",
+    "RLOOTrainer",
+    "CPOTrainer",
+    "OnlineDPOTrainer",
+];
+/// Parts of the names of classes that load something else than a decoder with its output layer.
+const OTHER_MODELS: [&str; 8] = [
+    "Seq2SeqLM",
+    "SequenceClassification",
+    "TokenClassification",
+    "QuestionAnswering",
+    "MaskedLM",
+    "T5For",
+    "BartFor",
+    "WhisperFor",
+];
 /// Calls that say how a trainer of a library trains, among those above.
 const TRAINERS: [&str; 6] = [
     "TrainingArguments",
@@ -56,6 +78,7 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
     // What is loaded once more behind the training, or behind unsloth's own call, is for inference.
     let (mut loaded, mut trained) = (false, false);
     let mut adapters = false;
+    let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
     while let Some((name, open)) = program.next_call(at) {
         at = open + 1;
         let last = name.rsplit('.').next().unwrap_or(name);
@@ -67,6 +90,12 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
         let loads = loads && !of_adapters;
         let again = loads && loaded && (trained || seen.iter().any(|seen| seen.starts_with("Fast")));
         loaded |= loads;
+        if loads && !again && OTHER_MODELS.iter().any(|part| name.contains(part)) {
+            other = other.or(name.split('.').next());
+        }
+        if last == "DPOTrainer" || PREFERENCE_TRAINERS.contains(&last) {
+            trainers.push(last);
+        }
         trained |= last == "train" && name.contains("rainer");
         if (known || loads && !again) && seen.len() < MOST {
             seen.push(name);
@@ -84,7 +113,8 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
     if with_adapters {
         program.state("use_peft", "true");
     }
-    if has("DPOConfig") {
+    let compares = has("DPOConfig") || trainers.contains(&"DPOTrainer");
+    if compares {
         program.state("rl", "dpo");
     }
     // FastModel and FastVisionModel run modules that unsloth compiles.
@@ -93,12 +123,15 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
         (true, true) => Dialect::Unsloth,
         (true, false) if !has("TrainingArguments") => Dialect::Unsloth,
         (true, false) => Dialect::UnslothArguments,
-        (false, _) if has("SFT") || has("DPO") => Dialect::Trl,
+        (false, _) if has("SFT") || compares => Dialect::Trl,
         (false, _) => Dialect::Transformers,
     };
     let computed = std::mem::take(&mut program.computed);
     let scalars = Scalars::from_leaves(program.leaves);
     let mut reading = of(dialect, &scalars);
+    if loaded && dialect == Dialect::Trl {
+        in_its_own_format(&mut reading);
+    }
     let mut lack =
         |name: &str, effect, what: &str| reading.not_modelled.push(NotModelled::new(name, "", effect, what));
     if has("FastModel") || has("FastVisionModel") {
@@ -121,7 +154,13 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
     if adapters && !(has("LoraConfig") || has("get_peft_model")) {
         lack("PeftModel", Effect::Model, "adapters that a checkpoint describes");
     }
-    for name in PREFERENCES.iter().filter(|name| has(name)) {
+    if let Some(class) = other {
+        lack(class, Effect::Model, "another model than a decoder trained on its next token");
+    }
+    let by_trainer = trainers
+        .iter()
+        .filter(|name| **name != "DPOTrainer" && !PREFERENCES.iter().any(|config| has(config)));
+    for name in PREFERENCES.iter().filter(|name| has(name)).chain(by_trainer) {
         lack(
             name,
             Effect::Memory,
@@ -129,6 +168,16 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
         );
     }
     Some(reading)
+}
+
+/// TRL loads a model in fp32 where it is given a name; one that the program loads itself is in the checkpoint's format.
+fn in_its_own_format(reading: &mut Reading) {
+    let by_default = |found: &Found| found.field == Field::ParamsDtype && found.origin == Origin::Default;
+    let format = if reading.value(Field::Fp16) == Some("true") { "fp16" } else { "bf16" };
+    if reading.found.iter().any(by_default) {
+        let note = "as the checkpoint, which transformers 5 loads in its own format";
+        reading.take(Found::new(Field::ParamsDtype, format, Origin::Default).note(note));
+    }
 }
 
 struct Program<'a> {
@@ -315,73 +364,4 @@ fn plain(value: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::read_python;
-    use shardscope_plan::Field;
-
-    #[test]
-    fn a_loop_of_the_programs_own_is_not_priced_as_a_trainers() {
-        let text = "config = BitsAndBytesConfig(load_in_8bit=True)\nmodel = LlamaForCausalLM.from_pretrained('meta-llama/Llama-3.1-8B')\n\
-            model = get_peft_model(model, LoraConfig(**asdict(lora)))\noptimizer = optim.AdamW(model.parameters())\n";
-        let reading = read_python(text, 0).expect("calls");
-        let lacks: Vec<&str> = reading.not_modelled.iter().map(|item| item.name.as_str()).collect();
-        assert_eq!(lacks, ["program", "LoraConfig"]);
-        // A program that loads and writes models, or asks one, trains nothing.
-        let merge = "config = AutoConfig.from_pretrained('a/b')\nmodel = AutoModelForCausalLM.from_pretrained('a/b')\n";
-        assert!(read_python(merge, 0).is_none());
-        assert!(read_python(&format!("quant = BitsAndBytesConfig(load_in_4bit=True)\n{merge}"), 0).is_none());
-    }
-
-    #[test]
-    fn a_computed_batch_is_asked_for() {
-        let text = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\n\
-            args = SFTConfig(per_device_train_batch_size=cfg.batch, max_length=2048, seed=f(1))\n";
-        let reading = read_python(text, 0).expect("calls");
-        let open: Vec<_> = reading.found.iter().filter(|found| found.hole.is_some()).collect();
-        assert_eq!(open.len(), 1, "{open:?}");
-        assert_eq!((open[0].field, open[0].hole.as_deref()), (Field::MicroBatchSize, Some("cfg.batch")));
-    }
-
-    #[test]
-    fn what_is_loaded_behind_the_training_is_not_trained() {
-        let training = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\nargs = SFTConfig(max_length=2048)\n";
-        let more = "trainer.train()\nbase = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-0.6B', torch_dtype=torch.float16)\n\
-            merged = PeftModel.from_pretrained(base, 'out')\n";
-        let reading = read_python(&format!("{training}{more}"), 0).expect("calls");
-        assert_eq!(reading.value(Field::NumLayers), Some("36"));
-        assert_ne!(reading.value(Field::ParamsDtype), Some("torch.float16"));
-        assert!(reading.not_modelled.is_empty(), "{:?}", reading.not_modelled);
-        let text =
-            format!("{training}model = PeftModel.from_pretrained(model, 'out', is_trainable=True)\n{more}");
-        let reading = read_python(&text, 0).expect("calls");
-        assert_eq!(reading.not_modelled.first().map(|item| item.name.as_str()), Some("PeftModel"));
-    }
-
-    #[test]
-    fn literal_calls_are_read_and_the_rest_is_left_open() {
-        let text = r#"
-import torch
-from peft import LoraConfig  # r=4
-max_seq_length = 2048  # tokens
-model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen3-8B", torch_dtype=torch.bfloat16, device_map={"": 0})
-tokenizer = AutoTokenizer.from_pretrained("other/name")
-peft = LoraConfig(r=16, lora_alpha=32, # scale
-    target_modules=["q_proj", "v_proj"], lora_dropout=0.05)
-args = SFTConfig(
-    output_dir="out", per_device_train_batch_size=2, gradient_accumulation_steps = 4,
-    max_length=max_seq_length, bf16=True, learning_rate=2e-4, optim="adamw_8bit", seed=compute(),
-)
-"#;
-        let reading = read_python(text, 0).expect("calls");
-        let said = |field| reading.value(field).unwrap_or("");
-        assert_eq!((said(Field::NumLayers), said(Field::SeqLength)), ("36", "2048"));
-        assert_eq!((said(Field::LoraRank), said(Field::TrainType)), ("16", "lora"));
-        assert_eq!((said(Field::MicroBatchSize), said(Field::NumMicroBatches)), ("2", "4"));
-        assert_eq!(said(Field::ParamsDtype), "torch.bfloat16");
-        assert_eq!(said(Field::LoraTargetModules), "[q_proj, v_proj]");
-        assert!(read_python("print('hello')\nx = f(1)\n", 0).is_none());
-        for broken in ["SFTConfig(", "SFTConfig(a=\"", "LoraConfig(r=[1,", "TrainingArguments(#", "\"\"\""] {
-            let _ = read_python(broken, 0);
-        }
-    }
-}
+mod tests;

@@ -224,8 +224,9 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         .all()
         .iter()
         .find(|leaf| leaf.path == "fsdp" && !leaf.value.is_empty() && leaf.flag() != Some(false));
-    let Some(leaf) = words.or_else(|| leaves.all().iter().find(|leaf| leaf.path.starts_with("fsdp_config")))
-    else {
+    // Templates leave the group empty where nothing shards.
+    let stated = |leaf: &&Leaf| leaf.path.starts_with("fsdp_config") && !leaf.value.is_empty();
+    let Some(leaf) = words.or_else(|| leaves.all().iter().find(stated)) else {
         return;
     };
     let said = leaf.value.as_str();

@@ -1,0 +1,93 @@
+//! What is read of programs and notebooks.
+
+use super::read_python;
+use shardscope_plan::Field;
+
+#[test]
+fn a_loop_of_the_programs_own_is_not_priced_as_a_trainers() {
+    let text = "config = BitsAndBytesConfig(load_in_8bit=True)\nmodel = LlamaForCausalLM.from_pretrained('meta-llama/Llama-3.1-8B')\n\
+        model = get_peft_model(model, LoraConfig(**asdict(lora)))\noptimizer = optim.AdamW(model.parameters())\n";
+    let reading = read_python(text, 0).expect("calls");
+    let lacks: Vec<&str> = reading.not_modelled.iter().map(|item| item.name.as_str()).collect();
+    assert_eq!(lacks, ["program", "LoraConfig"]);
+    // A program that loads and writes models, or asks one, trains nothing.
+    let merge =
+        "config = AutoConfig.from_pretrained('a/b')\nmodel = AutoModelForCausalLM.from_pretrained('a/b')\n";
+    assert!(read_python(merge, 0).is_none());
+    assert!(read_python(&format!("quant = BitsAndBytesConfig(load_in_4bit=True)\n{merge}"), 0).is_none());
+}
+
+#[test]
+fn trainers_and_classes_tell_what_their_arguments_do_not() {
+    let program = |class: &str, trainer: &str| {
+        let text = format!(
+            "model = {class}.from_pretrained('Qwen/Qwen3-8B')\nargs = TrainingArguments(per_device_train_batch_size=2, bf16=True)\n\
+             trainer = {trainer}(model, args=args)\n"
+        );
+        read_python(&text, 0).expect("calls")
+    };
+    let lacks = |reading: &crate::Reading| {
+        reading.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>()
+    };
+    let dpo = program("AutoModelForCausalLM", "DPOTrainer");
+    assert_eq!((dpo.value(Field::TrainingObjective), lacks(&dpo).len()), (Some("dpo"), 0));
+    // Loaded by the program, and not by TRL in fp32.
+    assert_eq!(dpo.value(Field::ParamsDtype), Some("bf16"));
+    assert_eq!(lacks(&program("AutoModelForCausalLM", "ORPOTrainer")), ["ORPOTrainer"]);
+    assert_eq!(lacks(&program("AutoModelForSeq2SeqLM", "Trainer")), ["AutoModelForSeq2SeqLM"]);
+    assert!(lacks(&program("AutoModelForCausalLM", "Trainer")).is_empty());
+}
+
+#[test]
+fn a_computed_batch_is_asked_for() {
+    let text = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\n\
+        args = SFTConfig(per_device_train_batch_size=cfg.batch, max_length=2048, seed=f(1))\n";
+    let reading = read_python(text, 0).expect("calls");
+    let open: Vec<_> = reading.found.iter().filter(|found| found.hole.is_some()).collect();
+    assert_eq!(open.len(), 1, "{open:?}");
+    assert_eq!((open[0].field, open[0].hole.as_deref()), (Field::MicroBatchSize, Some("cfg.batch")));
+}
+
+#[test]
+fn what_is_loaded_behind_the_training_is_not_trained() {
+    let training =
+        "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\nargs = SFTConfig(max_length=2048)\n";
+    let more = "trainer.train()\nbase = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-0.6B', torch_dtype=torch.float16)\n\
+        merged = PeftModel.from_pretrained(base, 'out')\n";
+    let reading = read_python(&format!("{training}{more}"), 0).expect("calls");
+    assert_eq!(reading.value(Field::NumLayers), Some("36"));
+    assert_ne!(reading.value(Field::ParamsDtype), Some("torch.float16"));
+    assert!(reading.not_modelled.is_empty(), "{:?}", reading.not_modelled);
+    let text =
+        format!("{training}model = PeftModel.from_pretrained(model, 'out', is_trainable=True)\n{more}");
+    let reading = read_python(&text, 0).expect("calls");
+    assert_eq!(reading.not_modelled.first().map(|item| item.name.as_str()), Some("PeftModel"));
+}
+
+#[test]
+fn literal_calls_are_read_and_the_rest_is_left_open() {
+    let text = r#"
+import torch
+from peft import LoraConfig  # r=4
+max_seq_length = 2048  # tokens
+model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen3-8B", torch_dtype=torch.bfloat16, device_map={"": 0})
+tokenizer = AutoTokenizer.from_pretrained("other/name")
+peft = LoraConfig(r=16, lora_alpha=32, # scale
+target_modules=["q_proj", "v_proj"], lora_dropout=0.05)
+args = SFTConfig(
+output_dir="out", per_device_train_batch_size=2, gradient_accumulation_steps = 4,
+max_length=max_seq_length, bf16=True, learning_rate=2e-4, optim="adamw_8bit", seed=compute(),
+)
+"#;
+    let reading = read_python(text, 0).expect("calls");
+    let said = |field| reading.value(field).unwrap_or("");
+    assert_eq!((said(Field::NumLayers), said(Field::SeqLength)), ("36", "2048"));
+    assert_eq!((said(Field::LoraRank), said(Field::TrainType)), ("16", "lora"));
+    assert_eq!((said(Field::MicroBatchSize), said(Field::NumMicroBatches)), ("2", "4"));
+    assert_eq!(said(Field::ParamsDtype), "torch.bfloat16");
+    assert_eq!(said(Field::LoraTargetModules), "[q_proj, v_proj]");
+    assert!(read_python("print('hello')\nx = f(1)\n", 0).is_none());
+    for broken in ["SFTConfig(", "SFTConfig(a=\"", "LoraConfig(r=[1,", "TrainingArguments(#", "\"\"\""] {
+        let _ = read_python(broken, 0);
+    }
+}
