@@ -16,6 +16,8 @@ const LLAMA_FACTORY: [Switch; 3] = [
     ("freeze_multi_modal_projector", PROJECTOR, true),
     ("freeze_language_model", DECODER, false),
 ];
+/// Pixels of an image at most, 768 by 768 (`llamafactory/hparams/model_args.py:image_max_pixels`).
+const IMAGE_PIXELS: &str = "589824";
 /// `swift/arguments/tuner_args.py`.
 const SWIFT: [Switch; 3] =
     [("freeze_vit", TOWER, true), ("freeze_aligner", PROJECTOR, true), ("freeze_llm", DECODER, false)];
@@ -56,6 +58,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         None => leaves.state(Field::FrozenModules, &frozen, Origin::Default, &whose),
     }
     if dialect == Dialect::LlamaFactory {
+        if leaves.get("image_max_pixels").is_none() {
+            leaves.state(Field::ImagePixels, IMAGE_PIXELS, Origin::Default, &whose);
+        }
         // `model_utils/checkpointing.py:get_custom_gradient_checkpointing_func`; PEFT hooks what it adapts.
         if !matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
             let why = "LLaMA-Factory checkpoints layers that train, without a hook on what comes before them";
