@@ -35,6 +35,7 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
         projector: Some(projector),
         gradients: TowerGradients::None,
         kept: None,
+        recomputed: true,
         image_patches: None,
     });
     draft.layout.stages = even_stages(3, 1, 0);

@@ -157,6 +157,26 @@ fn images_are_part_of_the_peak() {
     assert!(peak(whole, "8192") - peak(whole, "4096") > 8 * more);
 }
 
+/// ms-swift checkpoints decoder and tower apart, LLaMA-Factory layers that train alone.
+#[test]
+fn a_tower_may_be_kept_beside_a_decoder_that_is_recomputed() {
+    let plan = swift("--deepspeed zero2 --vit_gradient_checkpointing false", "4096");
+    let x = Symbols::of(&plan);
+    let whole = swift("--deepspeed zero2 --gradient_checkpointing false", "4096");
+    assert_eq!(tower(&plan), tower(&whole));
+    let frozen = "model_name_or_path: Qwen/Qwen2.5-VL-7B-Instruct\nstage: sft\nfinetuning_type: lora\nlora_target: all\n\
+        cutoff_len: 4096\nper_device_train_batch_size: 1\nbf16: true\ntemplate: qwen2_vl\n";
+    let set = [("world_size", "1"), ("vision_input_grads", "true"), ("image_patches", "3008")];
+    let hooked = read("train.yaml", frozen, &set).plan.expect("a plan");
+    let within = Symbols::of(&hooked);
+    assert!(within.recomputes_layers() && !within.recomputes_tower() && !x.recomputes_tower());
+    let each = bytes(&within, &Operator::VisionLayer.saved(&within));
+    // Norms' inputs in fp32 and their statistics, queries, keys, the fused projection's output, the attention's and its
+    // log-sum-exp, and three tensors of the MLP.
+    assert_eq!(each, 3008 * (8 * 1280 + 8 + 2 * 6 * 1280 + 4 * 16 + 6 * 3420));
+    assert!(tower(&hooked) > 32 * each);
+}
+
 /// What is asked, with a proposal, and what stops by name.
 #[test]
 fn what_a_tower_keeps_is_asked_for_or_stops() {
@@ -180,6 +200,8 @@ fn what_a_tower_keeps_is_asked_for_or_stops() {
     stops("--deepspeed zero2 --optim adafactor", &[], "shapes of its weights");
     stops("--deepspeed zero2 --use_liger_kernel true", &[], "Liger's kernels");
     stops("--deepspeed zero2", &[("image_patches", "0")], "no sample has an image");
+    let apart = "--deepspeed zero2 --gradient_checkpointing false --vit_gradient_checkpointing true";
+    stops(apart, &[], "its layers are recomputed and the decoder's are not");
     stops("--torch_dtype float32", &[("image_patches", "64")], "in fp32");
     stops("--deepspeed zero2 --model llava-hf/llava-1.5-7b-hf", &[], "of this type are not recorded");
 }

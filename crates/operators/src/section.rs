@@ -109,7 +109,7 @@ impl SectionKind {
             Self::MtpEmbedding => Vec::new(),
             Self::Mtp if x.recomputes_layers() => vec![Operator::MtpProjection],
             // Inputs of a tower's layers are counted beside them.
-            Self::VisionLayer if x.recomputes_layers() => Vec::new(),
+            Self::VisionLayer if x.recomputes_tower() => Vec::new(),
             _ => self.operators(x),
         }
     }

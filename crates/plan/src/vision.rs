@@ -23,6 +23,8 @@ pub struct VisionTower {
     pub gradients: TowerGradients,
     /// What it keeps for backward, where that is known and anything of it has gradients.
     pub kept: Option<VisionKept>,
+    /// Whether its layers are recomputed where the decoder's are.
+    pub recomputed: bool,
     /// Patches of the images of a sample, all together, where that is known.
     pub image_patches: Option<u64>,
 }

@@ -19,7 +19,7 @@ pub const DECODER: &str = "language_model";
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.
-pub(super) const FIELDS: [Field; 15] = [
+pub(super) const FIELDS: [Field; 16] = [
     Field::VisionTower,
     Field::VisionParameters,
     Field::VisionLayers,
@@ -30,6 +30,7 @@ pub(super) const FIELDS: [Field; 15] = [
     Field::VisionKept,
     Field::VisionShared,
     Field::VisionDtype,
+    Field::VisionRecompute,
     Field::VisionInputGrads,
     Field::ProjectorLayers,
     Field::ImagePatches,
@@ -62,6 +63,7 @@ pub(super) fn only_with_tower(table: &mut Table) {
     table.clear(Field::VisionInputGrads);
     table.clear(Field::VisionHooked);
     table.clear(Field::ImagePixels);
+    table.clear(Field::VisionRecompute);
 }
 
 /// Why the tower stops the verdict; none where its figures are known: frozen with its projector, in modules of transformers.
@@ -139,8 +141,11 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
     let none = table.has(Field::ImagePatches) && table.number(Field::ImagePatches) == 0;
     let liger = table.on(Field::LigerKernel) || table.has(Field::LigerParts);
     match () {
+        () if table.on(Field::VisionRecompute) && !recomputes(table) => {
+            Some("where its layers are recomputed and the decoder's are not")
+        }
         () if liger => Some("where it keeps tensors for backward, with Liger's kernels in its layers"),
-        () if table.on(Field::OffloadSavedTensors) => {
+        () if table.on(Field::OffloadSavedTensors) || table.on(Field::OffloadLayerInputs) => {
             Some("where it keeps tensors for backward, which go to the host")
         }
         () if kept(table).is_none() => {
@@ -162,6 +167,11 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
         }
         () => None,
     }
+}
+
+/// Whether layers of the decoder are recomputed whole.
+fn recomputes(table: &Table) -> bool {
+    table.on(Field::GradientCheckpointing) || table.has(Field::RecomputeGranularity)
 }
 
 /// What it keeps for backward, as far as the rules of its type say.
@@ -238,10 +248,11 @@ fn trains(table: &Table) -> bool {
 /// embeddings of every model within the model (huggingface/transformers#41993, `enable_input_require_grads`), which its own
 /// gradient checkpointing and PEFT beside any other call; below 5 it hooked that of words alone.
 pub(super) fn ask(table: &mut Table) {
-    let recomputes = table.on(Field::GradientCheckpointing) || table.has(Field::RecomputeGranularity);
     ask_for_images(table);
-    let open =
-        !trains(table) && table.on(Field::VisionHooked) && recomputes && !table.has(Field::VisionInputGrads);
+    let open = !trains(table)
+        && table.on(Field::VisionHooked)
+        && recomputes(table)
+        && !table.has(Field::VisionInputGrads);
     if !table.has(Field::VisionParameters) || !open {
         return;
     }
@@ -275,6 +286,7 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         projector,
         gradients: gradients(table),
         kept: kept(table).filter(|_| gradients(table) != TowerGradients::None),
+        recomputed: !table.has(Field::VisionRecompute) || table.on(Field::VisionRecompute),
         image_patches: table.count(Field::ImagePatches).filter(|_| projector.is_none()),
         layers: table.number(Field::VisionLayers),
         layer_parameters: table.number(Field::VisionLayerParameters),

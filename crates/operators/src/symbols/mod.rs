@@ -276,6 +276,12 @@ impl<'a> Symbols<'a> {
         self.recomputing && some
     }
 
+    /// Whether layers of a vision tower are recomputed whole.
+    #[must_use]
+    pub fn recomputes_tower(&self) -> bool {
+        self.recomputes_layers() && self.model().vision.is_some_and(|tower| tower.recomputed)
+    }
+
     /// Whether a pipeline gathers what the last stage puts out, and has buffers of its own for every micro-batch.
     #[must_use]
     pub fn gathers_pipeline_outputs(&self) -> bool {

@@ -170,7 +170,7 @@ pub(super) fn ends(x: &Symbols<'_>) -> Vec<Saved> {
     }
     let [each, once] = x.tower_ends();
     let mut saved = vec![Saved::new("outside of vision layers", &[x.image_tokens() * each + once], 1, &ENDS)];
-    if x.recomputes_layers() {
+    if x.recomputes_tower() {
         let layers = x.model().vision.map_or(0, |tower| tower.layers);
         let shape = [layers, x.tower_tokens(), x.vision_width()];
         saved.push(Saved::new("inputs of vision layers", &shape, x.width, &INPUTS));
