@@ -137,7 +137,7 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
     let half = |field| matches!(table.word(field), "bf16" | "fp16");
     let runs_in_half = table.on(Field::Bf16) || table.on(Field::Fp16) || half(Field::Autocast);
     let casts = !table.has(Field::ParamsDtype) || table.word(Field::DataParallelEngine) == "deepspeed";
-    let fp32 = !half(Field::ParamsDtype) && !(casts && runs_in_half);
+    let fp32 = !(half(Field::ParamsDtype) || casts && runs_in_half);
     let none = table.has(Field::ImagePatches) && table.number(Field::ImagePatches) == 0;
     let liger = table.on(Field::LigerKernel) || table.has(Field::LigerParts);
     match () {
