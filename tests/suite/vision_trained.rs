@@ -186,6 +186,13 @@ fn what_a_tower_keeps_is_asked_for_or_stops() {
     // The sequence holds 4,096 tokens of four patches each, fewer than the model's processor lets through.
     assert_eq!(question.proposal.as_deref(), Some("16384"));
     assert!(open.plan.is_none() && open.not_modelled.is_empty());
+    // Qwen's processors take the most pixels from the environment: 1,003,520 over 14 x 14, in whole tokens.
+    let text = format!("MAX_PIXELS=1003520 {SWIFT} --deepspeed zero2\n");
+    let told = read("run.sh", &text, &[]);
+    let question = told.questions.iter().find(|asked| asked.name == "image_patches").expect("a question");
+    assert_eq!(question.proposal.as_deref(), Some("5120"));
+    let without = read("run.sh", &text.replace("Qwen2.5-VL-7B", "Qwen2.5-7B"), &[]);
+    assert!(without.plan.is_some(), "{:?}", without.diagnostics);
     let stops = |more: &str, set: &[(&str, &str)], words: &str| {
         let resolution = read("run.sh", &format!("{SWIFT} {more}\n"), set);
         let said: Vec<_> = resolution.not_modelled.iter().map(|item| item.message.as_str()).collect();
