@@ -6,7 +6,7 @@ use shardscope::launch::Resolution;
 use shardscope::operators::{Operator, SectionKind, Symbols};
 use shardscope::plan::{
     AdapterKernels, AdapterLibrary, AttentionKernel, BaseTraining, DpSharding, Lora, LoraModules, Number,
-    Plan, Projector, Recompute, Software, Transformers, Tuning, VisionTower,
+    Plan, Projector, Recompute, Software, TowerGradients, Transformers, Tuning, VisionTower,
 };
 use shardscope::source::Source;
 
@@ -33,6 +33,10 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
         patches_per_token: 1,
         dtype: None,
         projector: Some(projector),
+        gradients: TowerGradients::None,
+        kept: None,
+        recomputed: true,
+        image_patches: None,
     });
     draft.layout.stages = even_stages(3, 1, 0);
     let recipe = &mut draft.recipe;

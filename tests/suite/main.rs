@@ -71,5 +71,6 @@ mod traffic_walk;
 mod tuned_runs;
 mod utilisation;
 mod vision;
+mod vision_trained;
 mod walked;
 mod words;

@@ -23,6 +23,8 @@ pub struct Tower {
     /// Whether transformers (from 5 on) finds its embedding of patches, so that `enable_input_require_grads` reaches it
     /// (recorded: `hooked` of `tests/data/activations/vision_towers.tsv`).
     pub hooked: bool,
+    /// What it keeps for backward, in the words of `shardscope_plan::VisionKept::named`; none where that is not recorded.
+    pub kept: Vec<String>,
     /// Names that linear layers of it share with those of decoders, by which adapters may reach it.
     pub shared: Vec<String>,
 }
@@ -48,7 +50,35 @@ impl Tower {
             hidden: e.size("h")?,
             patches: e.size("patches")?,
             hooked: e.holds("hooked")?,
+            kept: kept(e).unwrap_or_default(),
             shared: e.words("shared")?,
         }))
     }
+}
+
+/// Sizes that say what a tower keeps, by their names in the rules.
+const KEPT: [&str; 11] = [
+    "heads",
+    "f",
+    "prefix",
+    "image",
+    "ends",
+    "ends_hooked",
+    "ends_wide",
+    "ends_once",
+    "ends_hooked_once",
+    "ends_wide_once",
+    "p",
+];
+
+/// What it keeps, where the rules know it and the configuration states its sizes; empty elsewhere.
+fn kept(e: &Evaluation<'_>) -> Result<Vec<String>, Stop> {
+    if !e.holds("recorded")? {
+        return Ok(Vec::new());
+    }
+    let mut words = e.words("modules")?;
+    for name in KEPT {
+        words.push(format!("{name}={}", e.size(name)?));
+    }
+    Ok(words)
 }

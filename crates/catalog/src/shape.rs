@@ -46,6 +46,9 @@ pub fn settings(architecture: &Architecture) -> Vec<(Field, String)> {
         out.count(Field::VisionLayerParameters, tower.layer);
         out.count(Field::VisionHiddenSize, tower.hidden);
         out.count(Field::VisionPatches, tower.patches);
+        if !tower.kept.is_empty() {
+            out.say(Field::VisionKept, &tower.kept.join(" "));
+        }
         if !tower.shared.is_empty() {
             out.say(Field::VisionShared, &tower.shared.join(" "));
         }

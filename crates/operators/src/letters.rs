@@ -1,7 +1,7 @@
 //! What the letters of the formulas mean, for those who read them without a plan at hand.
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 57] = [
+pub const LETTERS: [(&str, &str); 63] = [
     ("s", "tokens of a sequence on one rank: sequence length / c"),
     ("b", "sequences of a micro-batch"),
     ("n", "tokens of a micro-batch on one rank: s · b"),
@@ -62,4 +62,13 @@ pub const LETTERS: [(&str, &str); 57] = [
     ("Li", "layers of the vision tower"),
     ("pl", "linear layers of a projector that trains"),
     ("hi", "width of the vision tower"),
+    ("ni", "tokens of the vision tower: patches of images, and what stands before each image's"),
+    ("ai", "attention heads of the vision tower"),
+    ("fi", "width of an MLP of the vision tower"),
+    ("ti", "tokens that the decoder gets for images"),
+    (
+        "ei",
+        "bytes kept outside of the vision tower's layers for each token that the decoder gets for an image",
+    ),
+    ("oi", "bytes kept outside of the vision tower's layers once"),
 ];

@@ -1,7 +1,7 @@
 //! What estimators ask of a section: they fold over sections and never match on their kind.
 
 use super::{Operator, SectionKind, Symbols, norm};
-use shardscope_plan::{LayerKind, OffloadModule, OffloadModules, RecomputeModule};
+use shardscope_plan::{LayerKind, OffloadModule, OffloadModules, RecomputeModule, TowerGradients};
 
 impl SectionKind {
     /// Where what every transformer layer has alike is told: with the first kind of them.
@@ -31,7 +31,13 @@ impl SectionKind {
 
     /// Whether it has a forward pass alone: nothing of it trains, and nothing before it does.
     #[must_use]
-    pub const fn has_no_backward(self) -> bool {
+    pub fn has_no_backward(self, x: &Symbols<'_>) -> bool {
+        self.is_of_tower() && x.tower_gradients() == TowerGradients::None
+    }
+
+    /// Whether it is of a vision tower: it runs before all others, and backward ends with it.
+    #[must_use]
+    pub const fn is_of_tower(self) -> bool {
         matches!(self, Self::VisionLayer | Self::VisionEnds)
     }
 
@@ -102,6 +108,8 @@ impl SectionKind {
         match self {
             Self::MtpEmbedding => Vec::new(),
             Self::Mtp if x.recomputes_layers() => vec![Operator::MtpProjection],
+            // Inputs of a tower's layers are counted beside them.
+            Self::VisionLayer if x.recomputes_tower() => Vec::new(),
             _ => self.operators(x),
         }
     }

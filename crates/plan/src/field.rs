@@ -136,11 +136,14 @@ fields! {
     VisionLayerParameters "vision_layer_parameters" Count(0, MAX_VISION), "parameters of one of them";
     VisionHiddenSize "vision_hidden_size" Count(1, MAX_HIDDEN), "width of the vision tower's residual stream";
     VisionPatches "vision_patches" Count(1, MAX_PATCHES), "patches of an image that become one token";
+    VisionKept "vision_kept" Words, "what the vision tower keeps for backward: kinds of its modules, and sizes as name=number";
     VisionShared "vision_shared" Words, "names that linear layers of the vision tower share with those of the decoder";
     VisionHooked "vision_hooked" Flag, "the hook for gradients of inputs reaches the vision tower: what is hooked knows its embedding of patches";
     VisionDtype "vision_dtype" Word(DTYPES), "number format of the vision tower's weights, where it is not that of the others";
     ProjectorLayers "projector_layers" Count(0, MAX_PATCHES), "linear layers of a projector that trains behind a frozen vision tower";
-    ImagePatches "image_patches" Count(0, MAX_SEQUENCE), "patches of the one image that each sample has, where that is known";
+    ImagePatches "image_patches" Count(0, MAX_SEQUENCE), "patches of the images of a sample, all together, where that is known";
+    ImagePixels "image_pixels" Count(0, MAX_VISION), "pixels that an image has at most before it is cut into patches";
+    VisionRecompute "vision_recompute" Flag, "layers of the vision tower are recomputed where the decoder's are";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
     // How a model's published modules are arranged.
     FusedQkv "fused_qkv" Flag, "one projection for queries, keys and values in the model's own modules";

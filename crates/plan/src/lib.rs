@@ -83,5 +83,5 @@ pub use tuning::{
     Quantization, Reference, Tuning,
 };
 pub use variant::Variant;
-pub use vision::{Projector, VisionTower};
+pub use vision::{Projector, TowerGradients, VisionKept, VisionTower};
 pub use whole::Plan;

@@ -8,13 +8,13 @@ pub struct Marks {
     pub without: Vec<String>,
     /// Options and keys of the training that no reader knows.
     pub not_read: Vec<String>,
-    /// Whether step time and FLOPs leave out a vision tower, whose images no launch file counts.
+    /// Whether step time and FLOPs leave out a vision tower and its projector.
     pub images_untimed: bool,
 }
 
 /// What a verdict over a model with a vision tower says.
-const IMAGES_UNTIMED: &str = "Step time and FLOPs leave out the vision tower's forward pass and its projector. Tokens of \
-    images count in the sequence length.";
+const IMAGES_UNTIMED: &str = "Step time and FLOPs leave out the passes of the vision tower and its projector. Tokens of images \
+    count in the sequence length.";
 
 /// Names listed in one sentence at most; the rest is counted.
 const LISTED: usize = 8;

@@ -20,6 +20,8 @@ pub struct Tuning {
     pub input_gradients: bool,
     /// Whether what projects images onto the decoder's width trains, whose output is part of the first layer's input.
     pub projector: bool,
+    /// Whether what comes out of a vision tower requires a gradient: it trains, or gradients pass it.
+    pub images: bool,
     /// How frozen linear weights are held.
     pub quantization: Quantization,
     /// Whether frozen weights that are not quantised are held in fp32 (PEFT `prepare_model_for_kbit_training`).
@@ -39,6 +41,7 @@ impl Default for Tuning {
             copies: false,
             input_gradients: false,
             projector: false,
+            images: false,
             quantization: Quantization::None,
             upcast: false,
             objective: Objective::NextToken,
@@ -68,7 +71,7 @@ impl Tuning {
     /// Whether the input of the first layer that trains requires a gradient.
     #[must_use]
     pub fn reaches_input(&self) -> bool {
-        self.input_gradients || self.embedding || self.projector
+        self.input_gradients || self.embedding || self.projector || self.images
     }
 }
 

@@ -5,8 +5,8 @@ use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
     AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, LinearModule, Lora,
-    LoraModules, Number, Objective, PreferenceLogits, Quantization, Reference, Software, Transformers,
-    Tuning,
+    LoraModules, Number, Objective, PreferenceLogits, Quantization, Reference, Software, TowerGradients,
+    Transformers, Tuning,
 };
 
 /// Trained layers where the text gives none (LLaMA-Factory `freeze_trainable_layers`).
@@ -91,6 +91,7 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: Number) -> T
     let head = any(table, &["lm_head", "embed_out", "output_layer"]);
     let mut tuning = Tuning { objective: objective(table), ..Tuning::default() };
     tuning.projector = super::vision::has_projector(table);
+    tuning.images = super::vision::gradients(table) != TowerGradients::None;
     match way {
         Way::Full if tuning.projector && table.words(Field::FrozenModules).contains(&super::DECODER) => {
             (tuning.base, tuning.embedding, tuning.head) = (BaseTraining::None, false, false);

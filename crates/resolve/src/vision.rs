@@ -3,7 +3,7 @@
 use super::precision::number;
 use super::table::Table;
 use crate::{Effect, Question};
-use shardscope_plan::{Field, Number, Projector, Software, VisionTower};
+use shardscope_plan::{Field, Number, Projector, Software, TowerGradients, VisionKept, VisionTower};
 use shardscope_source::{Code, Diagnostic};
 use shardscope_units::grouped;
 
@@ -19,7 +19,7 @@ pub const DECODER: &str = "language_model";
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.
-pub(super) const FIELDS: [Field; 13] = [
+pub(super) const FIELDS: [Field; 16] = [
     Field::VisionTower,
     Field::VisionParameters,
     Field::VisionLayers,
@@ -27,11 +27,14 @@ pub(super) const FIELDS: [Field; 13] = [
     Field::VisionHiddenSize,
     Field::VisionPatches,
     Field::VisionHooked,
+    Field::VisionKept,
     Field::VisionShared,
     Field::VisionDtype,
+    Field::VisionRecompute,
     Field::VisionInputGrads,
     Field::ProjectorLayers,
     Field::ImagePatches,
+    Field::ImagePixels,
     Field::FrozenModules,
 ];
 
@@ -59,6 +62,8 @@ pub(super) fn only_with_tower(table: &mut Table) {
     table.clear(Field::VisionDtype);
     table.clear(Field::VisionInputGrads);
     table.clear(Field::VisionHooked);
+    table.clear(Field::ImagePixels);
+    table.clear(Field::VisionRecompute);
 }
 
 /// Why the tower stops the verdict; none where its figures are known: frozen with its projector, in modules of transformers.
@@ -87,24 +92,134 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
             let how = "with a projector that trains, outside of DeepSpeed, which casts it with the model";
             (Effect::Memory, format!("{tower} {how}"))
         });
-    } else if trains(table) {
-        (Effect::Memory, "where it trains or its projector does: what it keeps for backward")
+    } else if trains(table) && gradients(table) != TowerGradients::Trained {
+        (Effect::Memory, "where a part of it trains, or adapters reach it: what it keeps for backward")
     } else if table.says(Field::TrainingObjective, "policy") {
         (Effect::Memory, "in the engine that makes rollouts")
     } else if !matches!(table.word(Field::BaseQuantization), "" | "none") {
         (Effect::Memory, "with quantised layers")
     } else if matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2") {
-        (Effect::Memory, "under FSDP, in whose units it is frozen beside weights that train")
+        (Effect::Memory, "under FSDP, whose units of it are not known")
     } else if table.says(Field::AttnImplementation, "eager") {
         (Effect::Memory, "with eager attention, whose scores grow with the size of the images")
-    } else if table.on(Field::VisionInputGrads) {
-        let how = "where a hook makes its input require a gradient: a frozen tower keeps tensors then, as many as there are \
-                   patches";
+    } else if let Some(how) = unknown_gradients(table) {
         (Effect::Memory, how)
     } else {
         return None;
     };
     Some((effect, format!("{tower} {how}")))
+}
+
+/// Optimizers whose states do not depend on the shapes of weights: of a tower they are not known one by one.
+const OF_ANY_SHAPE: [&str; 5] = ["", "adam", "paged_adamw", "sgd", "lion"];
+
+/// What of the tower has gradients: all, where the whole model trains; its tensors alone, where a hook reaches it.
+pub(super) fn gradients(table: &Table) -> TowerGradients {
+    if !table.on(Field::VisionTower) || has_projector(table) {
+        return TowerGradients::None;
+    }
+    let frozen = table.words(Field::FrozenModules);
+    let whole =
+        matches!(table.word(Field::TrainType), "" | "full") && frozen.iter().all(|name| *name == NONE);
+    match () {
+        () if whole => TowerGradients::Trained,
+        () if !trains(table) && table.on(Field::VisionInputGrads) => TowerGradients::Through,
+        () => TowerGradients::None,
+    }
+}
+
+/// Why what it keeps for backward is not known; none where it keeps nothing, or what it keeps is.
+fn unknown_gradients(table: &Table) -> Option<&'static str> {
+    let gradients = gradients(table);
+    if gradients == TowerGradients::None {
+        return None;
+    }
+    let half = |field| matches!(table.word(field), "bf16" | "fp16");
+    let runs_in_half = table.on(Field::Bf16) || table.on(Field::Fp16) || half(Field::Autocast);
+    let casts = !table.has(Field::ParamsDtype) || table.word(Field::DataParallelEngine) == "deepspeed";
+    let fp32 = !(half(Field::ParamsDtype) || casts && runs_in_half);
+    let none = table.has(Field::ImagePatches) && table.number(Field::ImagePatches) == 0;
+    let liger = table.on(Field::LigerKernel) || table.has(Field::LigerParts);
+    match () {
+        () if table.on(Field::VisionRecompute) && !recomputes(table) => {
+            Some("where its layers are recomputed and the decoder's are not")
+        }
+        () if liger => Some("where it keeps tensors for backward, with Liger's kernels in its layers"),
+        () if table.on(Field::OffloadSavedTensors) || table.on(Field::OffloadLayerInputs) => {
+            Some("where it keeps tensors for backward, which go to the host")
+        }
+        () if kept(table).is_none() => {
+            Some("where it keeps tensors for backward: those of this type are not recorded")
+        }
+        () if !table.says(Field::TrainingObjective, "sft") && table.has(Field::TrainingObjective) => {
+            Some("where it keeps tensors for backward, under another loss than the next token's")
+        }
+        () if gradients == TowerGradients::Trained && none => {
+            Some("where it trains and no sample has an image, so that nothing of it gets a gradient")
+        }
+        () if fp32 => {
+            Some("where it keeps tensors for backward, in fp32 or under autocast over fp32 weights")
+        }
+        () if gradients == TowerGradients::Trained
+            && !OF_ANY_SHAPE.contains(&table.word(Field::Optimizer)) =>
+        {
+            Some("where it trains, with an optimizer whose states depend on the shapes of its weights")
+        }
+        () => None,
+    }
+}
+
+/// Whether layers of the decoder are recomputed whole.
+fn recomputes(table: &Table) -> bool {
+    table.on(Field::GradientCheckpointing) || table.has(Field::RecomputeGranularity)
+}
+
+/// What it keeps for backward, as far as the rules of its type say.
+fn kept(table: &Table) -> Option<VisionKept> {
+    VisionKept::named(&table.words(Field::VisionKept)).filter(|_| table.has(Field::VisionKept))
+}
+
+/// The most pixels of an image that processors of Qwen's models let through, as patches: 12,845,056 over 14² for Qwen2-VL and
+/// Qwen2.5-VL, 16,777,216 over 16² for Qwen3-VL (`max_pixels`, `size.longest_edge` of their preprocessor_config.json).
+const MOST_PATCHES: u64 = 65_536;
+
+/// Asks how many patches a sample's images have, where the tower keeps tensors of each.
+fn ask_for_images(table: &mut Table) {
+    let Some(kept) = kept(table).filter(|_| gradients(table) != TowerGradients::None) else { return };
+    if table.has(Field::ImagePatches) {
+        return;
+    }
+    let group = table.degree(Field::VisionPatches);
+    let pixels = table.number(Field::ImagePixels);
+    let (patches, origin) = if kept.image > 0 {
+        (kept.image, "one image at the size that the model takes")
+    } else if pixels > 0 {
+        (
+            pixels / (kept.patch * kept.patch).max(1),
+            "one image of the most pixels that the settings let through",
+        )
+    } else {
+        (MOST_PATCHES, "one image of the most pixels that the model's own processor lets through")
+    };
+    let fits = table.number(Field::SeqLength).saturating_mul(group);
+    let patches = if kept.image == 0 && fits > 0 && fits < patches { fits } else { patches };
+    let patches = patches - patches % group.max(1);
+    let message = "the vision tower keeps tensors of every patch of a sample's images, and the text does not say how many there are";
+    let hint = format!(
+        "set image_patches, of all images of a sample: {patches} are {origin}, as far as the sequence holds their {} tokens",
+        patches / group.max(1)
+    );
+    table.say(Diagnostic::error(Code::MissingSetting, message), &hint, table.span(Field::VisionTower));
+    table.ask(Question {
+        name: Field::ImagePatches.name().to_owned(),
+        prompt: format!(
+            "How many patches of {0} x {0} pixels do the images of a sample have, all together? {patches} are {origin}, as far \
+             as the sequence holds them; {group} become one token.",
+            kept.patch
+        ),
+        choices: Vec::new(),
+        proposal: Some(patches.to_string()),
+    });
 }
 
 /// Linear layers of decoders, beside which adapters stand and nowhere else where a tower has none of the name.
@@ -133,8 +248,11 @@ fn trains(table: &Table) -> bool {
 /// embeddings of every model within the model (huggingface/transformers#41993, `enable_input_require_grads`), which its own
 /// gradient checkpointing and PEFT beside any other call; below 5 it hooked that of words alone.
 pub(super) fn ask(table: &mut Table) {
-    let recomputes = table.on(Field::GradientCheckpointing) || table.has(Field::RecomputeGranularity);
-    let open = table.on(Field::VisionHooked) && recomputes && !table.has(Field::VisionInputGrads);
+    ask_for_images(table);
+    let open = !trains(table)
+        && table.on(Field::VisionHooked)
+        && recomputes(table)
+        && !table.has(Field::VisionInputGrads);
     if !table.has(Field::VisionParameters) || !open {
         return;
     }
@@ -166,6 +284,10 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
     Some(VisionTower {
         parameters: parameters.saturating_add(projected),
         projector,
+        gradients: gradients(table),
+        kept: kept(table).filter(|_| gradients(table) != TowerGradients::None),
+        recomputed: !table.has(Field::VisionRecompute) || table.on(Field::VisionRecompute),
+        image_patches: table.count(Field::ImagePatches).filter(|_| projector.is_none()),
         layers: table.number(Field::VisionLayers),
         layer_parameters: table.number(Field::VisionLayerParameters),
         hidden_size: hidden,

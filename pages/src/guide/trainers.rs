@@ -163,6 +163,21 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&vision_input_grads=false&frozen_modules=vision_tower%20multi_modal_projector&data_parallel_engine=deepspeed&zero_stage=3",
     ),
     (
+        "the same with the tower trained",
+        "Qwen2.5-VL-7B-Instruct",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=8192&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&image_patches=3008&data_parallel_engine=deepspeed&zero_stage=3",
+    ),
+    (
+        "Qwen2-VL 7B, its tower trained",
+        "Qwen2-VL-7B-Instruct",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=8192&software=hf_transformers&train_type=full&attn_implementation=sdpa&image_patches=3008&data_parallel_engine=deepspeed&zero_stage=3",
+    ),
+    (
+        "InternVL3 8B, its tower trained under autocast",
+        "InternVL3-8B-hf",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=8192&software=hf_transformers&train_type=full&params_dtype=bf16&attn_implementation=sdpa&image_patches=1024&data_parallel_engine=ddp",
+    ),
+    (
         "LLaVA 1.5 7B, its projector and decoder trained",
         "lmsys/vicuna-7b-v1.5",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&vision_tower&vision_parameters=303507456&vision_layers=24&vision_layer_parameters=12596224&vision_hidden_size=1024&vision_patches=1&image_patches=576&projector_layers=2&frozen_modules=vision_tower&data_parallel_engine=deepspeed&zero_stage=3",

@@ -239,7 +239,7 @@ fn fullest(
     };
     let mut returned = Bytes::ZERO;
     // At its very beginning, when forward has kept nothing yet.
-    for kind in SectionKind::ALL.into_iter().filter(|kind| kind.has_no_backward()) {
+    for kind in SectionKind::ALL.into_iter().filter(|kind| kind.has_no_backward(x)) {
         if sum.counts[kind.index()] > 0 {
             walk.offer(kind, sum.kept, Bytes::ZERO);
         }
@@ -263,9 +263,22 @@ fn fullest(
     }
     // Backward goes from the output layer to the embedding, so what lies behind a section has been freed when it runs.
     layers(x, &mut walk, chunk, sum, returned);
+    let of_tower: Bytes = SectionKind::ALL
+        .into_iter()
+        .filter(|kind| kind.is_of_tower())
+        .map(|kind| units.get(kind).kept * sum.counts[kind.index()])
+        .sum();
     for kind in SectionKind::ALL.into_iter().filter(|kind| kind.is_before_layers()) {
         if sum.counts[kind.index()] > 0 {
-            walk.offer(kind, sum.kept.less(units.get(kind).kept), Bytes::ZERO);
+            walk.offer(kind, sum.kept.less(units.get(kind).kept + of_tower), Bytes::ZERO);
+            walk.make(units.get(kind).gradients);
+        }
+    }
+    // Images went through their tower before anything else ran: of it all that it kept is still there.
+    for kind in SectionKind::ALL.into_iter().filter(|kind| kind.is_of_tower() && !kind.has_no_backward(x)) {
+        if sum.counts[kind.index()] > 0 {
+            let unit = units.get(kind);
+            walk.offer(kind, sum.kept.less(of_tower), unit.full.less(unit.kept));
         }
     }
     walk.best

@@ -251,7 +251,7 @@ fn units(builder: &mut Builder<'_>) {
             }
             builder.add(Parallelism::Data, group, gather(Pass::Forward), first);
             // Backward gathers once more: what forward gathered was freed behind the layer (reshard_after_forward).
-            if !kind.has_no_backward() {
+            if !kind.has_no_backward(&x) {
                 builder.add(Parallelism::Data, near, gather(Pass::Backward), calls.clone());
             }
             if trained > 0 {

@@ -301,6 +301,7 @@ impl Launch {
             (Field::NumNodes, &self.world.nodes),
             (Field::GpusPerNode, &self.world.gpus_per_node),
             (Field::WorldSize, &self.world.world_size),
+            (Field::ImagePixels, &self.world.pixels),
         ] {
             match said {
                 _ if told => {}

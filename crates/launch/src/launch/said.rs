@@ -49,6 +49,8 @@ pub struct World {
     pub world_size: Option<Said>,
     /// Devices that a trainer's own command can see, where it is said.
     pub visible: Option<u64>,
+    /// Pixels of an image at most, which Qwen's processors under ms-swift take from the command's environment.
+    pub pixels: Option<Said>,
 }
 
 /// A word that only names something.

@@ -200,6 +200,9 @@ impl World {
             let value = Some((word.value.clone(), named(name, word.span)));
             match name.as_str() {
                 "NPROC_PER_NODE" => offer(&mut self.gpus_per_node, value, "the command's environment"),
+                "MAX_PIXELS" if word.value.known().is_some() => {
+                    offer(&mut self.pixels, value, "the command's environment");
+                }
                 "NNODES" => offer(&mut self.nodes, value, "the command's environment"),
                 _ => {}
             }

@@ -11,7 +11,7 @@ use crate::sizes::{ExpertSizes, LatentSizes, LinearSizes};
 
 use shardscope_plan::{
     BaseTraining, Embeddings, ExpertKernel, LogProbs, Lora, Model, Number, Plan, Recipe, Recompute,
-    RecomputeModule, Window,
+    RecomputeModule, TowerGradients, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -195,10 +195,17 @@ impl<'a> Symbols<'a> {
     /// without a vision tower.
     #[must_use]
     pub fn patches(&self) -> u64 {
-        self.model().vision.map_or(0, |tower| match tower.projector {
-            Some(projector) => self.b.saturating_mul(projector.patches),
-            None => self.n.saturating_mul(tower.patches_per_token),
+        self.model().vision.map_or(0, |tower| match (tower.projector, tower.image_patches) {
+            (Some(projector), _) => self.b.saturating_mul(projector.patches),
+            (None, Some(patches)) => self.b.saturating_mul(patches),
+            (None, None) => self.n.saturating_mul(tower.patches_per_token),
         })
+    }
+
+    /// What of a vision tower has gradients.
+    #[must_use]
+    pub fn tower_gradients(&self) -> TowerGradients {
+        self.model().vision.map_or(TowerGradients::None, |tower| tower.gradients)
     }
 
     /// Width of the vision tower's residual stream; 0 without one.
@@ -271,6 +278,12 @@ impl<'a> Symbols<'a> {
             Recompute::None | Recompute::Selective(_) => false,
         };
         self.recomputing && some
+    }
+
+    /// Whether layers of a vision tower are recomputed whole.
+    #[must_use]
+    pub fn recomputes_tower(&self) -> bool {
+        self.recomputes_layers() && self.model().vision.is_some_and(|tower| tower.recomputed)
     }
 
     /// Whether a pipeline gathers what the last stage puts out, and has buffers of its own for every micro-batch.

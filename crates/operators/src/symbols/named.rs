@@ -69,6 +69,12 @@ impl Symbols<'_> {
                 self.model().vision.and_then(|tower| tower.projector).map_or(0, |projector| projector.layers)
             }
             "hi" => self.vision_width(),
+            "ni" => self.tower_tokens(),
+            "ai" => self.tower_kept(|kept| kept.heads),
+            "fi" => self.tower_kept(|kept| kept.ffn),
+            "ti" => self.image_tokens(),
+            "ei" => self.tower_ends()[0],
+            "oi" => self.tower_ends()[1],
             _ => return None,
         })
     }

@@ -1,15 +1,17 @@
-//! A frozen vision tower with its projector (`transformers/models/*/modeling_*.py`). Nothing of it has a gradient and nothing
-//! that goes in requires one, so that its forward pass keeps no tensor: of nine types of model 0 bytes were recorded
-//! (`tests/data/activations/vision_towers.tsv`). What a launch file does not say is how many images a sample has: its
-//! arithmetic is left out, and a plan is marked so.
+//! A vision tower with its projector (`transformers/models/*/modeling_*.py`). Where it is frozen and nothing that goes in requires a
+//! gradient, its forward pass keeps no tensor: of nine types of model 0 bytes were recorded
+//! (`tests/data/activations/vision_towers.tsv`); what it keeps elsewhere is in [`kept`]. Its arithmetic is left out, as how many
+//! images a sample has no launch file says, and a plan is marked so.
 //!
 //! A projector that trains behind it (LLaVA's) is an operator of its own beside the word embedding, and what it keeps is known:
 //! each sample has one image.
 
+mod kept;
 mod projector;
 
 use crate::{Account, Message, Operator, Saved, Symbols, Transient, Weight, WeightPart, WeightRole, Work};
 use shardscope_explain::Formula;
+use shardscope_plan::TowerGradients;
 use shardscope_units::Bytes;
 
 /// Bytes for each patch and each element of the width that one layer's forward pass has alive at most. The most that was
@@ -35,18 +37,27 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
         ("patch embedding and projector", tower.outside_layers().saturating_sub(trained))
     };
     let weight = Weight::whole(name, Account::VisionTower, &[count]).as_part(WeightPart::VisionTower);
-    vec![Weight { role: WeightRole::Frozen, ..weight }]
+    let role =
+        if tower.gradients == TowerGradients::Trained { WeightRole::Trained } else { WeightRole::Frozen };
+    vec![Weight { role, ..weight }]
 }
 
-/// Nothing of the tower: no operation of it needs a tensor for a gradient.
+/// What it keeps for backward: nothing, where no operation of it needs a tensor for a gradient.
 pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
-    if operator == Operator::Projector { projector::saved(x) } else { Vec::new() }
+    match operator {
+        Operator::Projector => projector::saved(x),
+        Operator::VisionLayer => kept::layer(x),
+        _ => kept::ends(x),
+    }
 }
 
 /// What a layer's forward pass has alive.
 pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Vec<Transient> {
     if operator != Operator::VisionLayer {
         return Vec::new();
+    }
+    if x.tower_gradients() != TowerGradients::None {
+        return kept::backward(x);
     }
     let alive = projector::alive(x).unwrap_or_else(|| {
         Saved::new("tensors of a vision layer", &[x.patches(), x.vision_width()], ALIVE, &FORWARD)

@@ -66,7 +66,7 @@ pub struct Estimates<'r> {
     pub without: Vec<String>,
     /// Options and keys of the training that are not known here.
     pub not_read: Vec<String>,
-    /// Whether step time and FLOPs leave out a vision tower's forward pass.
+    /// Whether step time and FLOPs leave out the passes of a vision tower.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub images_untimed: bool,
     /// Parameters of the model and of each rank.

@@ -16,6 +16,8 @@ const LLAMA_FACTORY: [Switch; 3] = [
     ("freeze_multi_modal_projector", PROJECTOR, true),
     ("freeze_language_model", DECODER, false),
 ];
+/// Pixels of an image at most, 768 by 768 (`llamafactory/hparams/model_args.py:image_max_pixels`).
+const IMAGE_PIXELS: &str = "589824";
 /// `swift/arguments/tuner_args.py`.
 const SWIFT: [Switch; 3] =
     [("freeze_vit", TOWER, true), ("freeze_aligner", PROJECTOR, true), ("freeze_llm", DECODER, false)];
@@ -29,6 +31,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         // `swift/trainers/mixin.py:_prepare_gradient_checkpointing`, on unless `vit_gradient_checkpointing` says otherwise.
         let why = "ms-swift tells transformers which module embeds patches, and hooks it";
         leaves.state(Field::VisionHooked, "true", Origin::Derived, why);
+        checkpoints(leaves);
     }
     let switches = match dialect {
         Dialect::LlamaFactory => &LLAMA_FACTORY,
@@ -56,6 +59,13 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         None => leaves.state(Field::FrozenModules, &frozen, Origin::Default, &whose),
     }
     if dialect == Dialect::LlamaFactory {
+        if leaves.get("image_max_pixels").is_none() {
+            leaves.state(Field::ImagePixels, IMAGE_PIXELS, Origin::Default, &whose);
+        }
+        if frozen.contains(TOWER) {
+            let why = "LLaMA-Factory checkpoints layers that train, and no others";
+            leaves.state(Field::VisionRecompute, "false", Origin::Derived, why);
+        }
         // `model_utils/checkpointing.py:get_custom_gradient_checkpointing_func`; PEFT hooks what it adapts.
         if !matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
             let why = "LLaMA-Factory checkpoints layers that train, without a hook on what comes before them";
@@ -64,6 +74,20 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         let format = if leaves.reading.value(Field::Fp16).is_some() { "fp16" } else { "bf16" };
         let why = "LLaMA-Factory loads weights in the format it computes in, and casts those that train";
         leaves.state(Field::VisionDtype, format, Origin::Derived, why);
+    }
+}
+
+/// Whether ms-swift checkpoints the tower where it is told apart from the decoder; elsewhere both are alike.
+fn checkpoints(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.get("vit_gradient_checkpointing") else { return };
+    match leaf.flag() {
+        Some(false) => {
+            leaves.say(Field::VisionRecompute, "false", leaf);
+            let why = "ms-swift takes the hook from a tower that it does not checkpoint";
+            leaves.state(Field::VisionInputGrads, "false", Origin::Derived, why);
+        }
+        Some(true) => leaves.say(Field::VisionRecompute, "true", leaf),
+        None => {}
     }
 }
 

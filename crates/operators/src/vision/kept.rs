@@ -1,0 +1,189 @@
+//! What a vision tower keeps for backward, where it trains or gradients pass it: met to the byte of the runs in
+//! `tests/data/activations/vision_trained.jsonl`.
+
+use crate::{Saved, Symbols, Transient};
+use shardscope_explain::Formula;
+use shardscope_plan::{AttentionKernel, TowerGradients, VisionKept};
+use shardscope_units::Bytes;
+
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+
+const LAYER: &str =
+    "transformers: the tower's layers, recorded in tests/data/activations/vision_trained.jsonl";
+const SDPA: &str = "aten/src/ATen/native/transformers/attention.cpp:scaled_dot_product_attention";
+const FLASH: &str = "flash_attn/flash_attn_interface.py:FlashAttnVarlenFunc.forward";
+const AUTOCAST: &str = "aten/src/ATen/autocast_mode.h:AT_FORALL_FP32, of which layer_norm is";
+
+static NORM_INPUTS: Formula = Formula::new("2·ni·hi·B", "Inputs of both norms: the residual stream.", LAYER);
+static WIDE_INPUTS: Formula = Formula::new("8·ni·hi", "Inputs of both norms in fp32.", LAYER);
+static WIDE_WEIGHTS: Formula = Formula::new("16·hi", "Weights and biases of both norms in fp32.", AUTOCAST);
+static MOMENTS: Formula =
+    Formula::new("16·ni", "Mean and inverse deviation of each token, in both norms, fp32.", LAYER);
+static DEVIATIONS: Formula =
+    Formula::new("8·ni", "Inverse root mean square of each token, in both norms, fp32.", LAYER);
+static NORMED: Formula =
+    Formula::new("2·ni·hi·B", "Normalised inputs, for the gradients of both norms' weights.", LAYER);
+static QUERY_INPUT: Formula = Formula::new("ni·hi·B", "What queries, keys and values are made from.", LAYER);
+static QUERY_INPUTS: Formula = Formula::new(
+    "3·ni·hi·B",
+    "What queries, keys and values are made from, cast for each of the three.",
+    AUTOCAST,
+);
+static QUERIES: Formula = Formula::new("2·ni·hi·B", "Queries and keys.", SDPA);
+static VALUES: Formula = Formula::new("ni·hi·B", "The values.", SDPA);
+static VIEWED_VALUES: Formula =
+    Formula::new("3·ni·hi·B", "The fused projection's output, of which the values are a view.", SDPA);
+static OUT: Formula = Formula::new("ni·hi·B", "The attention's output.", SDPA);
+static LSE: Formula = Formula::new("4·ni·ai", "Log of the softmax's sum per head and token, fp32.", SDPA);
+static RNG: Formula = Formula::new("16", "State of the random numbers, two int64.", FLASH);
+static JOINED: Formula = Formula::new(
+    "ni·hi·B",
+    "Outputs of attention joined over images and windows, which the output projection reads.",
+    LAYER,
+);
+static FIRST_INPUT: Formula = Formula::new("ni·hi·B", "What the MLP reads.", LAYER);
+static GELU: Formula = Formula::new("ni·fi·B", "The activation's input.", LAYER);
+static QUICK: Formula = Formula::new("2·ni·fi·B", "The activation's input and its sigmoid.", LAYER);
+static GATED: Formula =
+    Formula::new("3·ni·fi·B", "The activation's input, its output, and the other half.", LAYER);
+static LAST_INPUT: Formula = Formula::new("ni·fi·B", "What the MLP's last projection reads.", LAYER);
+static SCALED: Formula = Formula::new(
+    "2·ni·hi·B",
+    "What attention and MLP add to the stream, for the gradients of the weights that scale it.",
+    LAYER,
+);
+static ENDS: Formula = Formula::new(
+    "ti·ei + oi",
+    "What embeds patches, rotates, and projects onto the decoder's width.",
+    "transformers, by the rules of the model's type; recorded in tests/data/activations/vision_trained.jsonl",
+);
+static INPUTS: Formula =
+    Formula::new("Li·ni·hi·B", "Inputs of the layers, which are recomputed whole.", LAYER);
+static MLP_BACKWARD: Formula = Formula::new(
+    "(2·hi + 3·fi)·ni·B",
+    "Gradients of the stream, of the MLP's output, and within the MLP.",
+    "torch.autograd",
+);
+static NORM_BACKWARD: Formula =
+    Formula::new("12·ni·hi", "Three gradients in fp32 between a norm's operations.", "torch.autograd");
+
+impl Symbols<'_> {
+    /// A size of what the tower keeps; 0 where that is not known.
+    pub(crate) fn tower_kept(&self, size: impl Fn(&VisionKept) -> u64) -> u64 {
+        self.model().vision.and_then(|tower| tower.kept).map_or(0, |kept| size(&kept))
+    }
+
+    /// Tokens of the tower: patches, and what stands before each image's.
+    pub(crate) fn tower_tokens(&self) -> u64 {
+        let (prefix, image) = (self.tower_kept(|kept| kept.prefix), self.tower_kept(|kept| kept.image));
+        self.patches() + self.patches().checked_div(image).unwrap_or(0) * prefix
+    }
+
+    /// Tokens that the decoder gets for images.
+    pub(crate) fn image_tokens(&self) -> u64 {
+        let group = self.model().vision.map_or(1, |tower| tower.patches_per_token);
+        self.patches() / group.max(1)
+    }
+
+    /// Bytes kept outside of the tower's layers: of each token that the decoder gets, and once.
+    pub(crate) fn tower_ends(&self) -> [u64; 2] {
+        let Some(kept) = self.model().vision.and_then(|tower| tower.kept) else { return [0; 2] };
+        let wide = u64::from(norms_are_cast(self, &kept));
+        match self.tower_gradients() {
+            TowerGradients::None => [0; 2],
+            TowerGradients::Through => {
+                [kept.ends_through + wide * kept.ends_wide, kept.once_through + wide * kept.once_wide]
+            }
+            TowerGradients::Trained => [kept.ends + wide * kept.ends_wide, kept.once + wide * kept.once_wide],
+        }
+    }
+}
+
+/// Whether autocast casts what norms read to fp32: LayerNorm is one of its operations in fp32, RMSNorms are written in Python.
+fn norms_are_cast(x: &Symbols<'_>, kept: &VisionKept) -> bool {
+    x.recipe().autocasts() && !kept.rms_norms
+}
+
+/// What has gradients, and what that keeps; none where nothing has.
+fn of(x: &Symbols<'_>) -> Option<(TowerGradients, VisionKept)> {
+    let tower = x.model().vision.filter(|tower| tower.gradients != TowerGradients::None)?;
+    Some((tower.gradients, tower.kept?))
+}
+
+/// What one of its layers keeps.
+pub(super) fn layer(x: &Symbols<'_>) -> Vec<Saved> {
+    let Some((gradients, kept)) = of(x) else { return Vec::new() };
+    let trained = gradients == TowerGradients::Trained;
+    let flash = x.recipe().attention_kernel == AttentionKernel::Flash;
+    let (tokens, width) = (x.tower_tokens(), x.vision_width());
+    let (heads, ffn) = (kept.heads, kept.ffn);
+    let mut saved = Vec::with_capacity(16);
+    let mut keep = |needed: bool, name, shape: &[u64], bytes, formula| {
+        if needed {
+            saved.push(Saved::new(name, shape, bytes, formula));
+        }
+    };
+    let twice = [2, tokens, width];
+    let once = [tokens, width];
+    let cast = norms_are_cast(x, &kept);
+    if kept.rms_norms || cast {
+        keep(true, "inputs of norms in fp32", &twice, FLOAT, &WIDE_INPUTS);
+    } else {
+        keep(true, "inputs of norms", &twice, x.width, &NORM_INPUTS);
+    }
+    keep(kept.rms_norms, "statistics of norms", &[2, tokens], FLOAT, &DEVIATIONS);
+    keep(!kept.rms_norms, "statistics of norms", &[4, tokens], FLOAT, &MOMENTS);
+    keep(cast, "weights of norms in fp32", &[4, width], FLOAT, &WIDE_WEIGHTS);
+    keep(trained && kept.rms_norms, "normalised inputs", &twice, x.width, &NORMED);
+    // Autocast casts the norm's fp32 output for each projection that reads it.
+    if trained && cast && !kept.fused_queries {
+        keep(true, "inputs of queries, keys and values", &[3, tokens, width], x.width, &QUERY_INPUTS);
+    } else {
+        keep(trained, "input of queries, keys and values", &once, x.width, &QUERY_INPUT);
+    }
+    keep(true, "queries and keys", &twice, x.width, &QUERIES);
+    keep(kept.fused_queries, "values", &[3, tokens, width], x.width, &VIEWED_VALUES);
+    keep(!kept.fused_queries, "values", &once, x.width, &VALUES);
+    keep(true, "attention output", &once, x.width, &OUT);
+    keep(true, "log-sum-exp", &[heads, tokens], FLOAT, &LSE);
+    keep(flash, "random state", &[2], 2 * FLOAT, &RNG);
+    keep(trained && kept.joined_output && !flash, "joined attention output", &once, x.width, &JOINED);
+    keep(trained, "MLP input", &once, x.width, &FIRST_INPUT);
+    let inner = [tokens, ffn];
+    if kept.gated {
+        keep(true, "gate, activated gate and up", &[3, tokens, ffn], x.width, &GATED);
+    } else if kept.quick_gelu {
+        keep(true, "activation input and sigmoid", &[2, tokens, ffn], x.width, &QUICK);
+    } else {
+        keep(true, "activation input", &inner, x.width, &GELU);
+    }
+    keep(trained, "input of the MLP's last projection", &inner, x.width, &LAST_INPUT);
+    keep(trained && kept.scaled, "what is scaled", &twice, x.width, &SCALED);
+    saved
+}
+
+/// What is kept outside of its layers, and their inputs where they are recomputed whole.
+pub(super) fn ends(x: &Symbols<'_>) -> Vec<Saved> {
+    if of(x).is_none() {
+        return Vec::new();
+    }
+    let [each, once] = x.tower_ends();
+    let mut saved = vec![Saved::new("outside of vision layers", &[x.image_tokens() * each + once], 1, &ENDS)];
+    if x.recomputes_tower() {
+        let layers = x.model().vision.map_or(0, |tower| tower.layers);
+        let shape = [layers, x.tower_tokens(), x.vision_width()];
+        saved.push(Saved::new("inputs of vision layers", &shape, x.width, &INPUTS));
+    }
+    saved
+}
+
+/// What a layer's backward pass has alive beside what it keeps.
+pub(super) fn backward(x: &Symbols<'_>) -> Vec<Transient> {
+    let Some((_, kept)) = of(x) else { return Vec::new() };
+    let (tokens, width) = (x.tower_tokens(), x.vision_width());
+    let inner = [tokens, 2 * width + 3 * kept.ffn];
+    let mlp = Saved::new("gradients within a vision layer", &inner, x.width, &MLP_BACKWARD);
+    let norm = Saved::new("gradients of a vision layer's norm", &[3, tokens, width], FLOAT, &NORM_BACKWARD);
+    vec![Transient::new("backward of the vision tower", Bytes::ZERO, vec![mlp, norm])]
+}
