@@ -1,8 +1,8 @@
 //! The step time against published runs, and what must hold of every estimate.
 
 use pages::evidence::Row;
-use shardscope::estimate::memory;
 use shardscope::estimate::time::{Time, exact_step_seconds, step_seconds, time, unknowns};
+use shardscope::estimate::{memory, parameters};
 use shardscope::launch::resolve;
 use shardscope::plan::{CudaGraphs, Fp8Recipe, Measured, Plan, Recompute};
 
@@ -274,4 +274,27 @@ fn a_norm_inside_a_projection_is_not_computed_again() {
     let [te, local] = ["megatron_core_te", "megatron_core_local"];
     assert!((step(te, &layernorm) / step(te, &[]) - 1.0).abs() < 1e-12);
     assert!(step(local, &layernorm) > step(local, &[]));
+}
+
+/// What of Megatron's optimizer states stays on the host is updated there, at the rate of the host's memory: half of them takes
+/// half as long as all.
+#[test]
+fn states_on_the_host_are_updated_by_the_host() {
+    let on_host = |fraction: &str| {
+        let set = [
+            ("seq_length", "4096"),
+            ("optimizer_cpu_offload", "true"),
+            ("use_precision_aware_optimizer", "true"),
+            ("use_distributed_optimizer", "true"),
+            ("optimizer_offload_fraction", fraction),
+        ];
+        planned(&set)
+    };
+    let [none, half, all] = ["0", "0.5", "1"].map(|fraction| time(&on_host(fraction)).step.get());
+    assert!((none + all - 2.0 * half).abs() < 1e-6 * all, "{none} {half} {all}");
+    let plan = on_host("1");
+    // Four fp32 passes of the gradient, three states read and written, weights written: 16 + 24 + 4 + 2 bytes a parameter.
+    let shard = parameters(&plan).ranks[0].count.get() as f64 / plan.layout().dense_shards() as f64;
+    let host = shard * 46.0 / 25e9;
+    assert!(all > host && all - none > 0.9 * host, "{none} {all} {host}");
 }

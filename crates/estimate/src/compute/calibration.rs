@@ -169,15 +169,15 @@ const H100: Calibration = Calibration {
 /// GB300), which the products tell, and in what the data sheets say: memory, domain of the fast link, network.
 const BLACKWELL: Calibration = Calibration {
     generation: Generation::B200,
-    matmul: MatmulRates { half: 0.465, fp8: 0.581, fp4: 0.57 },
+    matmul: MatmulRates { half: 0.461, fp8: 0.581, fp4: 0.565 },
     eager: 1.0,
-    wave: Seconds::microseconds(1.6),
+    wave: Seconds::microseconds(1.623),
     unaligned: 0.15,
-    grouped: 0.809,
-    memory: 0.728,
+    grouped: 0.825,
+    memory: 0.705,
     launch: Seconds::microseconds(2.0),
-    attention_forward: 0.628,
-    attention_backward: 0.378,
+    attention_forward: 0.687,
+    attention_backward: 0.395,
     attention_triton: 0.6,
     attention_pytorch: 1.0,
     attention_fourth: 1.3,
@@ -185,11 +185,11 @@ const BLACKWELL: Calibration = Calibration {
     fast_link: 0.68,
     exchange: 0.861,
     fast_start: Seconds::microseconds(25.0),
-    network: 0.666,
+    network: 0.653,
     network_start: Seconds::microseconds(30.0),
     network_hop: Seconds::microseconds(1.5),
-    user_buffer_overlap: 0.54,
-    contention: 0.25,
+    user_buffer_overlap: 0.547,
+    contention: 0.248,
     straggling: 0.005,
     iteration: Seconds::milliseconds(10.0),
 };
@@ -198,7 +198,7 @@ const B200: Calibration = Calibration { fast_link: 0.68, ..BLACKWELL };
 
 const GB200: Calibration = Calibration {
     generation: Generation::GB200,
-    matmul: MatmulRates { half: 0.55, fp8: 0.526, fp4: 0.57 },
+    matmul: MatmulRates { half: 0.55, fp8: 0.522, fp4: 0.565 },
     ..BLACKWELL
 };
 
@@ -260,7 +260,7 @@ const H100_HBM2E: Calibration = Calibration {
 
 const GB300: Calibration = Calibration {
     generation: Generation::GB300,
-    matmul: MatmulRates { half: 0.49, fp8: 0.74, fp4: 0.57 },
+    matmul: MatmulRates { half: 0.48, fp8: 0.734, fp4: 0.565 },
     ..BLACKWELL
 };
 
