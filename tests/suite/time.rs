@@ -1,8 +1,9 @@
 //! The step time against published runs, and what must hold of every estimate.
 
 use pages::evidence::Row;
-use shardscope::estimate::memory;
+use shardscope::estimate::compute::calibration;
 use shardscope::estimate::time::{Time, exact_step_seconds, step_seconds, time, unknowns};
+use shardscope::estimate::{memory, parameters};
 use shardscope::launch::resolve;
 use shardscope::plan::{CudaGraphs, Fp8Recipe, Measured, Plan, Recompute};
 
@@ -274,4 +275,60 @@ fn a_norm_inside_a_projection_is_not_computed_again() {
     let [te, local] = ["megatron_core_te", "megatron_core_local"];
     assert!((step(te, &layernorm) / step(te, &[]) - 1.0).abs() < 1e-12);
     assert!(step(local, &layernorm) > step(local, &[]));
+}
+
+/// What of Megatron's optimizer states stays on the host is updated there, at the rate of the host's memory: half of them takes
+/// half as long as all.
+#[test]
+fn states_on_the_host_are_updated_by_the_host() {
+    let on_host = |fraction: &str| {
+        let set = [
+            ("seq_length", "4096"),
+            ("optimizer_cpu_offload", "true"),
+            ("use_precision_aware_optimizer", "true"),
+            ("use_distributed_optimizer", "true"),
+            ("optimizer_offload_fraction", fraction),
+        ];
+        planned(&set)
+    };
+    let [none, half, all] = ["0", "0.5", "1"].map(|fraction| time(&on_host(fraction)).step.get());
+    assert!((none + all - 2.0 * half).abs() < 1e-6 * all, "{none} {half} {all}");
+    let plan = on_host("1");
+    // Four fp32 passes of the gradient, three states read and written, weights written: 16 + 24 + 4 + 2 bytes a parameter.
+    let shard = parameters(&plan).ranks[0].count.get() as f64 / plan.layout().dense_shards() as f64;
+    let host = shard * 46.0 / 25e9;
+    assert!(all > host && all - none > 0.9 * host, "{none} {all} {host}");
+}
+
+/// An RMSNorm written in plain PyTorch passes its input through memory operation by operation: what Liger's one kernel saves of
+/// it is what those read and write more.
+#[test]
+fn norms_in_pieces_move_more_than_one_kernel() {
+    let with = |more: &[(&str, &str)]| {
+        let mut set = vec![
+            ("software", "hf_transformers"),
+            ("accelerator", "A100-SXM-80GB"),
+            ("seq_length", "4096"),
+            ("max_position_embeddings", "4096"),
+            ("position_embedding_type", "rope"),
+            ("disable_bias_linear", "true"),
+            ("attn_implementation", "flash_attention_2"),
+            ("zero_stage", "2"),
+        ];
+        set.extend_from_slice(more);
+        planned(&set)
+    };
+    let part = |of: &Plan| {
+        let of = time(of);
+        let compute = &of.breakdown.children()[0];
+        let found = compute.children().iter().find(|part| part.label() == "memory-bound kernels");
+        found.expect("the part").value().get()
+    };
+    let [pieces, kernel] = [&[][..], &[("liger_parts", "norms")]].map(|more| part(&with(more)));
+    // Two norms a layer and one behind the last: 36 + 68 bytes an element in pieces, 4 + 8 in one kernel.
+    let moved = 65.0 * 4096.0 * 4096.0 * (36.0 + 68.0 - 4.0 - 8.0);
+    let accelerator = with(&[]).cluster().accelerator.clone();
+    let memory = accelerator.memory_bandwidth.get() * calibration(&accelerator).memory;
+    println!("{pieces} {kernel} {}", moved / memory);
+    assert!(((pieces - kernel) / (moved / memory) - 1.0).abs() < 1e-6, "{pieces} {kernel}");
 }

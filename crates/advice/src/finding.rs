@@ -74,6 +74,11 @@ impl Trial {
         self.peak <= capacity
     }
 
+    /// The time of a step; without one, never.
+    pub(super) fn seconds(&self) -> f64 {
+        self.step.map_or(f64::INFINITY, Seconds::get)
+    }
+
     /// The time of a step, in words.
     pub(super) fn pace(&self) -> String {
         self.step.map_or_else(String::new, |step| format!(", {} per step", seconds(step)))

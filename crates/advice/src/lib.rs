@@ -36,7 +36,7 @@ pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules::evaluation_batch::finding(&advisor).into_iter().collect();
     findings.extend(rules::out_of_memory::findings(&advisor));
     findings.extend(rules::best_change::finding(&advisor));
-    let rest: [fn(&Advisor<'_>) -> Option<Finding>; 9] = [
+    let rest: [fn(&Advisor<'_>) -> Option<Finding>; 11] = [
         rules::unfused_attention::finding,
         rules::optimizer_not_sharded::finding,
         rules::sequence_parallel_off::finding,
@@ -46,6 +46,8 @@ pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
         rules::recompute_too_much::finding,
         rules::deep_bubble::finding,
         rules::lower_tensor::finding,
+        rules::fp8::finding,
+        rules::expert_dispatcher::finding,
     ];
     let mut others: Vec<Finding> = rest.iter().filter_map(|rule| rule(&advisor)).collect();
     // The fastest first; what promises no time stands behind.

@@ -148,3 +148,57 @@ fn scores_in_memory_are_told_of() {
     let report = advised(&plan).expect("an estimate");
     assert!(flash.expected.step < Some(report.time.step));
 }
+
+/// What a change of format or dispatcher is said to take is what the changed plan takes.
+#[test]
+fn faster_products_and_exchanges_are_told_of_with_their_effect() {
+    let dense = format!(
+        "{LLAMA_8B} {LLAMA} --micro-batch-size 1 --global-batch-size 128 --use-distributed-optimizer \
+         --tensor-model-parallel-size 2 --sequence-parallel --overlap-grad-reduce --overlap-param-gather"
+    );
+    let told = |plan: &Plan, code: &str| advice(plan).into_iter().find(|one| one.code == code);
+    let step = |plan: &Plan| exact_step_seconds(plan).get();
+    let again = |gpus, accelerator, flags: &str, found: &Finding| {
+        let said = found.change.iter().map(|(field, value)| format!(" {}", flag(*field, value)));
+        step(&plan(gpus, accelerator, &format!("{flags}{}", said.collect::<String>())))
+    };
+    let same = |one: f64, other: f64| assert!((one / other - 1.0).abs() < 1e-9, "{one} {other}");
+    let on_h100 = plan(8, "H100-SXM", &dense);
+    let fp8 = told(&on_h100, "fp8").expect("fp8 is faster");
+    println!("{}", fp8.message);
+    let promised = fp8.expected.step.expect("a time").get();
+    assert!(promised < 0.97 * step(&on_h100), "{promised}");
+    same(again(8, "H100-SXM", &dense, &fp8), promised);
+    // Neither where the device has none, nor where it is in use.
+    assert!(told(&plan(8, "A100-SXM-80GB", &dense), "fp8").is_none());
+    assert!(told(&plan(8, "H100-SXM", &format!("{dense} --fp8-format hybrid")), "fp8").is_none());
+
+    let experts = DEEPSEEK.replace("--expert-model-parallel-size 64", "--expert-model-parallel-size 32");
+    let plain = plan(2_048, "H800-SXM", &experts);
+    let fused = told(&plain, "expert-dispatcher").expect("fused exchanges are faster");
+    println!("{}", fused.message);
+    let promised = fused.expected.step.expect("a time").get();
+    assert!(promised < 0.97 * step(&plain), "{promised}");
+    same(again(2_048, "H800-SXM", &experts, &fused), promised);
+    let fused = experts.replace("alltoall", "flex");
+    assert!(told(&plan(2_048, "H800-SXM", &fused), "expert-dispatcher").is_none());
+    // All-gather gives way too.
+    let gathered = experts.replace("--moe-token-dispatcher-type alltoall", "");
+    let found = told(&plan(2_048, "H800-SXM", &gathered), "expert-dispatcher").expect("a finding");
+    assert!(found.expected.step < Some(plan_step(&gathered)), "{}", found.message);
+}
+
+fn plan_step(flags: &str) -> shardscope_units::Seconds {
+    exact_step_seconds(&plan(2_048, "H800-SXM", flags))
+}
+
+/// A setting as Megatron's flag.
+fn flag(field: shardscope_plan::Field, value: &str) -> String {
+    let name = field.name().replace('_', "-");
+    match (name.as_str(), value) {
+        (_, "false") => String::new(),
+        (_, "true") => format!("--{name}"),
+        ("fp8", format) => format!("--fp8-format {format}"),
+        (name, value) => format!("--{name} {value}"),
+    }
+}

@@ -99,11 +99,18 @@ fn softmax(x: &Symbols<'_>, scores: u64) -> Vec<Work> {
 }
 
 /// Rotary embedding of `columns` columns: reads and writes each element once; not fused (rotate,
-/// two products, a sum) three times.
+/// two products, a sum) three times. Modules of plain PyTorch negate one half and join it with the other beside that, and
+/// backward fill two tensors with zeros for the halves and add three gradients (`rotate_half` of transformers).
 pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
-    let passes = if x.recipe().fusions.rope { 1 } else { 3 };
-    let moved = x.bytes(2 * passes * x.n * columns);
-    kernel("rotary", [moved, moved], [2 * passes, 2 * passes])
+    let fused = x.recipe().fusions.rope;
+    let eager = x.recipe().software.semantics().eager_modules && !x.recipe().fusions.compiled_layers;
+    let passes = if fused { 1 } else { 3 };
+    let moved = match (fused, eager) {
+        (true, _) => [2, 2],
+        (false, false) => [6, 6],
+        (false, true) => [10, 15],
+    };
+    kernel("rotary", moved.map(|each| x.bytes(each * x.n * columns)), [2 * passes, 2 * passes])
 }
 
 /// Bias, dropout and residual addition behind attention and MLP, and backward the sum of the two

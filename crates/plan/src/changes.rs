@@ -1,6 +1,9 @@
 //! The settings that turn one variant of a plan into another.
 
-use super::{DpSharding, Field, RankOrder, Recompute, RecomputeModule, Software, StageSplit, Variant};
+use super::{
+    DpSharding, Field, Fp8Recipe, HostOptimizer, RankOrder, Recompute, RecomputeModule, Software, StageSplit,
+    Variant,
+};
 
 /// A value that takes a setting back.
 const NOTHING: &str = "";
@@ -43,7 +46,10 @@ impl Variant {
             }
         }
         if self.fp8 != other.fp8 {
-            changes.extend(self.fp8_settings());
+            changes.extend(self.fp8_settings(other));
+        }
+        if self.optimizer_on_host != other.optimizer_on_host {
+            changes.extend(self.host_settings());
         }
         changes
     }
@@ -125,19 +131,46 @@ impl Variant {
             }
             (true, false, true) => vec![fsdp(false), distributed],
             (false, true, _) => vec![stage()],
-            (false, false, true) => vec![stage(), distributed],
-            (_, false, false) => vec![distributed],
+            // A stage that was stated stays in force whatever the flag says.
+            (false, false, _) => vec![stage(), distributed],
+            (true, false, false) => vec![distributed],
         }
     }
 
-    fn fp8_settings(&self) -> Vec<(Field, String)> {
-        match &self.fp8 {
+    /// What says the format of products: 4 bits have a flag of their own, which excludes that of 8.
+    fn fp8_settings(&self, other: &Self) -> Vec<(Field, String)> {
+        let four = |of: &Self| of.fp8.as_ref().is_some_and(|fp8| fp8.recipe == Fp8Recipe::Nvfp4);
+        let mut settings = match &self.fp8 {
             None => vec![(Field::Fp8, NOTHING.to_owned())],
+            Some(fp8) if four(self) => vec![
+                (Field::Fp4, fp8.format.clone()),
+                (Field::Fp8, NOTHING.to_owned()),
+                (Field::Fp8ParamGather, fp8.param_gather.to_string()),
+            ],
             Some(fp8) => vec![
                 (Field::Fp8, fp8.format.clone()),
                 (Field::Fp8Recipe, fp8.recipe.name().to_owned()),
                 (Field::Fp8ParamGather, fp8.param_gather.to_string()),
             ],
+        };
+        if four(other) && !four(self) {
+            settings.push((Field::Fp4, NOTHING.to_owned()));
+        }
+        settings
+    }
+
+    /// What says where optimizer states are.
+    fn host_settings(&self) -> Vec<(Field, String)> {
+        let on = self.optimizer_on_host.to_string();
+        match self.software.semantics().offers.host_optimizer {
+            HostOptimizer::Absent => Vec::new(),
+            HostOptimizer::All => vec![(Field::OffloadOptimizer, on)],
+            HostOptimizer::Fraction if self.optimizer_on_host => vec![
+                (Field::OptimizerCpuOffload, on),
+                (Field::OptimizerOffloadFraction, "1".to_owned()),
+                (Field::UsePrecisionAwareOptimizer, "true".to_owned()),
+            ],
+            HostOptimizer::Fraction => vec![(Field::OptimizerCpuOffload, on)],
         }
     }
 }

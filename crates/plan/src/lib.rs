@@ -73,8 +73,8 @@ pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantic
 pub use setting::{Origin, Setting, SettingValue};
 pub use silicon::{Generation, Processor};
 pub use software::{
-    AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
-    Modules, NormModule, Offers, RecomputedModules, Rotation, Semantics, Software,
+    AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, HostOptimizer,
+    MemoryBuffer, Modules, NormModule, Offers, RecomputedModules, Rotation, Semantics, Software,
 };
 pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use transformers::{PreferenceLogits, Transformers};

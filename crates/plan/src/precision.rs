@@ -1,5 +1,7 @@
 //! Products of 8 and 4 bits.
 
+use crate::cluster::Accelerator;
+
 /// fp8 training (`--fp8-format`, `--fp8-recipe`, `--fp8-param-gather`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fp8 {
@@ -39,6 +41,32 @@ impl Fp8Recipe {
         (Self::Custom, "custom"),
         (Self::Nvfp4, "nvfp4"),
     ];
+
+    /// Whether `accelerator` has products of it, and Transformer Engine uses them there
+    /// (`transformer_engine/pytorch/quantization.py`: mxfp8 and nvfp4 from compute capability 10 on, blocks of 128 from 9 on;
+    /// blocks of 32 not yet on 12).
+    #[must_use]
+    pub fn runs_on(self, accelerator: &Accelerator) -> bool {
+        let capability = accelerator.capability.unwrap_or(0);
+        accelerator.peaks.fp8.is_some()
+            && match self {
+                Self::Delayed | Self::Tensorwise => true,
+                Self::Blockwise => capability >= 9,
+                Self::Mxfp8 => (10..12).contains(&capability),
+                Self::Nvfp4 => capability >= 10 && accelerator.peaks.fp4.is_some(),
+                Self::Custom => false,
+            }
+    }
+
+    /// The format that Megatron's recipes use with it.
+    #[must_use]
+    pub const fn usual_format(self) -> &'static str {
+        match self {
+            Self::Delayed | Self::Tensorwise | Self::Custom => "hybrid",
+            Self::Blockwise | Self::Mxfp8 => "e4m3",
+            Self::Nvfp4 => "e2m1",
+        }
+    }
 
     /// Megatron's name for it.
     #[must_use]

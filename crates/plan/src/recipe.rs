@@ -95,6 +95,12 @@ pub struct Recipe {
 pub const HEADROOM: f64 = 0.04;
 
 impl Recipe {
+    /// Whether optimizer states, or a part of them, stay on the host.
+    #[must_use]
+    pub fn optimizer_on_host(&self) -> bool {
+        self.offload.optimizer || self.optimizer.cpu_offload_fraction > 0.0
+    }
+
     /// Number format in which a layer's weights stand while it runs. FSDP gathers them in autocast's format, DeepSpeed's
     /// engine holds them in it; else they are as they were loaded.
     #[must_use]

@@ -1,8 +1,8 @@
 //! A plan with another cut: what advice and search vary.
 
 use super::{
-    Cluster, Contradiction, Degrees, DpSharding, Field, Fp8, Layout, Model, Overlap, PipelineSchedule, Plan,
-    RankOrder, Recompute, Software, StageSplit,
+    Cluster, Contradiction, Degrees, DpSharding, Field, Fp8, HostOptimizer, Layout, Model, Overlap,
+    PipelineSchedule, Plan, RankOrder, Recipe, Recompute, Software, StageSplit,
 };
 use shardscope_source::Code;
 
@@ -40,8 +40,10 @@ pub struct Variant {
     pub sharding: DpSharding,
     /// What communication hides behind compute. Sends between stages do so exactly where chunks are interleaved.
     pub overlap: Overlap,
-    /// Products in 8 bits.
+    /// Products in 8 or 4 bits.
     pub fp8: Option<Fp8>,
+    /// Whether optimizer states, or a part of them, stay on the host.
+    pub optimizer_on_host: bool,
     /// Which software it is told to; never varied.
     pub software: Software,
     /// Whether the model has routed experts; never varied.
@@ -70,6 +72,7 @@ impl Variant {
             sharding: recipe.dp_sharding,
             overlap: recipe.overlap,
             fp8: recipe.fp8.clone(),
+            optimizer_on_host: recipe.optimizer_on_host(),
             software: recipe.software,
             has_experts: plan.model().experts.is_some(),
         }
@@ -121,6 +124,7 @@ impl Variant {
         recipe.overlap.pipeline = if same_chunks { self.overlap.pipeline } else { self.virtual_pipeline > 1 };
         recipe.overlap.tensor &= layout.sequence_parallel;
         recipe.fp8.clone_from(&self.fp8);
+        self.move_optimizer(&mut recipe);
         if let Some(padding) = model.vocab_padding {
             model.padded_vocab_size = padding.padded(self.tensor);
         }
@@ -139,6 +143,22 @@ impl Variant {
         recipe.overlap = Overlap { pipeline, ..self.overlap };
         recipe.overlap.tensor &= plan.layout().sequence_parallel;
         Plan::new(plan.model().clone(), plan.cluster().clone(), plan.layout().clone(), recipe)
+    }
+
+    /// Moves the optimizer states to the host or back, where they are not where this variant has them: as the software says it.
+    fn move_optimizer(&self, recipe: &mut Recipe) {
+        if recipe.optimizer_on_host() == self.optimizer_on_host {
+            return;
+        }
+        (recipe.offload.optimizer, recipe.optimizer.cpu_offload_fraction) = (false, 0.0);
+        match recipe.software.semantics().offers.host_optimizer {
+            HostOptimizer::Fraction if self.optimizer_on_host => {
+                recipe.optimizer.cpu_offload_fraction = 1.0;
+                recipe.optimizer.precision_aware = true;
+            }
+            HostOptimizer::All => recipe.offload.optimizer = self.optimizer_on_host,
+            HostOptimizer::Fraction | HostOptimizer::Absent => {}
+        }
     }
 
     fn layout(&self, plan: &Plan, model: &Model, world_size: u64) -> Result<Layout, Vec<Contradiction>> {

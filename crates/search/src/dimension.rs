@@ -31,13 +31,15 @@ pub enum Dimension {
     Overlap,
     /// Order in which ranks are numbered.
     RankOrder,
-    /// Products in 8 bits.
+    /// Products in 8 or 4 bits, and how their values are scaled.
     Precision,
+    /// Whether optimizer states stay on the host.
+    Offload,
 }
 
 impl Dimension {
     /// Every dimension with its name for readers and terminals.
-    pub const NAMED: [(Self, &'static str); 15] = [
+    pub const NAMED: [(Self, &'static str); 16] = [
         (Self::Tensor, "tp"),
         (Self::Pipeline, "pp"),
         (Self::VirtualPipeline, "vpp"),
@@ -53,6 +55,7 @@ impl Dimension {
         (Self::Overlap, "overlap"),
         (Self::RankOrder, "rank-order"),
         (Self::Precision, "precision"),
+        (Self::Offload, "offload"),
     ];
 
     /// Its name.
@@ -105,9 +108,12 @@ impl Values {
 pub struct Choices([Values; Dimension::NAMED.len()]);
 
 impl Default for Choices {
-    /// Everything open that changes no number of the training; precision as stated.
+    /// Everything open that changes no number of the training, but for the host's part, which never makes a step shorter; precision
+    /// as stated.
     fn default() -> Self {
-        Self([const { Values::Open }; Dimension::NAMED.len()]).with(Dimension::Precision, Values::Stated)
+        Self([const { Values::Open }; Dimension::NAMED.len()])
+            .with(Dimension::Precision, Values::Stated)
+            .with(Dimension::Offload, Values::Stated)
     }
 }
 

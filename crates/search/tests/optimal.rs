@@ -150,8 +150,14 @@ fn parts_of_a_search_are_the_whole() {
 }
 
 /// Models small enough that every layout of their whole spaces is tried, each dimension open that a search has: experts and
-/// products in 8 bits, stages of uneven size under every schedule with zero bubbles, and devices that they hardly fit on.
-const SMALL: [(&str, u64, &str, &str); 4] = [
+/// products in 8 and 4 bits, states on the host, stages of uneven size under every schedule with zero bubbles, and devices that they hardly fit on.
+const SMALL: [(&str, u64, &str, &str); 5] = [
+    (
+        "states on the host",
+        2,
+        "A100-SXM-40GB",
+        "--num-layers 4 --hidden-size 8192 --num-attention-heads 64 --global-batch-size 2 --seq-length 2048",
+    ),
     (
         "experts",
         4,
@@ -187,7 +193,8 @@ fn over_whole_spaces_of_small_models() {
                     --disable-bias-linear --untie-embeddings-and-output-weights --position-embedding-type rope \
                     --normalization RMSNorm --use-distributed-optimizer --transformer-impl transformer_engine";
         let plan = of_flags(gpus, accelerator, &format!("{flags} {more}"));
-        let space = Space::with(&plan, Choices::default().with(Dimension::Precision, Values::Open));
+        let choices = Choices::default().with(Dimension::Precision, Values::Open);
+        let space = Space::with(&plan, choices.with(Dimension::Offload, Values::Open));
         let (found, all) = (walk(space.clone()), exhaust(&space));
         let step = |one: Option<&shardscope_search::Outcome>| one.map(|one| one.step.get());
         println!(
@@ -204,6 +211,9 @@ fn over_whole_spaces_of_small_models() {
         if found.best().is_empty() {
             assert_eq!(step(found.tight().first()), step(all.tight.as_ref()), "{name}");
         }
+        // What fits nowhere else is found there, and what fits is never the slower for it.
+        let best = found.best().first().expect("one that fits");
+        assert_eq!(best.variant.optimizer_on_host, name == "states on the host", "{}", both());
     }
 }
 

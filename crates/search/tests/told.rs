@@ -26,7 +26,14 @@ fn resolved(name: &str, more: &str, changes: &[(String, String)]) -> Result<Plan
 
 #[track_caller]
 fn check(name: &str, more: &str, ranges: &[(Dimension, u64, u64)], every: usize) {
-    let base = resolved(name, more, &[]).unwrap_or_else(|said| panic!("{name}: {said}"));
+    check_set(name, &[], more, ranges, every);
+}
+
+#[track_caller]
+fn check_set(name: &str, set: &[(&str, &str)], more: &str, ranges: &[(Dimension, u64, u64)], every: usize) {
+    let set: Vec<(String, String)> =
+        set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let base = resolved(name, more, &set).unwrap_or_else(|said| panic!("{name}: {said}"));
     let own = Variant::of(&base);
     let mut choices = Choices::default().with(Dimension::Context, Values::Between(1, 2));
     for (dimension, least, most) in ranges {
@@ -40,11 +47,12 @@ fn check(name: &str, more: &str, ranges: &[(Dimension, u64, u64)], every: usize)
             break;
         }
         let Some(searched) = variant.apply(&base) else { continue };
-        let changes: Vec<(String, String)> = variant
-            .changes_from(&own)
-            .into_iter()
-            .map(|(field, value)| (field.name().to_owned(), value))
-            .collect();
+        let changes = variant.changes_from(&own).into_iter();
+        let changes = changes.map(|(field, value)| (field.name().to_owned(), value));
+        let mut changes: Vec<(String, String)> = changes.collect();
+        let kept = set.iter().filter(|(name, _)| !changes.iter().any(|(changed, _)| changed == name));
+        let kept: Vec<_> = kept.cloned().collect();
+        changes.extend(kept);
         let opened =
             resolved(name, more, &changes).unwrap_or_else(|said| panic!("{name} {changes:?}: {said}"));
         assert_eq!(opened.layout(), searched.layout(), "{name} {changes:?}");
@@ -57,8 +65,20 @@ fn check(name: &str, more: &str, ranges: &[(Dimension, u64, u64)], every: usize)
 
 #[test]
 fn changes_open_as_what_was_searched() {
-    use Dimension::{Expert, MicroBatch, Pipeline, Precision, Tensor};
+    use Dimension::{Expert, MicroBatch, Offload, Pipeline, Precision, Tensor};
     check("llama-3 8b, 8 H100", "", &[(Precision, 0, 1), (MicroBatch, 1, 2)], 401);
+    let on_host = "--optimizer-cpu-offload --use-precision-aware-optimizer --use-distributed-optimizer";
+    for more in ["", on_host, "--fp8-format e4m3 --fp8-recipe blockwise"] {
+        let opened = [(Offload, 0, 1), (Precision, 0, 1), (MicroBatch, 1, 2), (Tensor, 1, 2)];
+        check("llama-3 8b, 8 H100", more, &opened, 401);
+    }
+    // ZeRO's own way of saying it, and the formats of Blackwell.
+    let deepspeed = [("software", "megatron_deepspeed"), ("zero_stage", "1")];
+    check_set("llama-3 8b, 8 H100", &deepspeed, "", &[(Offload, 0, 1), (MicroBatch, 1, 2)], 11);
+    for more in ["", "--fp4-format e2m1"] {
+        let opened = [(Precision, 0, 1), (MicroBatch, 1, 2), (Tensor, 1, 2)];
+        check_set("llama-3 8b, 8 H100", &[("accelerator", "B200")], more, &opened, 401);
+    }
     check(
         "llama-3 70b, 128 H100",
         "--num-layers-per-virtual-pipeline-stage 5",

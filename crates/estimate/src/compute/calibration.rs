@@ -169,15 +169,15 @@ const H100: Calibration = Calibration {
 /// GB300), which the products tell, and in what the data sheets say: memory, domain of the fast link, network.
 const BLACKWELL: Calibration = Calibration {
     generation: Generation::B200,
-    matmul: MatmulRates { half: 0.465, fp8: 0.581, fp4: 0.57 },
+    matmul: MatmulRates { half: 0.461, fp8: 0.581, fp4: 0.565 },
     eager: 1.0,
-    wave: Seconds::microseconds(1.6),
+    wave: Seconds::microseconds(1.623),
     unaligned: 0.15,
-    grouped: 0.809,
-    memory: 0.728,
+    grouped: 0.825,
+    memory: 0.705,
     launch: Seconds::microseconds(2.0),
-    attention_forward: 0.628,
-    attention_backward: 0.378,
+    attention_forward: 0.687,
+    attention_backward: 0.395,
     attention_triton: 0.6,
     attention_pytorch: 1.0,
     attention_fourth: 1.3,
@@ -185,11 +185,11 @@ const BLACKWELL: Calibration = Calibration {
     fast_link: 0.68,
     exchange: 0.861,
     fast_start: Seconds::microseconds(25.0),
-    network: 0.666,
+    network: 0.653,
     network_start: Seconds::microseconds(30.0),
     network_hop: Seconds::microseconds(1.5),
-    user_buffer_overlap: 0.54,
-    contention: 0.25,
+    user_buffer_overlap: 0.547,
+    contention: 0.248,
     straggling: 0.005,
     iteration: Seconds::milliseconds(10.0),
 };
@@ -198,7 +198,7 @@ const B200: Calibration = Calibration { fast_link: 0.68, ..BLACKWELL };
 
 const GB200: Calibration = Calibration {
     generation: Generation::GB200,
-    matmul: MatmulRates { half: 0.55, fp8: 0.526, fp4: 0.57 },
+    matmul: MatmulRates { half: 0.55, fp8: 0.522, fp4: 0.565 },
     ..BLACKWELL
 };
 
@@ -260,7 +260,7 @@ const H100_HBM2E: Calibration = Calibration {
 
 const GB300: Calibration = Calibration {
     generation: Generation::GB300,
-    matmul: MatmulRates { half: 0.49, fp8: 0.74, fp4: 0.57 },
+    matmul: MatmulRates { half: 0.48, fp8: 0.734, fp4: 0.565 },
     ..BLACKWELL
 };
 
@@ -305,82 +305,6 @@ const CDNA2: Calibration = Calibration { generation: Generation::MI250X, ..CDNA3
 /// Every calibrated generation.
 pub const CALIBRATIONS: [Calibration; 12] =
     [ASCEND, V100, A100, A100_40, H100, H100_HBM2E, B200, GB200, GB300, CDNA2, CDNA3, CDNA4];
-
-/// From how many sources a set is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
-    /// Three or more, or a set of its own beside one of the same silicon that is.
-    Well,
-    /// One or two, or none of its own.
-    Barely,
-}
-
-/// What a set was found on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FoundOn {
-    /// Which set.
-    pub generation: Generation,
-    /// From how many sources.
-    pub known: Known,
-    /// Which, for those who read it in full.
-    pub runs: &'static str,
-}
-
-const fn found_on(generation: Generation, known: Known, runs: &'static str) -> FoundOn {
-    FoundOn { generation, known, runs }
-}
-
-/// A line for each of [`CALIBRATIONS`].
-pub const CALIBRATED_ON: [FoundOn; 12] = [
-    found_on(Generation::Ascend910B, Known::Barely, "From 29 runs of ModelLink on Ascend 910B; spread 11%"),
-    found_on(
-        Generation::V100,
-        Known::Barely,
-        "From 12 runs of 1.3B on Jean Zay; attention there was not fused",
-    ),
-    found_on(
-        Generation::A100,
-        Known::Well,
-        "From 273 runs of 2021 to 2025, those of 40 GB among them: Megatron-LM, NeMo, BigScience, Zero Bubble, MegaScale, InternEvo, llm-foundry",
-    ),
-    found_on(
-        Generation::A100Of40,
-        Known::Well,
-        "The A100 of 40 GB: the same part with slower memory, which the data sheet says",
-    ),
-    found_on(
-        Generation::H100,
-        Known::Well,
-        "From 223 runs: NVIDIA's recipes of 2024 and 2025, llm-foundry, XTuner",
-    ),
-    found_on(Generation::H100Hbm2e, Known::Well, "Power-limited H100 of torchtitan's tables: 14 runs"),
-    found_on(
-        Generation::B200,
-        Known::Well,
-        "Blackwell from 157 runs together; its products from 40: SimuMax, Megatron-Bridge, ml-engineering",
-    ),
-    found_on(Generation::GB200, Known::Well, "Blackwell; its products from 64 runs of NVIDIA's recipes"),
-    found_on(
-        Generation::GB300,
-        Known::Well,
-        "Blackwell; its products from 53 runs of Megatron-Bridge on B300 and GB300, few in bf16, five in nvfp4",
-    ),
-    found_on(
-        Generation::MI250X,
-        Known::Barely,
-        "No run of its own: shares of its data sheet as CDNA 3 reaches them",
-    ),
-    found_on(
-        Generation::MI300X,
-        Known::Barely,
-        "From three runs of AMD's Primus on 64 MI325X (Llama 3.1 8B in fp8, 70B in fp8 and bf16), single products (ml-engineering: 668 and 785 TFLOP/s in bf16) and all-reduces of eight (313 GB/s); attention, memory and contention assumed",
-    ),
-    found_on(
-        Generation::MI355X,
-        Known::Barely,
-        "No run of its own among those fitted: shares of its data sheet as CDNA 3 reaches them (single products: 1,565 of 2,500 TFLOP/s in bf16); MLPerf's two runs of Llama 3.1 8B were read afterwards",
-    ),
-];
 
 /// Accelerators on which published runs tell the constants.
 pub const MEASURED: [&str; 15] = [
@@ -446,11 +370,4 @@ impl Standing {
 pub fn calibration(accelerator: &Accelerator) -> Calibration {
     let known = CALIBRATIONS.iter().find(|set| set.generation == accelerator.generation);
     known.copied().unwrap_or(A100)
-}
-
-/// From how many sources the set of `generation` is known.
-#[must_use]
-pub fn known(generation: Generation) -> Known {
-    let found = CALIBRATED_ON.iter().find(|on| on.generation == generation);
-    found.map_or(Known::Barely, |on| on.known)
 }

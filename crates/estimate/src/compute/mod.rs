@@ -4,16 +4,15 @@
 mod attention;
 mod calibration;
 mod device;
+mod found_on;
 mod issue;
 mod matmul;
 mod section;
 mod share;
 
-pub use calibration::{
-    CALIBRATED_ON, CALIBRATIONS, Calibration, FoundOn, Known, MEASURED, MatmulRates, Standing, calibration,
-    known,
-};
+pub use calibration::{CALIBRATIONS, Calibration, MEASURED, MatmulRates, Standing, calibration};
 pub use device::Device;
+pub use found_on::{CALIBRATED_ON, FoundOn, Known, known};
 pub use issue::{
     COMPILED, EAGER, GRAPHED, ISSUES, Issue, MEGATRON_CORE, MEGATRON_LEGACY, PROCESSORS, ProcessorSpeed,
 };

@@ -185,7 +185,11 @@ impl Setting<'_> {
         }
         // The whole gradient buffer is zeroed.
         let zeroed = real(rank.trained.get()) * real(gradient);
-        self.device.stream(own * real(touched) + zeroed)
+        // Megatron's hybrid optimizer updates its part on the host after the one on the device
+        // (`core/optimizer/cpu_offloading/hybrid_optimizer.py:step`).
+        let host = recipe.optimizer.cpu_offload_fraction.clamp(0.0, 1.0);
+        let whole = own * real(touched);
+        self.device.stream(whole * (1.0 - host) + zeroed) + Seconds::new(whole * host / HOST_STATES.get())
     }
 
     /// The all-reduce of a tied embedding's gradient between first and last stage.

@@ -20,5 +20,6 @@ mod saved;
 mod tape;
 mod transient;
 
+pub(crate) use norm::is_kernel as norms_are_kernels;
 pub(crate) use saved::saved;
 pub(crate) use transient::transients;

@@ -247,7 +247,7 @@ fn module(x: &Symbols<'_>) -> NormModule {
 }
 
 /// Whether one kernel does it, which keeps its input in its own type.
-pub(super) fn is_kernel(x: &Symbols<'_>) -> bool {
+pub(crate) fn is_kernel(x: &Symbols<'_>) -> bool {
     x.recipe().transformers.liger_norms || module(x) == NormModule::Kernel
 }
 

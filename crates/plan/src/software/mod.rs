@@ -5,7 +5,7 @@ mod offers;
 mod rows;
 mod semantics;
 
-pub use offers::{Offers, RecomputedModules};
+pub use offers::{HostOptimizer, Offers, RecomputedModules};
 pub use semantics::{
     AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
     Modules, NormModule, Rotation, Semantics,

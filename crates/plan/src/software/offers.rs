@@ -1,7 +1,9 @@
 //! What a launch script can ask of a software: what a search may propose for it.
 
 use crate::layout::PipelineSchedule;
+use crate::moe::Dispatcher;
 use crate::optimizer::DpSharding;
+use crate::precision::Fp8Recipe;
 
 /// Choices beside sizes that a software has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +12,9 @@ pub struct Offers {
     pub shardings: &'static [DpSharding],
     /// The same with several pipeline stages.
     pub shardings_of_pipelines: &'static [DpSharding],
+    /// Whether optimizer states are shared in bf16 whatever is asked for, so that there replicas cannot hold all (DeepSpeed's
+    /// `runtime/bf16_optimizer.py`).
+    pub shares_states_in_bf16: bool,
     /// Whether reductions of gradients and gathers of weights hide behind compute where they are asked to
     /// (`--overlap-grad-reduce`, `--overlap-param-gather`).
     pub overlaps_reductions: bool,
@@ -29,6 +34,24 @@ pub struct Offers {
     pub recomputes_layers: bool,
     /// Whether a setting chooses fused attention in the place of an unfused one (`--attention-backend`).
     pub chooses_attention: bool,
+    /// How products of 8 and 4 bits may be scaled; those that the accelerator has are [`Fp8Recipe::runs_on`]'s.
+    pub fp8_recipes: &'static [Fp8Recipe],
+    /// How tokens may be sent to their experts, the plainest first.
+    pub dispatchers: &'static [Dispatcher],
+    /// How optimizer states are asked to stay on the host.
+    pub host_optimizer: HostOptimizer,
+}
+
+/// How optimizer states are asked to stay on the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostOptimizer {
+    /// Not at all.
+    Absent,
+    /// A fraction of them (`--optimizer-cpu-offload`), under the precision-aware optimizer and sharded
+    /// (`megatron/training/arguments.py:validate_args`).
+    Fraction,
+    /// All of them (`zero_optimization.offload_optimizer`), from ZeRO's stage 1 on.
+    All,
 }
 
 /// Modules of a layer that may be recomputed alone.

@@ -1,7 +1,7 @@
 //! The rows: each software as it differs from the one it is nearest to.
 
 use super::Software;
-use super::offers::{Offers, RecomputedModules};
+use super::offers::{HostOptimizer, Offers, RecomputedModules};
 use super::semantics::{
     AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
     Modules, NormModule, Rotation, Semantics,
@@ -9,7 +9,9 @@ use super::semantics::{
 use crate::adapters::AdapterLibrary;
 use crate::kernels::LossKind;
 use crate::layout::PipelineSchedule;
+use crate::moe::Dispatcher;
 use crate::optimizer::DpSharding;
+use crate::precision::Fp8Recipe;
 
 /// ZeRO's stages 0 to 3, the usual one first.
 const ALL_SHARDINGS: &[DpSharding] =
@@ -22,6 +24,7 @@ const STATES_OR_NONE: &[DpSharding] = &[DpSharding::OptimizerStates, DpSharding:
 const CORE_OFFERS: Offers = Offers {
     shardings: ALL_SHARDINGS,
     shardings_of_pipelines: STATES_OR_NONE,
+    shares_states_in_bf16: false,
     overlaps_reductions: true,
     uneven_stages: true,
     orders_ranks: true,
@@ -31,10 +34,19 @@ const CORE_OFFERS: Offers = Offers {
     recomputes_blocks: true,
     recomputes_layers: true,
     chooses_attention: true,
+    fp8_recipes: &[
+        Fp8Recipe::Delayed,
+        Fp8Recipe::Tensorwise,
+        Fp8Recipe::Blockwise,
+        Fp8Recipe::Mxfp8,
+        Fp8Recipe::Nvfp4,
+    ],
+    dispatchers: &[Dispatcher::AllGather, Dispatcher::AllToAll, Dispatcher::Flex],
+    host_optimizer: HostOptimizer::Fraction,
 };
 
 const CORE_LOCAL_OFFERS: Offers =
-    Offers { shardings: STATES_OR_NONE, chooses_attention: false, ..CORE_OFFERS };
+    Offers { shardings: STATES_OR_NONE, chooses_attention: false, fp8_recipes: &[], ..CORE_OFFERS };
 
 /// Where nothing is said of more.
 const OTHER_OFFERS: Offers = Offers {
@@ -47,6 +59,9 @@ const OTHER_OFFERS: Offers = Offers {
     recomputed_modules: RecomputedModules::Absent,
     recomputes_blocks: false,
     chooses_attention: false,
+    fp8_recipes: &[],
+    dispatchers: &[],
+    host_optimizer: HostOptimizer::Absent,
     ..CORE_OFFERS
 };
 
@@ -60,8 +75,13 @@ const LEGACY_OFFERS: Offers = Offers {
 };
 
 /// DeepSpeed's pipeline engine takes stages up to 1 (`runtime/pipe/engine.py`).
-const DEEPSPEED_OFFERS: Offers =
-    Offers { shardings: ALL_SHARDINGS, shardings_of_pipelines: STATES_OR_NONE, ..OTHER_OFFERS };
+const DEEPSPEED_OFFERS: Offers = Offers {
+    shardings: ALL_SHARDINGS,
+    shardings_of_pipelines: STATES_OR_NONE,
+    shares_states_in_bf16: true,
+    host_optimizer: HostOptimizer::All,
+    ..OTHER_OFFERS
+};
 
 /// torchtitan's pipelines are PyTorch's, by name (`pipeline_parallel_schedule`).
 const TORCHTITAN_OFFERS: Offers = Offers {

@@ -1,10 +1,12 @@
 //! Single changes of a plan: one setting, with what has to follow it.
 
-use super::sizes::{contexts, experts, micro_batches, orders, pipelines, schedules, tensors};
+use super::sizes::{
+    contexts, experts, hosts, micro_batches, orders, pipelines, precisions, schedules, tensors,
+};
 use super::values::Space;
 use super::{recomputations, rests, splits};
 use crate::dimension::{Choices, Dimension};
-use shardscope_plan::{Plan, Recompute, StageSplit, Variant};
+use shardscope_plan::{Fp8, Plan, Recompute, StageSplit, Variant};
 
 /// One change, and the dimension that it is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +76,12 @@ pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
     }
     for overlap in space.overlaps(from, from.sequence_parallel) {
         take(Dimension::Overlap, Variant { overlap, ..from.clone() });
+    }
+    for fp8 in precisions(plan, from, choices) {
+        take(Dimension::Precision, Variant { fp8, ..from.clone() });
+    }
+    for optimizer_on_host in hosts(plan, from, choices) {
+        take(Dimension::Offload, Variant { optimizer_on_host, ..from.clone() });
     }
     for rank_order in orders(plan, from, choices) {
         take(Dimension::RankOrder, Variant { rank_order, ..from.clone() });
@@ -155,6 +163,16 @@ impl Edit {
         }
         if from.recompute != to.recompute {
             said.push(recomputed(&to.recompute));
+        }
+        if from.fp8 != to.fp8 {
+            let name = |of: &Option<Fp8>| of.as_ref().map_or("16-bit", |fp8| fp8.recipe.name());
+            said.push(format!("{} products → {}", name(&from.fp8), name(&to.fp8)));
+        }
+        if from.optimizer_on_host != to.optimizer_on_host {
+            said.push(format!(
+                "optimizer states on the {}",
+                if to.optimizer_on_host { "host" } else { "device" }
+            ));
         }
         let flags = [
             ("overlapped gradient reduction", from.overlap.grad_reduce, to.overlap.grad_reduce),

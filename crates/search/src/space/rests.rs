@@ -2,7 +2,7 @@
 //! hides behind compute.
 
 use crate::dimension::{Choices, Dimension};
-use shardscope_plan::{DpSharding, Overlap, Plan, Variant};
+use shardscope_plan::{DpSharding, Number, Overlap, Plan, Variant};
 
 /// Sharding and overlap of one leaf.
 pub(super) type Rest = (DpSharding, Overlap);
@@ -10,20 +10,25 @@ pub(super) type Rest = (DpSharding, Overlap);
 /// Every rest for `kernel`'s overlap and `p` stages.
 pub(super) fn rests(plan: &Plan, base: &Variant, choices: &Choices, of: &Variant) -> Vec<Rest> {
     let mut out = Vec::new();
-    for sharding in shardings(plan, base, choices, of.pipeline) {
+    for sharding in shardings(plan, base, choices, of) {
         out.push((sharding, overlaps(plan, choices, of.overlap, sharding)));
     }
     out
 }
 
-fn shardings(plan: &Plan, base: &Variant, choices: &Choices, p: u64) -> Vec<DpSharding> {
+fn shardings(plan: &Plan, base: &Variant, choices: &Choices, of: &Variant) -> Vec<DpSharding> {
     if !choices.of(Dimension::Sharding).vary() || !plan.recipe().tuning.is_full() {
         return vec![base.sharding];
     }
     let offers = &plan.recipe().software.semantics().offers;
-    let mut out = if p > 1 { offers.shardings_of_pipelines } else { offers.shardings }.to_vec();
+    let mut out = if of.pipeline > 1 { offers.shardings_of_pipelines } else { offers.shardings }.to_vec();
     if !out.contains(&base.sharding) {
         out.push(base.sharding);
+    }
+    // States go to the host where they are shared alone (`host_optimizer`).
+    let shared = offers.shares_states_in_bf16 && plan.recipe().params_dtype == Number::Bf16;
+    if of.optimizer_on_host || shared {
+        out.retain(|sharding| *sharding != DpSharding::Replicated || *sharding == base.sharding);
     }
     out
 }

@@ -2,7 +2,7 @@
 
 use crate::dimension::{Choices, Dimension, Values};
 use shardscope_plan::hints::divisors;
-use shardscope_plan::{Fp8, Fp8Recipe, Lora, PipelineSchedule, Plan, RankOrder, Variant};
+use shardscope_plan::{Fp8, HostOptimizer, Lora, PipelineSchedule, Plan, RankOrder, Variant};
 use shardscope_sorting::sort;
 
 /// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
@@ -139,13 +139,32 @@ pub(super) fn schedules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<P
     }
 }
 
-/// bf16 as stated and, where the device has it and the reader opens it, Transformer Engine's fp8.
+/// The format of products as stated and, where the reader opens it, 16 bits and whatever else the software has on this device.
 pub(super) fn precisions(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<Option<Fp8>> {
     let mut out = vec![base.fp8.clone()];
-    let has = plan.cluster().accelerator.peaks.fp8.is_some();
-    let te = plan.recipe().software.semantics().transformer_engine;
-    if choices.of(Dimension::Precision).vary() && base.fp8.is_none() && has && te {
-        out.push(Some(Fp8 { format: "hybrid".to_owned(), recipe: Fp8Recipe::Delayed, param_gather: false }));
+    if !choices.of(Dimension::Precision).vary() {
+        return out;
+    }
+    if base.fp8.is_some() {
+        out.push(None);
+    }
+    let stated = base.fp8.as_ref().map(|fp8| fp8.recipe);
+    let offered = plan.recipe().software.semantics().offers.fp8_recipes.iter().copied();
+    for recipe in offered.filter(|recipe| Some(*recipe) != stated) {
+        if recipe.runs_on(&plan.cluster().accelerator) {
+            out.push(Some(Fp8 { format: recipe.usual_format().to_owned(), recipe, param_gather: false }));
+        }
     }
     out
+}
+
+/// Whether optimizer states stay on the host: as stated and, where the reader opens it and the software can, both.
+pub(super) fn hosts(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<bool> {
+    let offers = plan.recipe().software.semantics().offers.host_optimizer;
+    let moves = offers != HostOptimizer::Absent && plan.recipe().tuning.is_full();
+    if choices.of(Dimension::Offload).vary() && moves {
+        vec![base.optimizer_on_host, !base.optimizer_on_host]
+    } else {
+        vec![base.optimizer_on_host]
+    }
 }

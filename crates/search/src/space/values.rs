@@ -1,6 +1,8 @@
 //! The layouts around a plan, from kernels down to leaves.
 
-use super::sizes::{contexts, experts, micro_batches, orders, pipelines, precisions, schedules, tensors};
+use super::sizes::{
+    contexts, experts, hosts, micro_batches, orders, pipelines, precisions, schedules, tensors,
+};
 use super::splits::Way;
 use super::{recomputations, rests, splits};
 use crate::dimension::{Choices, Dimension};
@@ -332,7 +334,16 @@ impl Space {
             overlaps.retain(|overlap| overlap.tensor || !hides);
             for overlap in overlaps {
                 for fp8 in precisions(&self.plan, stated, &self.choices) {
-                    kernels.push(Variant { sequence_parallel, overlap, fp8, ..kernel.clone() });
+                    for optimizer_on_host in hosts(&self.plan, stated, &self.choices) {
+                        let fp8 = fp8.clone();
+                        kernels.push(Variant {
+                            sequence_parallel,
+                            overlap,
+                            fp8,
+                            optimizer_on_host,
+                            ..kernel.clone()
+                        });
+                    }
                 }
             }
         }

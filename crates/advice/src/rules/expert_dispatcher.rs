@@ -1,0 +1,86 @@
+//! Tokens sent to their experts by a plainer way than the software has.
+
+use crate::finding::{Advisor, Trial};
+use crate::rules::WORTH;
+use shardscope_estimate::memory_totals;
+use shardscope_estimate::time::exact_step_seconds;
+use shardscope_plan::{Dispatcher, Field, MoeRecipe, Number, Plan};
+use shardscope_report::Finding;
+
+/// Least compute capability (CUDA) that the fused exchanges are written for (`DeepEP`, README: SM90 and newer).
+const FUSED_FROM: u64 = 9;
+
+pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
+    let plan = advisor.plan;
+    plan.model().experts.as_ref()?;
+    let offered = plan.recipe().software.semantics().offers.dispatchers;
+    // They come the plainest first.
+    let own = offered.iter().position(|one| *one == plan.recipe().moe.dispatcher)?;
+    let trials =
+        offered.get(own + 1..)?.iter().filter_map(|&one| attempt(plan, one).map(|trial| (one, trial)));
+    let fit = trials.filter(|(_, trial)| trial.fits(advisor.capacity()));
+    let (dispatcher, trial) = fit.min_by(|(_, one), (_, other)| one.seconds().total_cmp(&other.seconds()))?;
+    if trial.seconds() > advisor.report.time.step.get() * (1.0 - WORTH) {
+        return None;
+    }
+    let message = format!(
+        "send tokens to their experts by {} (--moe-token-dispatcher-type){}; {}",
+        name(dispatcher),
+        trial.pace(),
+        advisor.waiting("expert")
+    );
+    let why = match dispatcher {
+        Dispatcher::Flex => {
+            "each token goes once to every rank, and once over the network to every node, that has one of its experts; all-to-all \
+             sends a copy for each expert (DeepEP and HybridEP; Megatron-LM, megatron/core/transformer/moe/README.md)"
+        }
+        Dispatcher::AllToAll | Dispatcher::AllGather => {
+            "each token goes to its own experts alone; all-gather sends every token to every rank (Megatron-LM, \
+             megatron/core/transformer/moe/README.md)"
+        }
+    };
+    Some(trial.finding("expert-dispatcher", message, why))
+}
+
+const fn name(dispatcher: Dispatcher) -> &'static str {
+    match dispatcher {
+        Dispatcher::AllGather => "all-gather",
+        Dispatcher::AllToAll => "all-to-all",
+        Dispatcher::Flex => "DeepEP or HybridEP",
+    }
+}
+
+/// The plan with another dispatcher; none where it has no exchange, or the software or the device refuses.
+fn attempt(plan: &Plan, dispatcher: Dispatcher) -> Option<Trial> {
+    let (layout, accelerator) = (plan.layout(), &plan.cluster().accelerator);
+    let mut recipe = plan.recipe().clone();
+    let own = recipe.moe;
+    if layout.expert * layout.expert_tensor < 2 {
+        return None;
+    }
+    let mut change = Vec::new();
+    recipe.moe = match dispatcher {
+        Dispatcher::Flex => {
+            // Their kernels take probabilities of 32 bits, and no padding to capacity.
+            let takes = accelerator.capability.is_some_and(|capability| capability >= FUSED_FROM);
+            if !takes || own.pad_to_capacity {
+                return None;
+            }
+            // Within a rack of more nodes than one HybridEP alone (`moe_flex_dispatcher_backend`).
+            let rack = plan.cluster().fast_domain > plan.cluster().gpus_per_node;
+            let backend = if rack { "hybridep" } else { "deepep" };
+            change.push((Field::MoeTokenDispatcherType, "flex".to_owned()));
+            change.push((Field::MoeFlexDispatcherBackend, backend.to_owned()));
+            change.push((Field::MoeRouterDtype, "fp32".to_owned()));
+            MoeRecipe { dispatcher, router_dtype: Number::Fp32, ..own }
+        }
+        Dispatcher::AllToAll => {
+            change.push((Field::MoeTokenDispatcherType, "alltoall".to_owned()));
+            MoeRecipe { dispatcher, ..own }
+        }
+        Dispatcher::AllGather => return None,
+    };
+    let changed = Plan::new(plan.model().clone(), plan.cluster().clone(), layout.clone(), recipe).ok()?;
+    let peak = memory_totals(&changed).iter().map(|totals| totals.peak_reserved).max()?;
+    Some(Trial { change, peak, step: Some(exact_step_seconds(&changed)) })
+}
