@@ -52,7 +52,7 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
             <div class="cards">
                 { card(
                     "card-memory",
-                    html!("Peak memory per pipeline stage"),
+                    html! { { if shown.phases.is_empty() { "Peak memory per pipeline stage" } else { "Peak memory per phase and stage" } } },
                     open(PanelId::Memory, "down to the tensor"),
                     html! { <>{ phase_bars(shown) }<StageBars shown={shown.clone()} /></> },
                 ) }
