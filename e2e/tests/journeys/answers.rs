@@ -265,7 +265,7 @@ fn reinforcement_learning_has_a_bar_for_each_phase() {
     }
     assert_eq!(page.count("#overview .phase-bars .bar"), 3);
     page.wait_text(".verdict .big", "in the rollout phase");
-    page.wait_text("#overview", "generating the rollouts is not included");
+    page.wait_text("#overview", "generating rollouts is not included");
     page.click("#overview .phase-bars .number-button");
     page.wait_text("#why", "training phase");
     page.press(Key::Escape);
