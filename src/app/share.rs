@@ -118,7 +118,7 @@ fn exported(id: &'static str, label: &'static str, written: Exported) -> Html {
             // Before the button, so that nobody copies another plan unawares.
             if !unsaid.is_empty() {
                 <p class="small" role="note">
-                    { format!("This is not the whole plan; it cannot say {}.", unsaid.join(", ")) }
+                    { format!("Part of the plan only. Not expressible there: {}.", unsaid.join(", ")) }
                 </p>
             }
             <Copyable {id} {label} text={written.text} lines=3 />

@@ -94,7 +94,7 @@ impl Trained {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Full => "everything",
+            Self::Full => "all weights",
             Self::Lora => "LoRA",
             Self::QLora => "QLoRA",
         }

@@ -287,7 +287,7 @@ fn reinforcement_learning_has_a_bar_for_each_phase() {
     }
     assert_eq!(page.count("#overview .phase-bars .bar"), 3);
     page.wait_text(".verdict .big", "in the rollout phase");
-    page.wait_text("#overview", "generating the rollouts is not included");
+    page.wait_text("#overview", "generating rollouts is not included");
     page.click("#overview .phase-bars .number-button");
     page.wait_text("#why", "training phase");
     page.press(Key::Escape);
@@ -316,4 +316,33 @@ fn another_script_pasted_over_the_first_is_no_change_of_it() {
     page.fill("#script", ROLLOUTS);
     page.wait_text(".plan-name", "8 × H100");
     assert_eq!(page.count(".changes"), 0, "the two have nothing to do with each other");
+}
+
+#[test]
+fn two_schedules_share_one_cursor() {
+    let page = Page::open("");
+    page.click_text(".toolbar button", "Pin");
+    turn(&page, "More: tensor parallel size");
+    page.wait_text(".plan-name", "TP 4, PP 2, DP 2");
+    panel(&page, "comparison");
+    let names = page.texts("#comparison .step-of figcaption");
+    assert!(names[0].starts_with("Pinned: 16 × H100-SXM, TP 2, PP 2, DP 4"), "{names:?}");
+    assert!(names[1].starts_with("Now: 16 × H100-SXM, TP 4, PP 2, DP 2"), "{names:?}");
+    page.js(
+        "const lanes = document.querySelectorAll('#comparison .lanes')[1], box = lanes.getBoundingClientRect();
+         lanes.querySelector('svg').dispatchEvent(new PointerEvent('pointermove',
+             { bubbles: true, clientX: box.x + box.width / 4, clientY: box.y + 4 }))",
+        &[],
+    );
+    page.wait_text("#comparison .lane-told", "at ");
+    let cursors = page.js(
+        "return [...document.querySelectorAll('#comparison .lanes')]
+             .map(lanes => parseFloat(getComputedStyle(lanes, '::after').left) / lanes.getBoundingClientRect().width)",
+        &[],
+    );
+    for cursor in cursors.as_array().expect("two") {
+        assert!((cursor.as_f64().expect("a share") - 0.25).abs() < 0.01, "{cursors}");
+    }
+    page.screenshot("comparison-cursor");
+    page.assert_quiet();
 }

@@ -238,3 +238,59 @@ fn a_hundred_thousand_gpus_are_followed_without_drawing_them_anew() {
     let best = (0..4).map(|_| longest_move(&page)).fold(f64::MAX, f64::min);
     println!("longest move over 131,072 GPUs: {best:.0} ms");
 }
+
+/// 27 nodes of GB200, of which a rack holds 16 that are used at once.
+const RACKS: &str = "?#/1?accelerator=GB200&bf16&ffn_hidden_size=14336&gbs=216&gpus_per_node=4&heads=32&hidden=4096\
+                     &layers=32&mbs=1&nodes=27&seq=4096&vocab=128256&use_distributed_optimizer";
+
+#[test]
+fn racks_are_told_apart() {
+    let page = Page::open(RACKS);
+    panel(&page, "map");
+    page.until("racks by name", || (drawn(&page, "rack 0") && drawn(&page, "rack 1")).then_some(()));
+    let lines = page.attribute("#map svg [d]:is(.bracket:last-of-type)", "d").unwrap_or_default();
+    assert_eq!(lines.matches('M').count(), 1, "one line between two racks: {lines}");
+    page.screenshot("map-racks");
+    page.assert_quiet();
+}
+
+#[test]
+fn two_fingers_bring_the_map_closer() {
+    let page = Page::open(RACKS);
+    page.phone();
+    panel(&page, "map");
+    page.until("a map", || (page.count("#map svg .cell") > 0).then_some(()));
+    let wide = || {
+        page.js("return document.querySelector('#map .map-frame svg').getBoundingClientRect().height", &[])
+    };
+    let before = wide().as_f64().expect("a height");
+    page.js("document.querySelector('#map .map-frame').scrollIntoView({ block: 'center' })", &[]);
+    let touch = |kind: &str, apart: Option<f64>| {
+        let middle = page.js(
+            "const box = document.querySelector('#map .map-frame').getBoundingClientRect();
+             return [box.x + box.width / 2, box.y + box.height / 2]",
+            &[],
+        );
+        let (x, y) = (middle[0].as_f64().expect("x"), middle[1].as_f64().expect("y"));
+        let points = apart.map_or_else(Vec::new, |apart| {
+            vec![
+                serde_json::json!({ "x": x - apart / 2.0, "y": y, "id": 1 }),
+                serde_json::json!({ "x": x + apart / 2.0, "y": y, "id": 2 }),
+            ]
+        });
+        page.devtools("Input.dispatchTouchEvent", serde_json::json!({ "type": kind, "touchPoints": points }));
+    };
+    touch("touchStart", Some(60.0));
+    for apart in [64.0, 80.0, 100.0, 120.0] {
+        touch("touchMove", Some(apart));
+    }
+    touch("touchEnd", None);
+    page.until("a closer map", || (wide().as_f64()? > before * 1.2).then_some(()));
+    touch("touchStart", Some(160.0));
+    for apart in [150.0, 110.0, 70.0] {
+        touch("touchMove", Some(apart));
+    }
+    touch("touchEnd", None);
+    page.until("the whole map", || (wide().as_f64()? < before * 1.01).then_some(()));
+    page.assert_quiet();
+}

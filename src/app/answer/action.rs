@@ -120,7 +120,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
             (true, _) if props.searching => "No single change makes it fit; searching whole layouts…",
             (true, _) => props.none_fits.as_str(),
             (false, 0) => "Nothing to suggest: no single change makes it faster.",
-            (false, _) => "No single change makes it faster; see the remarks.",
+            (false, _) => "No single change makes it faster; see Suggestions for remarks.",
         };
         return html! {
             <div class={classes!("act", lacking.then_some("lacking"))}>

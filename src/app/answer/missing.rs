@@ -69,7 +69,7 @@ pub(crate) fn missing(props: &Props) -> Html {
                     }) }
                 </ul>
             </div>
-            <Questions answer={session.answer.clone()} title={if questions.is_empty() { "Not modelled" } else { "Fill in to get an estimate" }} />
+            <Questions answer={session.answer.clone()} title={if questions.is_empty() { "Not modelled" } else { "Fill in to get an estimate" }} about="Each is needed for an estimate." />
             <p class="ways">
                 if session.steps.can_undo() {
                     <button type="button" class="button" onclick={send(&dispatch, || Event::Undo.into())}>

@@ -13,6 +13,8 @@ use crate::app::words::sentence;
 pub(crate) struct Props {
     pub answer: PtrEq<Answer>,
     pub title: &'static str,
+    /// What answers to questions are good for.
+    pub about: &'static str,
 }
 
 /// The questions of the answer, each a form of its own; nothing when there are none.
@@ -45,7 +47,7 @@ pub(crate) fn questions(props: &Props) -> Html {
             <h3 id="questions-title">{ props.title }</h3>
             { for stopping.into_iter().map(go_on) }
             if !questions.is_empty() {
-                <p class="soft small">{ "Fill these in to get an estimate. Your script is not changed." }</p>
+                <p class="soft small">{ props.about }{ " Your script is not changed." }</p>
             }
             { for questions.iter().map(|question| html! {
                 <Ask key={question.name.clone()} question={question.clone()} />

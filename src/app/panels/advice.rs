@@ -24,7 +24,11 @@ fn advice(shown: &PtrEq<Shown>) -> Html {
         if lacking { "How to make it fit" } else { "Suggestions" },
         html!("Every suggestion was re-estimated; the numbers show the result of applying it."),
         html! { <>if findings.is_empty() {
-            <p>{ "Nothing to suggest: no single change makes this plan smaller or faster." }</p>
+            <p>{ if lacking {
+                "No single change makes this plan fit; Search tries whole layouts."
+            } else {
+                "Nothing to suggest: no single change makes this plan faster."
+            } }</p>
         }
         <ul class="findings">{ for findings.iter().map(item) }</ul></> },
     )

@@ -3,12 +3,12 @@
 use shardscope::report::compare::{
     Amount, Cause, Comparison, Line, Section as Numbers, SettingDifference, Side, compare_plans,
 };
-use shardscope::session::{Event, PtrEq, Shown, title};
+use shardscope::session::{Event, PtrEq, Shown, cut, title};
 use shardscope::units::{decimal, gib, seconds};
 use yew::prelude::*;
 
 use super::panel::{Panel, PlanProps};
-use super::schedule::MiniSchedule;
+use super::schedule::{MiniSchedule, on_one_scale};
 use crate::app::context::{AppContext, send, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Sign, heads, icon, wide};
@@ -99,7 +99,8 @@ fn schedules(pinned: &PtrEq<Shown>, now: &PtrEq<Shown>) -> Html {
         html! {
             <figure class="step-of">
                 <figcaption class="small">
-                    { name }<span class="soft">{ format!(" {}, {}", schedule_name(shown.report.time.schedule.name), seconds(shown.report.time.step)) }</span>
+                    { format!("{name}: {}", cut(&shown.plan)) }
+                    <span class="soft">{ format!(" {}, {}", schedule_name(shown.report.time.schedule.name), seconds(shown.report.time.step)) }</span>
                 </figcaption>
                 <MiniSchedule shown={shown.clone()} {wide} />
             </figure>
@@ -108,8 +109,7 @@ fn schedules(pinned: &PtrEq<Shown>, now: &PtrEq<Shown>) -> Html {
     html! {
         <>
             <h3 class="sub">{ "One step of each" }</h3>
-            { step("Pinned", pinned) }
-            { step("Now", now) }
+            { on_one_scale(wide, html! { <>{ step("Pinned", pinned) }{ step("Now", now) }</> }) }
         </>
     }
 }

@@ -47,12 +47,12 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
             <h2 id="overview-title" class="hidden">{ "Overview" }</h2>
             { stats(shown) }
             if shown.plan.recipe().rollout.is_some() {
-                <p class="soft small">{ "Step time, tokens/s and MFU are those of the training; generating the rollouts is not included." }</p>
+                <p class="soft small">{ "Step time, tokens/s and MFU are for training; generating rollouts is not included." }</p>
             }
             <div class="cards">
                 { card(
                     "card-memory",
-                    html!("Peak memory per pipeline stage"),
+                    html! { { if shown.phases.is_empty() { "Peak memory per pipeline stage" } else { "Peak memory per phase and stage" } } },
                     open(PanelId::Memory, "down to the tensor"),
                     html! { <>{ phase_bars(shown) }<StageBars shown={shown.clone()} /></> },
                 ) }

@@ -43,7 +43,7 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
                 <h2 id="settings-title">{ "Settings" }</h2>
                 <p>
                     { format!("{stated} {}, {assumed} defaults. ", if alone { "set" } else { "from the script" }) }
-                    { if alone { "These settings make the plan: change any of them." } else { "Change a value to try it; the script stays as it is." } }
+                    { if alone { "The plan is made of these settings; change any of them." } else { "Change a value to try it; the script stays as it is." } }
                     if input.is_changed() && !alone {
                         { " " }
                         <button type="button" class="link" onclick={send(&dispatch, || Event::UnsetAll.into())}>
@@ -193,8 +193,11 @@ fn origin(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
             };
             html! {
                 <button type="button" class="link" {title} onclick={lead}>
+                    if setting.origin == Origin::Catalog {
+                        { "catalog, " }
+                    }
                     { format!("line {line}") }
-                    <span class="hidden">{ format!(" states {}", setting.name) }</span>
+                    <span class="hidden">{ format!(", for {}", setting.name) }</span>
                 </button>
             }
         }

@@ -12,7 +12,7 @@ pub(super) const PANEL: Panel =
 
 fn tool(shown: &PtrEq<Shown>) -> Html {
     let about = html!(
-        "The tool proposed for Megatron-LM in September 2023: what it prints for this plan, where that departs from what really happens, and the four runs it was measured with."
+        "The tool proposed for Megatron-LM in September 2023: what it prints for this plan, where it differs from real runs, and the four runs that it was checked against."
     );
     let blocks = tool_blocks(&shown.plan, &shown.report);
     section(

@@ -95,7 +95,7 @@ fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
         }
         if waiting < count {
             let left = chunk.kept.less(returned);
-            children.push(Breakdown::leaf("what is left of the micro-batch running backward", left));
+            children.push(Breakdown::leaf("micro-batch in its backward pass", left));
         }
         if let Some(&waiting) = rank.flight.waiting.get(index)
             && waiting > 0

@@ -12,5 +12,5 @@ pub use caption::group_caption;
 pub use colour::{Amounts, Colour, HUES, NOTHING, Paint, Swatch, colour_named, colour_slug, paint};
 pub use geometry::steps::Step;
 pub use geometry::{Area, Detail, Geometry, MOST_DRAWN};
-pub use picture::{Caption, Picture, Row, Tile, overview, picture_of, tile};
+pub use picture::{Caption, Picture, Row, Tile, overview, per_rack, picture_of, tile};
 pub use table::{GpuLine, all_groups, gpu_lines};

@@ -16,6 +16,8 @@ pub struct Picture {
     pub gpus: Range<u64>,
     /// The rows of nodes with what stands left of them, where there is room.
     pub rows: Vec<Row>,
+    /// Lines between racks, where fast links join several nodes to one.
+    pub racks: String,
     /// What the colours mean.
     pub legend: Vec<Swatch>,
     /// Whether the colours are an order of amounts instead of names.
@@ -65,7 +67,14 @@ pub fn picture_of(
     nodes: &Range<u64>,
 ) -> Picture {
     let Paint { legend, ramp, .. } = paint(plan, colour, amounts, &mut std::iter::empty());
-    Picture { gpus: geometry.gpus_of(nodes), rows: rows(plan, &geometry, nodes), geometry, legend, ramp }
+    Picture {
+        gpus: geometry.gpus_of(nodes),
+        rows: rows(plan, &geometry, nodes),
+        racks: geometry.between_racks(per_rack(plan), nodes),
+        geometry,
+        legend,
+        ramp,
+    }
 }
 
 /// The cells of `nodes`.
@@ -82,7 +91,7 @@ pub fn tile(plan: &Plan, colour: Colour, amounts: &Amounts, geometry: &Geometry,
             value: value(plan, colour, amounts, Rank::new(gpu), detail),
         };
         tile.captions = gpus.map(caption).collect();
-        tile.nodes = nodes.clone().map(|node| (geometry.node(node), node_name(plan, node))).collect();
+        tile.nodes = nodes.clone().map(|node| (geometry.node(node), format!("n{node}"))).collect();
     }
     tile
 }
@@ -110,11 +119,22 @@ pub fn overview(
     (0..=NOTHING).map(of_class).filter(|(_, path)| !path.is_empty()).collect()
 }
 
-/// The node's name; with its rack in front where the fast links join several nodes.
-fn node_name(plan: &Plan, node: u64) -> String {
+/// Nodes that fast links join to a rack, 18 in an NVL72; 1 where they end at the node.
+#[must_use]
+pub fn per_rack(plan: &Plan) -> u64 {
     let cluster = plan.cluster();
-    let per_rack = cluster.fast_domain / cluster.gpus_per_node.max(1);
-    if per_rack > 1 { format!("r{} n{node}", node / per_rack) } else { format!("n{node}") }
+    (cluster.fast_domain / cluster.gpus_per_node.max(1)).max(1)
+}
+
+/// What stands left of a row that begins with `node`: the rack where one begins there, else the node where it has no name in the
+/// picture.
+fn row_name(plan: &Plan, node: u64, named: bool) -> Option<String> {
+    let per_rack = per_rack(plan);
+    match (per_rack > 1 && node.is_multiple_of(per_rack), named) {
+        (true, _) => Some(format!("rack {}", node / per_rack)),
+        (false, true) => None,
+        (false, false) => Some(format!("n{node}")),
+    }
 }
 
 /// What stands left of the rows of `nodes`; nothing where there is no room.
@@ -135,7 +155,7 @@ fn rows(plan: &Plan, geometry: &Geometry, nodes: &Range<u64>) -> Vec<Row> {
             let stage = groups.coordinates(Rank::new(gpu)).pipeline;
             (least.min(stage), most.max(stage))
         });
-        let name = (geometry.detail() < Detail::Number).then(|| node_name(plan, first));
+        let name = row_name(plan, first, geometry.detail() >= Detail::Number);
         let bottom = area.y + area.height;
         let fresh = last != Some(span);
         if !fresh && let Some((_, end)) = rows.iter_mut().rev().find_map(|row| row.stages.as_mut()) {

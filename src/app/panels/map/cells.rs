@@ -49,10 +49,15 @@ pub(super) struct Props {
     pub picture: PtrEq<Picture>,
 }
 
-/// What stands left of the rows.
+/// What stands left of the rows, and the lines between racks.
 #[component(Rows)]
 pub(super) fn rows(Props { picture }: &Props) -> Html {
-    html! { <g aria-hidden="true">{ for picture.rows.iter().map(row) }</g> }
+    html! {
+        <g aria-hidden="true">
+            { for picture.rows.iter().map(row) }
+            <path class="bracket" d={picture.racks.clone()} />
+        </g>
+    }
 }
 
 /// Left of a row: the name of its first node, and a bracket around the rows of the same stages.

@@ -13,7 +13,7 @@ mod whole;
 use std::ops::Range;
 
 use shardscope::session::map::{
-    Colour, Detail, Geometry, MOST_DRAWN, Picture, about, group_caption, picture_of,
+    Colour, Detail, Geometry, MOST_DRAWN, Picture, about, group_caption, per_rack, picture_of,
 };
 use shardscope::session::{Event, PtrEq, Shown};
 use shardscope::topology::Rank;
@@ -34,7 +34,7 @@ use cursor::Cursor;
 use links::{company, traced};
 use play::{moment, scenes, use_play};
 use table::MapTable;
-use view::{View, Zoom, centre};
+use view::{View, Zoom, centre, fingers_apart, pinched};
 use whole::{Whole, mark};
 
 /// About how much of the map is drawn at once. Unit: CSS pixel.
@@ -99,7 +99,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     let view = use_state_eq(View::default);
     let plan = &shown.plan;
     let (world, per_node) = (plan.layout().world_size, plan.cluster().gpus_per_node);
-    let geometry = Geometry::fit_closer(world, per_node, width, view.closer);
+    let geometry = Geometry::fit_closer(world, per_node, width, view.closer).by_racks(per_rack(plan));
     // Of whole tiles, so that those that stay in view stay as they are.
     let tiles: Vec<Range<u64>> = match world {
         0..=MOST_DRAWN if width > 0 => geometry.tiles(&view.nodes(&geometry), TILE).collect(),
@@ -173,6 +173,20 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
             if browser::has_command(&event) {
                 event.prevent_default();
                 zoom.emit(if event.delta_y() < 0.0 { 1 } else { -1 });
+            }
+        }
+    };
+    let apart = use_mut_ref(|| None::<f64>);
+    let ontouchstart = {
+        let apart = apart.clone();
+        move |event: TouchEvent| *apart.borrow_mut() = fingers_apart(&event)
+    };
+    let ontouchmove = {
+        let zoom = zoom.clone();
+        move |event: TouchEvent| {
+            let mut last = apart.borrow_mut();
+            if let Some(by) = pinched(&mut last, fingers_apart(&event)) {
+                zoom.emit(by);
             }
         }
     };
@@ -288,7 +302,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
                 <p class="group-caption" aria-live="polite">{ caption }</p>
             </div>
             <div class="map-view">
-                <div ref={frame.clone()} class={classes!("map-frame", picked.map(|_| "with-gpu"))} {onclick} {onmousedown} {onmousemove} {onmouseleave} {onscroll} {onwheel} {onkeydown}>
+                <div ref={frame.clone()} class={classes!("map-frame", picked.map(|_| "with-gpu"))} {onclick} {onmousedown} {onmousemove} {onmouseleave} {onscroll} {onwheel} {ontouchstart} {ontouchmove} {onkeydown}>
                     { inside.unwrap_or_default() }
                     if world > MOST_DRAWN {
                         <p class="soft">

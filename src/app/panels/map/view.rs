@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use shardscope::session::map::Geometry;
+use wasm_bindgen::JsValue;
 use web_sys::Element;
 use yew::prelude::*;
 
@@ -51,6 +52,31 @@ pub(super) fn centre(frame: &Element, geometry: &Geometry, gpu: u64) {
     let to = |place: u32, room: i32| i32::try_from(place).unwrap_or(i32::MAX) - room / 2;
     frame.set_scroll_top(to(y, frame.client_height()));
     frame.set_scroll_left(to(x, frame.client_width()));
+}
+
+/// How far two fingers are apart; none unless there are two.
+pub(super) fn fingers_apart(event: &TouchEvent) -> Option<f64> {
+    let get = |of: &JsValue, name: &str| js_sys::Reflect::get(of, &name.into()).ok();
+    let touches = get(event, "touches")?;
+    (get(&touches, "length")?.as_f64()? == 2.0).then_some(())?;
+    let (one, other) = (get(&touches, "0")?, get(&touches, "1")?);
+    let between = |name| Some(get(&one, name)?.as_f64()? - get(&other, name)?.as_f64()?);
+    Some(between("clientX")?.hypot(between("clientY")?))
+}
+
+/// By how many levels the map comes closer when fingers that were `last` apart are `now`: one for each half that they spread
+/// further, or one back where they close as far.
+pub(super) fn pinched(last: &mut Option<f64>, now: Option<f64>) -> Option<isize> {
+    let spread = now? / (*last)?.max(1.0);
+    let by = if spread > 1.5 {
+        1
+    } else if spread < 1.0 / 1.5 {
+        -1
+    } else {
+        return None;
+    };
+    *last = now;
+    Some(by)
 }
 
 #[derive(Properties, PartialEq)]

@@ -2,7 +2,7 @@
 
 use shardscope::session::schedule::{CURVE, StepTimeline, Viewport, WIDTH};
 use shardscope::session::{PtrEq, Shown};
-use shardscope::units::{decimal, size};
+use shardscope::units::{Quantity, decimal, size};
 use yew::prelude::*;
 
 use super::lanes::line_at;
@@ -26,6 +26,8 @@ pub(super) fn memory_curve(props: &Props) -> Html {
     let curve = usize::try_from(stage).ok().and_then(|stage| timeline.curve(shown, stage, *window));
     let Some(curve) = curve else { return html!() };
     let height = f64::from(CURVE);
+    let capacity = shown.plan.cluster().accelerator.memory;
+    let full = capacity.number() / curve.most.number().max(1.0);
     let y = |share: f64| decimal(height * (1.0 - share), 2);
     html! {
         <figure class="curve">
@@ -33,7 +35,11 @@ pub(super) fn memory_curve(props: &Props) -> Html {
                 { "Memory of stage " }<StageList shown={shown.clone()} />
                 { " over the step: static (weights, gradients, optimizer), above it activations of the micro-batches " }
                 <Term name="in flight" />
-                { format!("; dashed = peak including temporaries; top = {} capacity.", size(curve.most)) }
+                { format!("; dashed = peak including temporaries; {}.", if curve.most > capacity {
+                    format!("top = {}, solid line = capacity of {}", size(curve.most), size(capacity))
+                } else {
+                    format!("top = capacity of {}", size(capacity))
+                }) }
             </figcaption>
             <svg
                 viewBox={format!("0 0 {WIDTH} {CURVE}")}
@@ -49,6 +55,9 @@ pub(super) fn memory_curve(props: &Props) -> Html {
                     height={decimal(height * curve.held, 2)}
                 />
                 <line class="curve-peak" x2={WIDTH.to_string()} y1={y(curve.peak)} y2={y(curve.peak)} />
+                if curve.most > capacity {
+                    <line class="curve-full" x2={WIDTH.to_string()} y1={y(full)} y2={y(full)} />
+                }
                 { cursor.map(|at| line_at(at, CURVE)).unwrap_or_default() }
             </svg>
         </figure>

@@ -2,7 +2,9 @@
 
 use shardscope::session::schedule::{LANE, StepTimeline, Viewport, WIDTH, Work};
 use shardscope::session::{PtrEq, Shown};
-use shardscope::units::decimal;
+use shardscope::units::{Seconds, decimal, seconds};
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::Element;
 use yew::prelude::*;
 
 use super::axis::axis;
@@ -49,6 +51,35 @@ pub(super) fn small(timeline: &StepTimeline, wide: Option<f64>) -> Html {
             if wide.is_none() {
                 { axis(timeline, Viewport::WHOLE) }
             }
+        </div>
+    }
+}
+
+/// Steps below each other on one scale, `wide` seconds long, with one cursor through all and its moment below.
+///
+/// The cursor moves by the style sheet alone: nothing is drawn anew.
+pub(crate) fn on_one_scale(wide: f64, steps: Html) -> Html {
+    let onpointermove = move |event: PointerEvent| {
+        let target = event.target_dyn_into::<Element>();
+        let Some(all) = target.and_then(|target| target.closest(".one-scale").ok().flatten()) else { return };
+        let inside = |what| all.query_selector(what).ok().flatten();
+        let (Some(lanes), Some(told)) = (inside(".lanes"), inside(".lane-told")) else { return };
+        let area = lanes.get_bounding_client_rect();
+        let share = ((f64::from(event.client_x()) - area.left()) / area.width().max(1.0)).clamp(0.0, 1.0);
+        let get = |of: &JsValue, name: &str| js_sys::Reflect::get(of, &name.into()).ok();
+        if let Some(style) = get(&all, "style")
+            && let Some(set) =
+                get(&style, "setProperty").and_then(|set| set.dyn_into::<js_sys::Function>().ok())
+        {
+            let place = decimal(share * 100.0, 2) + "%";
+            let _ = set.call2(&style, &"--at".into(), &place.into());
+        }
+        told.set_text_content(Some(&format!("at {}", seconds(Seconds::new(share * wide)))));
+    };
+    html! {
+        <div class="one-scale" {onpointermove}>
+            { steps }
+            <p class="lane-told small soft"></p>
         </div>
     }
 }

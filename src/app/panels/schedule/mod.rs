@@ -7,7 +7,7 @@ mod mini;
 mod others;
 mod pan;
 
-pub(super) use mini::{MiniSchedule, work_legend};
+pub(super) use mini::{MiniSchedule, on_one_scale, work_legend};
 
 use shardscope::session::PtrEq;
 use shardscope::session::schedule::{StepTimeline, Viewport};

@@ -5,7 +5,7 @@ use shardscope::units::{gib, grouped, percent, seconds};
 use web_sys::Element;
 use yew::prelude::*;
 
-use super::mini::small;
+use super::mini::{on_one_scale, small};
 use crate::app::panels::advice::Apply;
 use crate::app::panels::panel::PlanProps;
 use crate::app::widgets::{heads, pair, wide};
@@ -69,7 +69,7 @@ fn over_each_other(own: &Alternative, other: &Alternative) -> Html {
             </figure>
         }
     };
-    html! { <>{ for [own, other].into_iter().zip(&lines).map(step) }</> }
+    on_one_scale(wide, html! { <>{ for [own, other].into_iter().zip(&lines).map(step) }</> })
 }
 
 fn name(one: &Alternative) -> String {
