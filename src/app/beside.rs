@@ -1,4 +1,4 @@
-//! Searches and questions beside the page, which answers while they go on. They are done by a module of their own
+//! Searches, questions and files beside the page, which answers while they go on. They are done by a module of their own
 //! (src/worker/main.rs), which `search.js` loads when the first one begins: in workers, one for each core, or, where there is
 //! no worker, as in a sandboxed frame, in the page itself, in slices between two frames.
 
@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use gloo::events::EventListener;
 use js_sys::{Function, Promise, Reflect};
-use shardscope::session::beside::{Found, Reply, Task, Told};
+use shardscope::session::beside::{Found, PlanFile, Reply, Task, Told};
 use shardscope::session::{Asked, UserInput};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
@@ -71,8 +71,20 @@ pub(crate) fn question(input: &UserInput, asked: &Asked, told: impl Fn(Rc<Reply>
     Work::begin(vec![task.clone()], task, Rc::new(hears))
 }
 
-/// Said where the module of searches did not arrive.
-pub(crate) const LOST: &str = "The search could not be loaded. Check the connection and try again.";
+/// Writes a file of the plan of `input`; `told` gets none where the module that writes it cannot be loaded.
+pub(crate) fn file(input: &UserInput, file: PlanFile, told: impl Fn(Option<String>) + 'static) -> Work {
+    let task = Task::file(input, file);
+    let hears = move |_, said| {
+        told(match said {
+            Some(Told::File(text)) => Some(text),
+            _ => None,
+        });
+    };
+    Work::begin(vec![task.clone()], task, Rc::new(hears))
+}
+
+/// Said where the module did not arrive.
+pub(crate) const LOST: &str = "A part of the page could not be loaded. Check the connection and try again.";
 /// The place of the whole task, where it is done in the page.
 const WHOLE: usize = usize::MAX;
 

@@ -1,67 +1,76 @@
-//! The files that a plan can be taken away in, named after it.
+//! The files that a plan can be taken away in, named after it. They are written by the module of searches, which is there when the
+//! first one is asked for.
 
-use shardscope::report::{communication_csv, memory_csv, settings_csv, text};
-use shardscope::session::{Shown, bars_svg, file_stem, map_svg};
+use std::cell::RefCell;
+use std::rc::Rc;
 
-use super::browser;
+use gloo::timers::callback::Timeout;
+use shardscope::session::beside::PlanFile;
+use shardscope::session::{Shown, UserInput, file_stem};
+use yew::Callback;
+
+use super::{beside, browser};
 
 /// A file.
-pub(crate) struct PlanFile {
+pub(crate) struct Offered {
     /// What the button says.
     pub label: &'static str,
     /// What follows the plan's name in the file's.
     ending: &'static str,
     kind: &'static str,
     /// What it holds; the drawing of a picture of points.
-    make: fn(&Shown) -> String,
+    holds: PlanFile,
 }
 
 const POINTS: &str = "image/png";
 const DRAWING: &str = "image/svg+xml";
 
 /// What the share sheet has.
-pub(crate) static FILES: [PlanFile; 10] = [
-    PlanFile { label: "Report, JSON", ending: "report.json", kind: "application/json", make: Shown::json },
-    PlanFile { label: "Report, text", ending: "report.txt", kind: "text/plain", make: Shown::text },
-    PlanFile {
+pub(crate) static FILES: [Offered; 10] = [
+    Offered { label: "Report, JSON", ending: "report.json", kind: "application/json", holds: PlanFile::Json },
+    Offered { label: "Report, text", ending: "report.txt", kind: "text/plain", holds: PlanFile::Text },
+    Offered {
         label: "Report, Markdown",
         ending: "report.md",
         kind: "text/markdown",
-        make: |shown| text::markdown(&shown.plan, &shown.report),
+        holds: PlanFile::Markdown,
     },
-    PlanFile {
-        label: "Memory, CSV",
-        ending: "memory.csv",
-        kind: "text/csv",
-        make: |shown| memory_csv(&shown.report),
-    },
-    PlanFile {
+    Offered { label: "Memory, CSV", ending: "memory.csv", kind: "text/csv", holds: PlanFile::MemoryCsv },
+    Offered {
         label: "Communication, CSV",
         ending: "communication.csv",
         kind: "text/csv",
-        make: |shown| communication_csv(&shown.report),
+        holds: PlanFile::CommunicationCsv,
     },
-    PlanFile {
+    Offered {
         label: "Settings, CSV",
         ending: "settings.csv",
         kind: "text/csv",
-        make: |shown| settings_csv(&shown.answer.resolution.settings),
+        holds: PlanFile::SettingsCsv,
     },
-    PlanFile { label: "Memory bars, SVG", ending: "memory.svg", kind: DRAWING, make: bars_svg },
-    PlanFile { label: "Memory bars, PNG", ending: "memory.png", kind: POINTS, make: bars_svg },
-    PlanFile { label: "Cluster map, SVG", ending: "map.svg", kind: DRAWING, make: map_svg },
-    PlanFile { label: "Cluster map, PNG", ending: "map.png", kind: POINTS, make: map_svg },
+    Offered { label: "Memory bars, SVG", ending: "memory.svg", kind: DRAWING, holds: PlanFile::MemoryBars },
+    Offered { label: "Memory bars, PNG", ending: "memory.png", kind: POINTS, holds: PlanFile::MemoryBars },
+    Offered { label: "Cluster map, SVG", ending: "map.svg", kind: DRAWING, holds: PlanFile::Map },
+    Offered { label: "Cluster map, PNG", ending: "map.png", kind: POINTS, holds: PlanFile::Map },
 ];
 
-impl PlanFile {
-    /// Gives the reader the file of `shown`.
-    pub(crate) fn give(&self, shown: &Shown) {
-        let text = (self.make)(shown);
+impl Offered {
+    /// Gives the reader the file of `shown`, which `input` makes; `told` hears whether it could be written.
+    pub(crate) fn give(&'static self, shown: &Shown, input: &UserInput, told: Callback<bool>) {
         let name = format!("{}-{}", file_stem(shown), self.ending);
-        if self.kind == POINTS {
-            browser::download_png(&name, &text);
-        } else {
-            browser::download(&name, self.kind, &text);
-        }
+        let held = Rc::new(RefCell::new(None));
+        let end = held.clone();
+        let work = beside::file(input, self.holds, move |text| {
+            match &text {
+                Some(text) if self.kind == POINTS => browser::download_png(&name, text),
+                Some(text) => browser::download(&name, self.kind, text),
+                None => {}
+            }
+            told.emit(text.is_some());
+            // The work holds what is running here, so it ends afterwards.
+            let end = end.clone();
+            Timeout::new(0, move || drop(end.take())).forget();
+        });
+        held.replace(Some(work));
     }
 }

@@ -8,8 +8,9 @@ use shardscope::session::{
 use yew::prelude::*;
 
 use super::action::Action;
+use super::beside::LOST;
 use super::context::{AppContext, use_dispatch};
-use super::files::FILES;
+use super::files::{FILES, Offered};
 use super::widgets::{Copyable, Dialog, Options, Sign, icon};
 use super::{address, panels};
 
@@ -20,25 +21,30 @@ const VERDICT: &str = "verdict";
 pub(crate) fn share() -> Html {
     let dispatch = use_dispatch();
     let Some(app) = use_context::<AppContext>() else { return html!() };
+    let is_lost = use_state_eq(|| false);
+    let told = {
+        let is_lost = is_lost.setter();
+        Callback::from(move |given: bool| is_lost.set(!given))
+    };
     let closed = move |()| dispatch.emit(Action::Share(false));
     let inside = match &app.session.shown {
-        Some(shown) => ways(&app.session, shown),
+        Some(shown) => ways(&app.session, shown, &told, *is_lost),
         None => html! { <p>{ "There is no plan to share yet." }</p> },
     };
     html! { <Dialog id="share" title="Share this plan" {closed}>{ inside }</Dialog> }
 }
 
-fn ways(state: &State, shown: &PtrEq<Shown>) -> Html {
+fn ways(state: &State, shown: &PtrEq<Shown>, told: &Callback<bool>, is_lost: bool) -> Html {
     let base = address::base();
     let fragment = settings_link(state);
     let by_settings = fragment.as_ref().map(|fragment| format!("{base}#{fragment}"));
     let by_script = format!("{base}#{}", script_link(state));
     let markdown = verdict_markdown(shown, by_settings.as_ref().unwrap_or(&by_script));
     let resolution = &state.answer.resolution;
-    let give = |file: &'static super::files::PlanFile| {
-        let shown = shown.clone();
+    let give = |file: &'static Offered| {
+        let (shown, input, told) = (shown.clone(), state.input.clone(), told.clone());
         html! {
-            <button type="button" class="button" onclick={move |_| file.give(&shown)}>
+            <button type="button" class="button" onclick={move |_| file.give(&shown, &input, told.clone())}>
                 { icon(Sign::Download) }
                 { file.label }
             </button>
@@ -72,6 +78,9 @@ fn ways(state: &State, shown: &PtrEq<Shown>) -> Html {
             <section aria-labelledby="share-files">
                 <h3 id="share-files">{ "Files" }</h3>
                 <div class="files">{ for FILES.iter().map(give) }</div>
+                if is_lost {
+                    <p role="alert">{ LOST }</p>
+                }
             </section>
         </>
     }

@@ -1,5 +1,5 @@
-//! Searches and questions, as a module of their own that the page loads when the first one begins (src/app/beside.rs): it is
-//! started by `search.js`, in a worker or in the page itself. Whoever looks at an answer alone never waits for it.
+//! Searches, questions and files to take away, as a module of their own that the page loads when the first one is asked for
+//! (src/app/beside.rs): it is started by `search.js`, in a worker or in the page itself. Whoever looks at an answer alone never waits for it.
 #[path = "../crash.rs"]
 mod crash;
 #[path = "../tables.rs"]

@@ -1,6 +1,8 @@
-//! Work that takes longer than a frame, a search or a question, as a task that is done elsewhere: in workers beside the page.
+//! Work that an answer does not wait for (a search, a question, a file to take away), as a task that is done elsewhere: in workers
+//! beside the page.
 //! Tasks and what is told of them are texts, since two programs share nothing else.
 
+mod file;
 mod found;
 mod reply;
 
@@ -12,6 +14,7 @@ use super::asked::{Asked, Asking};
 use super::keep::{keep_input, restore};
 use super::state::State;
 use super::user_input::UserInput;
+pub use file::PlanFile;
 pub use found::{DEGREES, Found, Layout, Recomputed};
 pub use reply::{Reached, Reply, ReplyLine};
 
@@ -29,6 +32,8 @@ enum Work {
     Layouts { part: usize, parts: usize },
     /// The answer to a question.
     Question(Asked),
+    /// A file of the plan.
+    File(PlanFile),
 }
 
 /// What is known so far of a task.
@@ -38,6 +43,8 @@ pub enum Told {
     Found(Found),
     /// Of a question.
     Reply(Reply),
+    /// The file that was asked for.
+    File(String),
 }
 
 impl Task {
@@ -51,6 +58,12 @@ impl Task {
     #[must_use]
     pub fn question(input: &UserInput, asked: &Asked) -> Self {
         Self { kept: keep_input(input), work: Work::Question(asked.clone()) }
+    }
+
+    /// A file of the plan of `input`.
+    #[must_use]
+    pub fn file(input: &UserInput, file: PlanFile) -> Self {
+        Self { kept: keep_input(input), work: Work::File(file) }
     }
 
     /// As a text.
@@ -83,6 +96,8 @@ enum Stage {
     Question(Box<Asking>, bool),
     /// A question that cannot be asked, and why.
     Refused(String),
+    /// A file, which is written at once.
+    File(String),
 }
 
 impl Working {
@@ -101,6 +116,7 @@ impl Working {
                 Ok(asking) => Stage::Question(Box::new(asking), true),
                 Err(why) => Stage::Refused(why.to_string()),
             },
+            Work::File(file) => Stage::File(file.written(&*State::new(input).shown?)),
         }))
     }
 
@@ -128,7 +144,7 @@ impl Working {
                 *goes_on = asking.step(count);
                 *goes_on
             }
-            Stage::Refused(_) => false,
+            Stage::Refused(_) | Stage::File(_) => false,
         }
     }
 
@@ -144,6 +160,7 @@ impl Working {
             }
             Stage::Question(asking, goes_on) => Told::Reply(Reply::of(asking, *goes_on)),
             Stage::Refused(why) => Told::Reply(Reply::refused(why)),
+            Stage::File(text) => Told::File(text.clone()),
         }
     }
 
@@ -168,7 +185,7 @@ mod tests {
     fn found(input: &UserInput, part: usize, parts: usize) -> Found {
         match finished(&Task::layouts(input, part, parts)) {
             Told::Found(found) => found,
-            Told::Reply(reply) => panic!("{}", reply.sentence),
+            other => panic!("{other:?}"),
         }
     }
 
@@ -196,7 +213,7 @@ mod tests {
         let mut working = Working::begin(&Task::layouts(&input, 0, 1).written()).unwrap();
         let known = |working: &Working| match working.known() {
             Told::Found(found) => found,
-            Told::Reply(reply) => panic!("{}", reply.sentence),
+            other => panic!("{other:?}"),
         };
         while !matches!(working.0, Stage::Enough { .. }) {
             assert!(working.step(1));
@@ -217,11 +234,22 @@ mod tests {
         let input = UserInput::of(EXAMPLE);
         let reply = |topic| match finished(&Task::question(&input, &asked(topic))) {
             Told::Reply(reply) => reply,
-            Told::Found(_) => panic!("layouts"),
+            other => panic!("{other:?}"),
         };
         let answer = reply(Topic::LargestMicroBatch);
         assert!(!answer.goes_on && answer.lines.iter().any(|line| line.is_answer && line.reached.is_some()));
         assert_eq!(reply(Topic::Cheapest).sentence, "How many tokens is it trained on?");
+    }
+
+    #[test]
+    fn files_are_those_of_the_plan_that_is_shown() {
+        let input = UserInput::of(EXAMPLE);
+        let shown = State::new(input.clone()).shown.unwrap();
+        for file in PlanFile::ALL {
+            let written = file.written(&shown);
+            assert!(written.len() > 200, "{file:?}");
+            assert_eq!(finished(&Task::file(&input, file)), Told::File(written), "{file:?}");
+        }
     }
 
     #[test]

@@ -211,9 +211,9 @@ fn where_the_module_of_searches_does_not_arrive_the_page_says_so_and_goes_on() {
     page.goto("");
     panel(&page, "search");
     page.click_text("#search button", "Search");
-    page.wait_text("#search [role=alert]", "The search could not be loaded");
+    page.wait_text("#search [role=alert]", "could not be loaded");
     page.click_text("#questions button", "Answer");
-    page.wait_text("#questions [role=status]", "The search could not be loaded");
+    page.wait_text("#questions [role=status]", "could not be loaded");
     turn(&page, "More: tensor parallel size");
     page.wait_text(".plan-name", "TP 4, PP 2, DP 2");
 }

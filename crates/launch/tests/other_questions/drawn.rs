@@ -397,7 +397,7 @@ fn a_script_that_runs_another_names_it() {
         "chmod +x configs/gpt3_175b_base.sh\n./configs/gpt3_175b_base.sh 4 full 1 64 8 run gs://bucket\n";
     let read = script(text);
     let told = |said: &shardscope_source::Diagnostic| {
-        said.code == Code::NoTraining && said.message.contains("gpt3_175b_base.sh") && said.hint.is_some()
+        said.code == Code::MissingFile && said.message.contains("gpt3_175b_base.sh") && said.hint.is_some()
     };
     assert!(read.diagnostics.iter().any(told), "{:?}", read.diagnostics);
 }
