@@ -41,7 +41,6 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
             </section>
         }
     };
-    let time = &shown.report.time;
     html! {
         <section id="overview" class="overview" aria-labelledby="overview-title">
             <h2 id="overview-title" class="hidden">{ "Overview" }</h2>
@@ -52,7 +51,7 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
             <div class="cards">
                 { card(
                     "card-memory",
-                    html! { { if shown.phases.is_empty() { "Peak memory per pipeline stage" } else { "Peak memory per phase and stage" } } },
+                    html!(peak_by(shown)),
                     open(PanelId::Memory, "down to the tensor"),
                     html! { <>{ phase_bars(shown) }<StageBars shown={shown.clone()} /></> },
                 ) }
@@ -64,7 +63,7 @@ fn overview(PlanProps { shown }: &PlanProps) -> Html {
                 ) }
                 { card(
                     "card-schedule",
-                    html! { <>{ format!("One step, {} ", schedule_name(time.schedule.name)) }<span class="work-legend">{ work_legend(shown) }</span></> },
+                    html! { <>{ one_step(shown) }<span class="work-legend">{ work_legend(shown) }</span></> },
                     open(PanelId::Schedule, "look closer"),
                     html! { <MiniSchedule shown={shown.clone()} /> },
                 ) }
@@ -103,5 +102,22 @@ fn stats(shown: &Shown) -> Html {
                     </>
                 }) }
         </dl>
+    }
+}
+
+/// A step by its schedule, where there is a pipeline that needs one.
+fn one_step(shown: &Shown) -> String {
+    match shown.stages.len() {
+        0 | 1 => "One step ".to_owned(),
+        _ => format!("One step, {} ", schedule_name(shown.report.time.schedule.name)),
+    }
+}
+
+/// What the bars of memory are told by.
+fn peak_by(shown: &Shown) -> &'static str {
+    match (shown.phases.is_empty(), shown.stages.len()) {
+        (true, 0 | 1) => "Peak memory per GPU",
+        (true, _) => "Peak memory per pipeline stage",
+        (false, _) => "Peak memory per phase and stage",
     }
 }

@@ -142,7 +142,7 @@ impl Table {
             return;
         }
         let (name, about) = (found.field.name(), found.field.about());
-        let message = format!("{name} ({about}) is left to {hole}, which the text does not set");
+        let message = format!("{name} ({about}) depends on {hole}, which is not given here");
         self.diagnostics.push(Diagnostic::error(Code::OpenValue, message).at_some(found.span));
         // `$1` and its like may be asked for all at once, as the words of the call.
         let positional = hole.starts_with('$') && !hole.starts_with("$(");
