@@ -17,7 +17,7 @@ use super::formula::evaluate;
 
 const RECORDED: &str = include_str!("../data/activations/llamafactory_preferences.jsonl");
 
-fn plan(set: &[(&str, &str)]) -> Plan {
+pub(crate) fn plan(set: &[(&str, &str)]) -> Plan {
     let common = [
         ("software", "hf_transformers"),
         ("accelerator", "H100-SXM"),

@@ -38,6 +38,7 @@ mod kept_by_modules;
 mod kept_by_olmo;
 mod kept_by_open_instruct;
 mod kept_by_torchtune;
+mod kept_by_trl;
 mod kept_by_unsloth;
 mod launch_bound;
 mod linear_names;

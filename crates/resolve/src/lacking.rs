@@ -122,7 +122,8 @@ pub(super) fn find(table: &mut Table, software: Software) {
     arrangement(table, software);
     evaluation::find(table, software);
     if table.says(Field::TrainingObjective, "kto")
-        && !(table.says(Field::PreferenceLogits, "fp32") && software == Software::HfTransformers)
+        && !(matches!(table.word(Field::PreferenceLogits), "fp32" | "own")
+            && software == Software::HfTransformers)
     {
         let message = "KTO in this trainer, and what it holds beside the model";
         table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);

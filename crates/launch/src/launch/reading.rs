@@ -372,13 +372,13 @@ impl Launch {
         let own = arguments.iter().any(|word| stated.iter().any(|start| word.text.starts_with(start)));
         let Some(program) = named.filter(|_| !own) else { return arguments };
         let name = shell::base_name(program.text()).trim_end_matches(".py").to_ascii_lowercase();
-        let grpo = name.split(['_', '-']).any(|part| part == "grpo");
-        if grpo
+        let told = ["grpo", "kto"].into_iter().find(|word| name.split(['_', '-']).any(|part| part == *word));
+        if let Some(told) = told
             && !arguments
                 .iter()
                 .any(|word| word.text.starts_with("--rollout") || word.text.starts_with("actor"))
         {
-            for text in ["--rl", "grpo"] {
+            for text in ["--rl", told] {
                 let word =
                     Argument { text: text.to_owned(), span: Some(program.origin()), ..Argument::default() };
                 arguments.push(word);

@@ -17,6 +17,7 @@ const FUSED_LOGITS: &str = "olmo/train.py:Trainer.model_forward, fused_loss_fn; 
 const CAPPED: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2ForCausalLM";
 const LINEAR: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:LigerFusedLinearCrossEntropyFunction";
 const PREFERENCE: &str = "trl/trainer/utils.py:selective_log_softmax";
+const SIGNS: &str = "trl/trainer/kto_trainer.py:KTOTrainer._compute_loss";
 const FACTORY: &str = "llamafactory/train/trainer_utils.py:get_batch_logps, as train/dpo/trainer.py and train/kto/trainer.py call it";
 const SAMPLING: &str =
     "flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss, as verl/utils/torch_functional.py calls it";
@@ -113,6 +114,19 @@ static COMPLETION: Formula =
     Formula::new("4·b·(s - 1)", "Which tokens are of the completion, fp32.", PREFERENCE);
 static SIGMOID: Formula =
     Formula::new("4·b", "Margin of each pair and its sigmoid's buffer, fp32.", PREFERENCE);
+
+static SIGNS_MASK: Formula =
+    Formula::new("b·(s - 1)", "Which tokens are of the completion, one byte each.", SIGNS);
+static SIGNS_PLACES: Formula = Formula::new(
+    "8·(b + 1)",
+    "Places of good and of bad samples, and how many of their losses are numbers, int64.",
+    SIGNS,
+);
+static SIGNS_MARGINS: Formula = Formula::new(
+    "(3·b + 2)·B",
+    "Each sample's margin behind its sigmoid, its weighted loss and whether that is a number.",
+    SIGNS,
+);
 
 static WIDE_POLICY: Formula =
     Formula::new("4·b·(s - 1)·V", "Log-softmax of every sequence's logits, cast to fp32.", FACTORY);
@@ -348,7 +362,13 @@ fn preference(tape: &mut Tape<'_, '_>) {
         tape.keep(true, "log of the softmax's sum", &[x.b, behind], FLOAT, &NORMALISER);
     }
     // The embedding keeps the same numbers where it trains.
-    tape.keep(!x.recipe().tuning.embedding, "picked tokens", &[x.n], INDEX, &INDICES);
+    let tuning = &x.recipe().tuning;
+    tape.keep(!tuning.embedding, "picked tokens", &[x.n], INDEX, &INDICES);
+    if matches!(tuning.objective, Objective::Kto { .. }) {
+        tape.keep(true, "completion mask", &[x.b, behind], BYTE, &SIGNS_MASK);
+        tape.keep(true, "places of good and bad", &[x.b + 1], INDEX, &SIGNS_PLACES);
+        return tape.keep(true, "margins", &[3 * x.b + 2], x.width, &SIGNS_MARGINS);
+    }
     tape.keep(true, "completion mask", &[x.b, behind], FLOAT, &COMPLETION);
     tape.keep(true, "margins", &[x.b], FLOAT, &SIGMOID);
 }

@@ -22,6 +22,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
             leaves.say(Field::TrainingObjective, "kto", leaf);
             in_fp32(leaves);
         }
+        "kto" if dialect == Dialect::Trl => signs(leaves, leaf),
         // Keys of its older programs are TRL's by name and not by meaning.
         "grpo" if dialect == Dialect::OpenInstruct => lack(leaves, leaf, REWARDS),
         "grpo" => rollouts(leaves, leaf, dialect),
@@ -62,6 +63,7 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
             leaves.say_noted(Field::TrainingObjective, "dpo", leaf, "told by the names of the run");
             named_by_trl(leaves);
         }
+        Some((_, "KTO")) => signs(leaves, leaf),
         Some((_, trainer)) => {
             let item = NotModelled::new("trainer", trainer, Effect::Memory, REWARDS).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
@@ -185,6 +187,24 @@ fn preferences(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
     }
     if let Some(leaf) = leaves.yes("precompute_ref_log_probs") {
         leaves.say(Field::ReferenceModel, "precomputed", leaf);
+    }
+}
+
+/// KTO of TRL (`trl/trainer/kto_trainer.py:KTOTrainer._compute_loss`): single samples, and others to estimate the distance to the
+/// reference with, which the loss of APO has not. Liger's loss makes no logits.
+fn signs(leaves: &mut Leaves<'_>, leaf: &Leaf) {
+    leaves.say(Field::TrainingObjective, "kto", leaf);
+    named_by_trl(leaves);
+    if let Some(leaf) = leaves.yes("precompute_ref_log_probs") {
+        leaves.say(Field::ReferenceModel, "precomputed", leaf);
+    }
+    if let Some(leaf) = leaves.get("loss_type").filter(|leaf| leaf.value != "kto") {
+        lack(leaves, leaf, "a loss of single samples without their distance to the reference (APO)");
+    }
+    for path in ["use_liger_kernel", "use_liger_loss", "use_liger"] {
+        if let Some(leaf) = leaves.yes(path) {
+            lack(leaves, leaf, "Liger's fused loss of KTO");
+        }
     }
 }
 

@@ -19,6 +19,9 @@ const OLMO: &str = "olmo/train.py:Trainer.model_forward, train_micro_batch";
 
 const CHUNKS: &str = "torchtune/modules/loss: autograd takes the chunks one by one, the last one first";
 
+const KTO: &str =
+    "trl/trainer/kto_trainer.py:KTOTrainer._compute_loss, trl/trainer/utils.py:entropy_from_logits";
+
 static LOGITS: Formula = Formula::new("n·V·Bc", "The logits as the output layer made them.", LOSS);
 
 static COPY: Formula = Formula::new("4·n·V", "The logits in fp32.", LOSS);
@@ -81,6 +84,33 @@ static BESIDE: Formula = Formula::new(
     "n·V·Bc",
     "The reference's logits; the policy's output is named until the loss is done.",
     "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss",
+);
+
+/// Rows of logits that TRL takes the entropy of at once (`trl/trainer/utils.py:entropy_from_logits`).
+const ENTROPY_ROWS: u64 = 128;
+
+static FLAT: Formula = Formula::new(
+    "b·(s - 1)·V·Bc",
+    "A copy of the logits but the last of each sequence: as rows for their entropy, then of good and of bad samples.",
+    KTO,
+);
+
+static ENTROPY: Formula = Formula::new(
+    "3·b·(s - 1)·V·Bc",
+    "Log-softmax, probabilities and their product, from which the entropy of a few rows is taken.",
+    KTO,
+);
+
+static ENTROPY_PART: Formula = Formula::new(
+    "3·128·V·Bc",
+    "Log-softmax, probabilities and their product, from which the entropy is taken of 128 rows at once.",
+    KTO,
+);
+
+static OF_ONE_KIND: Formula = Formula::new(
+    "b·(s - 1)·V·Bc/2",
+    "Logits of the completions of good samples, or of bad ones: taken as half of all tokens.",
+    KTO,
 );
 
 static REFERENCE: Formula = Formula::new(
@@ -272,8 +302,11 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SCATTERED));
     } else {
         let beside = x.recipe().transformers.preference_logits == PreferenceLogits::Own;
-        if beside && tuning.objective.passes_beside() > 0 {
+        if beside && tuning.objective.reference().is_some_and(|from| from != Reference::Precomputed) {
             forward.push(Saved::new("the reference's logits", &wide, width, &BESIDE));
+        }
+        if beside && matches!(tuning.objective, Objective::Kto { .. }) {
+            forward.extend(metrics(x, width));
         }
         // In the logits' own type, a sequence at a time or within one kernel.
         loss.push(Saved::new("logits gradient", &wide, width, &NARROW));
@@ -292,4 +325,21 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
             backward,
         ),
     ]
+}
+
+/// What TRL's KTO takes its metrics from while the logits of policy and reference are alive: a copy of the policy's, and beside
+/// it what the entropy of some rows takes or the logits of one kind of sample, whichever is larger.
+fn metrics(x: &Symbols<'_>, width: u64) -> [Saved; 2] {
+    let behind = x.b * x.s.saturating_sub(1);
+    let flat = Saved::new("rows of the logits", &[behind, x.v], width, &FLAT);
+    let name = "metrics of the logits";
+    let beside = if behind <= ENTROPY_ROWS {
+        Saved::new(name, &[3, behind, x.v], width, &ENTROPY)
+    } else if behind <= 6 * ENTROPY_ROWS {
+        Saved::new(name, &[3, ENTROPY_ROWS, x.v], width, &ENTROPY_PART)
+    } else {
+        // Half of the rows: their bytes are even, since elements have two or four.
+        Saved::new(name, &[behind, x.v], width / 2, &OF_ONE_KIND)
+    };
+    [flat, beside]
 }
