@@ -20,7 +20,7 @@ import torch
 import torchao
 import torchtune
 from torchtune import modules, training
-from torchtune.models import llama3, mistral, qwen2
+from torchtune.models import llama3, mistral, phi3, qwen2
 from torchtune.modules import loss as losses
 from torchtune.modules.peft import get_adapter_params, set_trainable_params
 
@@ -65,7 +65,7 @@ def built(case):
                      lora_dropout=case["lora_dropout"], quantize_base=train.startswith("q"))
         if not case["tied"]:
             sizes.update(apply_lora_to_output="out" in train)
-    module = qwen3 if arch == "qwen3" else dict(llama3=llama3, qwen2=qwen2, mistral=mistral)[arch]
+    module = qwen3 if arch == "qwen3" else dict(llama3=llama3, qwen2=qwen2, mistral=mistral, phi3=phi3)[arch]
     with training.set_default_dtype(torch.float32 if case["dtype"] == "fp32" else torch.bfloat16):
         model = getattr(module, arch if train == "full" else "lora_" + arch)(**sizes)
     if train != "full":
@@ -134,7 +134,7 @@ def cases():
     """Shapes and ways to train, each choice met with several others."""
     ways = ["full", "lora-qv", "lora-qkvo", "lora-all", "lora-all-out", "qlora-qv", "qlora-all"]
     for arch, dtype, (b, s), train, gc, chunks in itertools.product(
-            ["llama3", "qwen2", "mistral", "qwen3"], ["bf16", "fp32"], [(1, 64), (2, 96)], ways, [False, True], [True, False]):
+            ["llama3", "qwen2", "mistral", "qwen3", "phi3"], ["bf16", "fp32"], [(1, 64), (2, 96)], ways, [False, True], [True, False]):
         if (gc and not chunks) or (dtype == "fp32" and (gc or train.startswith("q"))):
             continue
         if (arch == "qwen3" and not LATER) or (LATER and not chunks):
@@ -142,16 +142,16 @@ def cases():
         # NF4 was not run there: the layout is the same.
         if LATER and train.startswith("q"):
             continue
-        # The MLP of others than Llama is not quantised unless it is adapted.
-        if arch != "llama3" and train == "qlora-qv":
+        # The MLP of others than Llama and Phi is not quantised unless it is adapted.
+        if arch not in ("llama3", "phi3") and train == "qlora-qv":
             continue
         tied = arch.startswith("qwen") and b == 2
         if tied and "out" in train:
             continue
-        sizes = dict(llama3=(128, 8, 2, 384), qwen2=(192, 6, 2, 320), mistral=(128, 4, 4, 256), qwen3=(128, 6, 2, 256))[arch]
+        sizes = dict(llama3=(128, 8, 2, 384), qwen2=(192, 6, 2, 320), mistral=(128, 4, 4, 256), qwen3=(128, 6, 2, 256), phi3=(192, 6, 3, 448))[arch]
         if train.startswith("q"):
             # NF4 takes weights of a multiple of 256 blocks of 64 alone.
-            sizes = dict(llama3=(256, 8, 2, 512), qwen2=(256, 4, 2, 768), mistral=(256, 4, 4, 512), qwen3=(256, 4, 2, 512))[arch]
+            sizes = dict(llama3=(256, 8, 2, 512), qwen2=(256, 4, 2, 768), mistral=(256, 4, 4, 512), qwen3=(256, 4, 2, 512), phi3=(256, 8, 2, 768))[arch]
         h, a, k, f = sizes
         d = 64 if arch == "qwen3" else h // a
         for dropout in [0.0, 0.05] if "lora" in train and not gc and chunks else [0.0]:

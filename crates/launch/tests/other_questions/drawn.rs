@@ -256,6 +256,26 @@ fn torchtunes_recipes_on_one_device_are_told_by_name() {
     assert!(many.questions.iter().any(|question| question.name == "world_size"));
 }
 
+/// torchtune's builders of Phi are those models, with projections of their own where transformers' are fused.
+#[test]
+fn torchtunes_phi_is_known_by_its_builder() {
+    let read = |builder: &str| {
+        let text = format!(
+            "tokenizer:\n  _component_: torchtune.models.phi4.phi4_tokenizer\n  max_seq_len: 2048\nmodel:\n  _component_: \
+             torchtune.models.{builder}\nbatch_size: 2\noptimizer:\n  _component_: torch.optim.AdamW\n"
+        );
+        let read = said("full_single_device.yaml", &text, &[]);
+        assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+        read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics))
+    };
+    for (builder, layers, width) in [("phi3.phi3_mini", 32, 3072), ("phi4.phi4_14b", 40, 5120)] {
+        let plan = read(builder);
+        let model = plan.model();
+        assert_eq!((model.num_layers, model.hidden_size), (layers, width), "{builder}");
+        assert!(!model.arrangement.fused_qkv && !model.arrangement.fused_gate_up, "{builder}");
+    }
+}
+
 /// TRL takes entropy and accuracy of an evaluation's logits in less than their loss held; preferences have no formula.
 #[test]
 fn trl_evaluates_in_batches_of_its_own() {

@@ -11,7 +11,7 @@ use shardscope_plan::{Field, Software};
 pub(in crate::formats) const TORCHTUNE: Row = Row {
     trainer: "torchtune",
     title: "a configuration of torchtune",
-    about: "torchtune: model by name, batch, adapters, its losses; Llama, Mistral and Qwen",
+    about: "torchtune: model by name, batch, adapters, its losses; Llama, Mistral, Qwen and Phi",
     signs: &[&["model._component_", "tokenizer._component_"]],
     keys: &[
         (&["tokenizer.max_seq_len"], Field::SeqLength),
@@ -32,7 +32,7 @@ pub(in crate::formats) const TORCHTUNE: Row = Row {
 const CHUNKS: u64 = 8;
 
 /// Families of `torchtune.models` whose layers were recorded.
-const FAMILIES: [&str; 10] = [
+const FAMILIES: [&str; 12] = [
     "llama2",
     "code_llama2",
     "llama3",
@@ -43,6 +43,8 @@ const FAMILIES: [&str; 10] = [
     "qwen2",
     "qwen2_5",
     "qwen3",
+    "phi3",
+    "phi4",
 ];
 
 /// Settings that change a figure and have no formula, where they are on or name something.
@@ -184,6 +186,10 @@ fn model(leaves: &mut Leaves<'_>) {
         Some((known, settings)) => {
             let note = format!("{known}, named as {}", leaf.value);
             for (field, value) in settings {
+                // transformers' Phi has fused projections; torchtune's has Llama's (`models/phi3/_component_builders.py`).
+                if matches!(field, Field::FusedQkv | Field::FusedGateUp) {
+                    continue;
+                }
                 leaves.state(field, &value, Origin::Catalog, &note);
             }
         }
@@ -193,6 +199,12 @@ fn model(leaves: &mut Leaves<'_>) {
 
 /// A builder's name as models are called: points in the family's version and in the billions of parameters.
 fn dotted(family: &str, name: &str) -> String {
+    // `models/phi3/_model_builders.py`, `models/phi4/_model_builders.py`.
+    match name {
+        "phi3_mini" => return "phi-3-mini-4k-instruct".to_owned(),
+        "phi4_14b" => return "phi-4".to_owned(),
+        _ => {}
+    }
     let size = name.strip_prefix(family).unwrap_or(name);
     let size = ["_0_5b", "_1_5b", "_0_6b", "_1_7b"]
         .iter()
