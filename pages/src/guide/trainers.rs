@@ -253,6 +253,21 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=kto&reference_model=adapters&preference_logits=fp32&gradient_checkpointing",
     ),
     (
+        "Llama 3 8B with KTO in TRL",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=kto&reference_model=adapters&preference_logits=own&autocast=none",
+    ),
+    (
+        "Llama 3 8B in full with KTO in TRL",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=256&software=hf_transformers&train_type=full&training_objective=kto&reference_model=precomputed&preference_logits=own&autocast=none",
+    ),
+    (
+        "Llama 3 8B with KTO in TRL on short samples",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=64&software=hf_transformers&train_type=full&training_objective=kto&reference_model=precomputed&preference_logits=own&autocast=none",
+    ),
+    (
         "Llama 3 8B in full with DPO",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=precomputed",
