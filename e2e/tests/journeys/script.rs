@@ -85,7 +85,7 @@ fn noise_is_survived() {
          e.value = s; e.dispatchEvent(new InputEvent('input', { bubbles: true }))",
         &[],
     );
-    page.wait_text(".missing", "No estimate yet");
+    page.wait_text(".missing", "No command with training options");
     let said = page.js("return said.some(text => text.startsWith('Reading a long text'))", &[]);
     assert_eq!(said, true, "what takes a while is said before it is done");
     page.fill("#script", "prose");
