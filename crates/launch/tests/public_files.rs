@@ -9,8 +9,9 @@ mod outcome;
 const FILES: &str = include_str!("data/public_files.tsv");
 const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
 /// A seeded draw without any selection, with the number of the draw behind each row: the first was mended on, the second was
-/// read when that was done, and of it only what was misread was mended. Two thirds: one of six files each of 25 repositories for reinforcement learning
-/// and pre-training, by Python's `random.seed(20261124)` and `random.sample` over the sorted launch files; one of fine-tuning: of ten repositories not read
+/// read when that was done, and of it only what was misread was mended. There are two third draws. One is of six files each of 25
+/// repositories for reinforcement learning and pre-training, by Python's `random.seed(20261124)` and `random.sample` over the
+/// sorted launch files. The other is of fine-tuning: of ten repositories not read
 /// before, the scripts, YAML, JSON and notebooks that hold a sign of a training (`per_device_train_batch_size`,
 /// `micro_batch_size`, `gradient_accumulation_steps`, `zero_optimization`, `distributed_type`, `TrainingArguments`, `SFTTrainer`,
 /// `--deepspeed`, `accelerate launch`, `torchrun`), the first 100 of 151 by SHA-256 of `fine-tuning-3:` and their address; of them too
