@@ -24,7 +24,10 @@ enum Asked {
 #[component(Contribute)]
 pub(super) fn contribute() -> Html {
     let dispatch = use_dispatch();
+    // What is typed is kept at every key, so that a row that arrives meanwhile takes nothing away; the row follows a field left.
+    let typed = use_mut_ref(Provenance::default);
     let provenance = use_state_eq(Provenance::default);
+    let shown = use_state_eq(Provenance::default);
     let asked = use_state_eq(|| Asked::Nothing);
     let work = use_mut_ref(|| None::<Work>);
     let Some(app) = use_context::<AppContext>() else { return html!() };
@@ -47,18 +50,21 @@ pub(super) fn contribute() -> Html {
         });
     }
     let field = |label: &'static str, sample: &'static str, of: fn(&mut Provenance) -> &mut String| {
-        let state = provenance.clone();
-        let mut shown = (*provenance).clone();
-        let value = of(&mut shown).clone();
-        let onchange = move |event: web_sys::Event| {
-            let mut next = (*state).clone();
-            *of(&mut next) = browser::value_of(&event);
-            state.set(next);
+        let value = of(&mut (*shown).clone()).clone();
+        let (typed, shown) = (typed.clone(), shown.clone());
+        let oninput = {
+            let typed = typed.clone();
+            move |event: InputEvent| {
+                *of(&mut typed.borrow_mut()) = browser::value_of(&event);
+                shown.set(typed.borrow().clone());
+            }
         };
+        let provenance = provenance.clone();
+        let onchange = move |_: web_sys::Event| provenance.set(typed.borrow().clone());
         html! {
             <label>
                 { label }
-                <input class="field" autocomplete="off" placeholder={sample} {value} {onchange} />
+                <input class="field" autocomplete="off" placeholder={sample} {value} {oninput} {onchange} />
             </label>
         }
     };
