@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{cargo, output, root, run, say, target_folder};
+use crate::versions;
 
 /// A run that fits: two layers on one GPU.
 const SCRIPT: &str = "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 256 --num-attention-heads 4 \
@@ -28,7 +29,7 @@ pub fn test() -> Result<()> {
     let elsewhere = folder.join("empty");
     fs::create_dir_all(&elsewhere)?;
     let version = output(Command::new(&program).arg("--version").current_dir(&elsewhere))?;
-    let expected = format!("shardscope {}", env!("CARGO_PKG_VERSION"));
+    let expected = format!("shardscope {}", versions::version()?);
     if version.trim() != expected {
         bail!("the installed program says {:?}, and not {expected:?}", version.trim());
     }
