@@ -1,4 +1,4 @@
-//! Eleven readers, each with one question: how many clicks lead to its answer, and in how many seconds it stands there.
+//! Readers, each with one question: how many clicks lead to its answer, and in how many seconds it stands there.
 //! Typing and pasting are no clicks. The seconds run from the reader's first act to the answer, without the load.
 use std::cell::Cell;
 use std::time::Instant;
@@ -172,6 +172,19 @@ fn somebody_who_tunes_with_lora() {
     panel(&reader.page, "settings");
     reader.page.wait_text("#settings", "nf4");
     reader.is_answered("the LoRA user", 3, 20);
+}
+
+#[test]
+fn somebody_who_trains_by_rewards() {
+    let reader = Reader::at("");
+    reader.click("[role=tab]", "Model + GPUs");
+    reader.acts().fill("#start-model", "Qwen/Qwen2.5-7B");
+    reader.click(".start .chip", "8");
+    reader.click(".start .chip", "RL (GRPO)");
+    // Both phases have a bar of their own.
+    reader.page.wait_for(".phase-bars");
+    assert_eq!(reader.page.axe(), []);
+    reader.is_answered("the one with rewards", 3, 20);
 }
 
 #[test]
