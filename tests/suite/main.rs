@@ -47,6 +47,7 @@ mod measured;
 mod memory;
 mod models;
 mod offloaded_modules;
+mod orders;
 mod parameters;
 mod plans;
 mod random;
