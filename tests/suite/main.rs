@@ -49,6 +49,7 @@ mod models;
 mod offloaded_modules;
 mod orders;
 mod parameters;
+mod pinned;
 mod plans;
 mod random;
 mod refusals;
