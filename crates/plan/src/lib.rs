@@ -63,7 +63,7 @@ pub use model::{
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
 pub use not_modelled::{Effect, NotModelled, NotRead};
 pub use number::Number;
-pub use offload::{Offload, OffloadModule, OffloadModules};
+pub use offload::{LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules};
 pub use optimizer::{DpSharding, Optimizer, OptimizerKind, StateFormat};
 pub use precision::{Fp8, Fp8Recipe};
 pub use recipe::{HEADROOM, Overlap, Recipe};
