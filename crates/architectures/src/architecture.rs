@@ -79,7 +79,12 @@ impl Architecture {
         let place = inner.unwrap_or(root);
         // Whether the embeddings are tied is said of the whole, also where the text model is a part of it.
         let tied = if inner.is_some() {
-            root.get("tie_word_embeddings").and_then(Node::flag).or(defaults.flag("tie_word_embeddings"))
+            let whole =
+                root.get("tie_word_embeddings").and_then(Node::flag).or(defaults.flag("tie_word_embeddings"));
+            // Files from before version 5 say it of the text model alone; some types still ask that.
+            let asks = defaults.flag("tied_by_text_model") == Some(true) && whole != Some(true);
+            let part = place.get("tie_word_embeddings").and_then(Node::flag);
+            if asks { part.or(Defaults::of(model_type).flag("tie_word_embeddings")).or(whole) } else { whole }
         } else {
             None
         };
