@@ -297,6 +297,11 @@ CASES = {
     "solar_open": dict(n_group=1, topk_group=1, norm_topk_prob=True, **GROUPED, **HEADS),
     "mistral4": dict(q_lora_rank=48, n_group=1, topk_group=1, norm_topk_prob=True, **LATENT, **GROUPED),
     "youtu": dict(q_lora_rank=48, **LATENT),
+    "gpt_bigcode": GPT2,
+    "jais2": WHOLE,
+    "vaultgemma": dict(sliding_window=40, query_pre_attn_scalar=32, **HEADS),
+    "minicpm3": dict(q_lora_rank=48, **LATENT),
+    "mellum": dict(moe_intermediate_size=96, **ROUTED, **HEADS),
     "gemma4_text": dict(sliding_window=40, global_head_dim=32, hidden_size_per_layer_input=0,
                         layer_types=["sliding_attention"] * 3 + ["full_attention"], **HEADS),
     # Behind the colon, what differs from the type's defaults.

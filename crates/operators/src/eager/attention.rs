@@ -259,17 +259,19 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let width = x.compute_width;
     let wide = [x.n, x.a, x.d];
     let either = flow.query || flow.key;
+    // One head of keys for all queries is spread without a copy, and in a batch of one so are its parts' views.
+    let whole = is_view(tape) && !rotates(x) && x.b == 1 && x.k == 1;
     // Autocast takes their product in 16 bits all the same.
     if x.model().arrangement.fp32_scores && !x.recipe().autocasts() {
         tape.keep(flow.key, "query", &wide, FLOAT, &WIDE_OPERAND);
         tape.keep(flow.query, "repeated key", &wide, FLOAT, &WIDE_OPERAND);
-    } else {
+    } else if !whole {
         tape.keep(flow.key, "query", &wide, width, &QUERIES);
         tape.keep(flow.query, "repeated key", &wide, width, &REPEATED);
     }
     scores(tape, flow);
     // Without a rotation queries and keys are parts of the fused projection's output too.
-    if is_view(tape) && x.k == x.a && x.b == 1 && rotates(x) {
+    if whole || (is_view(tape) && x.k == x.a && x.b == 1 && rotates(x)) {
         tape.keep(either, "repeated value", &[x.n, x.a + 2 * x.k, x.d], width, &BUFFER);
     } else {
         tape.keep(either, "repeated value", &wide, width, &REPEATED);
