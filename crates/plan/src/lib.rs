@@ -43,7 +43,8 @@ mod whole;
 
 pub use adapters::{AdapterLibrary, AdapterSemantics};
 pub use arrangement::{
-    ActivationSteps, Arrangement, Dropout, NormPlaces, NormProduct, NormWeights, RotationTables, Router,
+    ActivationSteps, Arrangement, Dropout, NormPlaces, NormProduct, NormWeights, QueryTemperature,
+    RotationTables, Router,
 };
 pub use asked::{Budget, LeftOut};
 pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
