@@ -34,6 +34,7 @@ mod kept_by_compiled;
 mod kept_by_hybrids;
 mod kept_by_litgpt;
 mod kept_by_llamafactory;
+mod kept_by_log_probs;
 mod kept_by_modules;
 mod kept_by_olmo;
 mod kept_by_open_instruct;

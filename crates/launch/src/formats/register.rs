@@ -47,6 +47,7 @@ const READERS: &[&dyn Reader] = &[
     &RlFormat::OpenRlhf,
     &RlFormat::VerlSft,
     &RlFormat::OpenInstruct,
+    &RlFormat::SkyRl,
     &Trainer(Dialect::Axolotl),
     &Trainer(Dialect::LlamaFactory),
     &Trainer(Dialect::Trl),

@@ -10,6 +10,8 @@ mod nemo_rollout;
 mod open_instruct;
 mod openrlhf;
 mod openrlhf_names;
+mod skyrl;
+mod skyrl_engine;
 mod verl;
 mod verl_idle;
 mod verl_megatron;
@@ -39,6 +41,8 @@ pub(super) enum RlFormat {
     MindSpeedRl,
     /// open-instruct.
     OpenInstruct,
+    /// SkyRL.
+    SkyRl,
 }
 
 /// Files that a recipe builds on at once, at most; real ones name one or two.
@@ -67,6 +71,7 @@ impl RlFormat {
             Self::Verl => &["actor_rollout_ref.", "critic.", "reward_model."],
             Self::VerlSft => SFT,
             Self::OpenRlhf => OPEN,
+            Self::SkyRl => skyrl::FIRST,
             Self::NemoRl | Self::MindSpeedRl | Self::OpenInstruct => &[],
         }
     }
@@ -81,6 +86,7 @@ impl Reader for RlFormat {
             Self::NemoRl => "a NeMo-RL configuration",
             Self::MindSpeedRl => "a MindSpeed-RL configuration",
             Self::OpenInstruct => "a GRPO command of open-instruct",
+            Self::SkyRl => "a SkyRL command",
         }
     }
 
@@ -98,6 +104,9 @@ impl Reader for RlFormat {
             }
             Self::MindSpeedRl => "MindSpeed-RL: Megatron's flags as keys, vLLM-Ascend",
             Self::OpenInstruct => "open-instruct's GRPO: learners under DeepSpeed, vLLM apart or on one GPU",
+            Self::SkyRl => {
+                "SkyRL: the policy under FSDP2 or Megatron, vLLM beside or apart; its supervised trainer"
+            }
         }
     }
 
@@ -108,7 +117,7 @@ impl Reader for RlFormat {
         match self {
             Self::Verl => signs::any(tree, &["actor_rollout_ref"]),
             Self::VerlSft => signs::any(tree, &["model.partial_pretrain"]),
-            Self::OpenRlhf | Self::OpenInstruct => None,
+            Self::OpenRlhf | Self::OpenInstruct | Self::SkyRl => None,
             Self::NemoRl => signs::any(tree, &["policy.model_name", "policy.train_global_batch_size"])
                 .or_else(|| signs::all(tree, &["defaults", "grpo"]))
                 .or_else(|| both(&["cluster", "logger", "checkpointing", "loss_fn"]))
@@ -146,6 +155,9 @@ impl Reader for RlFormat {
         if *self == Self::OpenInstruct {
             return open_instruct::claims(command.program).then_some(Claim::Certain);
         }
+        if skyrl::tunes(command.program) {
+            return (*self == Self::SkyRl).then_some(Claim::Certain);
+        }
         // `verl.trainer.fsdp_sft_trainer`, whose keys are also other trainers'.
         if command.program.contains("verl") && command.program.contains("sft_trainer") {
             return (*self == Self::VerlSft).then_some(Claim::Certain);
@@ -164,6 +176,8 @@ impl Reader for RlFormat {
         let renamed = match self {
             Self::OpenRlhf => openrlhf_names::renamed(words),
             Self::OpenInstruct => Some(super::trainer::words::leaves(words)),
+            // Keys of its supervised trainer have no group.
+            Self::SkyRl => Some(Scalars::of_words_under(words, &[""])),
             _ => None,
         };
         self.read_scalars(&renamed.unwrap_or_else(|| Scalars::of_words(words)))
@@ -180,6 +194,7 @@ impl RlFormat {
             Self::NemoRl => nemo::read(&mut leaves),
             Self::MindSpeedRl => mindspeed::read(&mut leaves),
             Self::OpenInstruct => open_instruct::read(&mut leaves),
+            Self::SkyRl => skyrl::read(&mut leaves),
         }
         leaves.finish(self.name())
     }
