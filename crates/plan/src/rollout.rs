@@ -199,6 +199,22 @@ impl RlFramework {
         (Self::SkyRl, "skyrl"),
     ];
 
+    /// What its makers call it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Verl => "verl",
+            Self::OpenRlhf => "OpenRLHF",
+            Self::Slime => "slime",
+            Self::NemoRl => "NeMo-RL",
+            Self::MindSpeedRl => "MindSpeed-RL",
+            Self::Trl => "TRL",
+            Self::Swift => "ms-swift",
+            Self::OpenInstruct => "open-instruct",
+            Self::SkyRl => "SkyRL",
+        }
+    }
+
     /// The framework of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
