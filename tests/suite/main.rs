@@ -27,6 +27,7 @@ mod fuzzed;
 mod hardware;
 mod hostile;
 mod hostile_inputs;
+mod hybrid_shards;
 mod interval;
 mod kept_by_adapters;
 mod kept_by_axolotl;

@@ -333,3 +333,40 @@ fn a_policy_of_nemo_rl_that_is_cut_stops_and_can_be_gone_on_with() {
     assert_eq!([plan.layout().tensor, plan.layout().data], [1, 16]);
     assert_eq!(plan.recipe().marks.without, ["tensor_model_parallel_size"]);
 }
+
+/// FSDP inside groups has copies of the shards beyond them; what is not less than all is no group.
+#[test]
+fn verl_shards_inside_groups_of_the_size_that_is_stated() {
+    let copies = |size: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=0 \
+             actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.actor.ppo_mini_batch_size=32 \
+             actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 actor_rollout_ref.rollout.name=vllm \
+             actor_rollout_ref.actor.fsdp_config.fsdp_size={size} trainer.n_gpus_per_node=8 trainer.nnodes=4\n"
+        );
+        let resolution = resolved("run.sh", &text);
+        let stopped = stopped_by(&resolution).len();
+        (resolution.plan.map(|plan| plan.layout().distributed_optimizer_instances), stopped)
+    };
+    assert_eq!(copies("8"), (Some(4), 0));
+    assert_eq!(copies("-1"), (Some(1), 0));
+    assert_eq!(copies("64"), (Some(1), 0));
+    assert_eq!(copies("5"), (None, 1));
+}
+
+/// An entropy in verl's loss keeps a softmax that is not counted; a coefficient of 0 takes none.
+#[test]
+fn an_entropy_in_verls_loss_stops_the_verdict() {
+    let stops = |more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.{more} trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
+        );
+        stopped_by(&resolved("run.sh", &text)).len()
+    };
+    assert_eq!(stops("entropy_coeff=0"), 0);
+    assert_eq!(stops("entropy_coeff=0.0"), 0);
+    assert_eq!(stops("entropy_coeff=0.001"), 1);
+    assert_eq!(stops("calculate_entropy=True"), 1);
+}

@@ -37,6 +37,12 @@ static UNIT_SCATTER: Formula = Formula::new(
     FSDP,
 );
 
+static UNIT_ACROSS: Formula = Formula::new(
+    "elements·Bg",
+    "The shards of a unit's gradients are added up across the groups that each hold all shards.",
+    FSDP,
+);
+
 /// Adds what replicas send each other.
 pub(super) fn add(builder: &mut Builder<'_>) {
     if builder.plan().recipe().dp_sharding == DpSharding::Parameters {
@@ -256,7 +262,18 @@ fn units(builder: &mut Builder<'_>) {
             }
             if trained > 0 {
                 let calls = if recipe.defers_reduction() { once.clone() } else { calls.clone() };
-                builder.add(Parallelism::Data, group, scatter, calls);
+                let instances = x.plan.layout().distributed_optimizer_instances > 1;
+                let across = instances.then(|| Sent {
+                    tensor: "gradient shards",
+                    collective: Collective::AllReduce,
+                    formula: &UNIT_ACROSS,
+                    shape: Shape::new(&[trained.div_ceil(super::buffers::shards(x.plan, weights))]),
+                    ..scatter.clone()
+                });
+                builder.add(Parallelism::Data, group, scatter, calls.clone());
+                if let Some(across) = across {
+                    builder.add(Parallelism::Data, GroupKind::ExpertDataAcross, across, calls);
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 //! and Megatron (`workers/megatron/megatron_worker.py:init_configs`, `distributed/megatron/optimizer.py`).
 
 use super::super::leaves::Leaves;
-use super::common::{defaults, lack, lack_yes, lora, transformers};
+use super::common::{defaults, lack, lack_yes, lora, shards, transformers};
 use crate::{Effect, Origin};
 use shardscope_plan::{Field, Software};
 
@@ -135,14 +135,7 @@ fn fsdp(leaves: &mut Leaves<'_>, keys: &Keys) {
         _ => {}
     }
     defaults(leaves, SKYRL, &[(Field::ZeroStage, "3")]);
-    let world = leaves.reading.count(Field::NumNodes).unwrap_or(1)
-        * leaves.reading.count(Field::GpusPerNode).unwrap_or(1);
-    if let Some(leaf) = leaves
-        .get(&keys.own("fsdp_config.fsdp_size"))
-        .filter(|leaf| leaf.whole().is_some_and(|size| size > 0 && size < world))
-    {
-        lack(leaves, leaf, Effect::Memory, "sharding inside groups with copies between them (HSDP)");
-    }
+    shards(leaves, &keys.own("fsdp_config.fsdp_size"));
     if let Some(leaf) = leaves.get(&keys.own("sequence_parallel_size")).filter(|leaf| leaf.whole() != Some(1))
     {
         leaves.say(Field::ContextParallelSize, &leaf.value, leaf);

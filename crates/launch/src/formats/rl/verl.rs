@@ -5,7 +5,7 @@
 use super::super::leaves::Leaves;
 use super::common::{
     ask, defaults, lack, lack_yes, loaded_adapters, lora, model, offloads, on_npu, policy, reduces_in_fp32,
-    transformers,
+    shards, transformers,
 };
 use super::verl_megatron::{ACTOR, VERL, at};
 use super::{verl_idle, verl_megatron};
@@ -76,12 +76,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         Origin::Default,
         "verl's FSDP shards weights, gradients and states",
     );
-    if let Some(leaf) = leaves
-        .get("actor_rollout_ref.actor.fsdp_config.fsdp_size")
-        .filter(|leaf| leaf.whole().is_some() && leaf.whole() != world(leaves))
-    {
-        lack(leaves, leaf, Effect::Memory, "sharding inside groups with copies between them (HSDP)");
-    }
+    shards(leaves, "actor_rollout_ref.actor.fsdp_config.fsdp_size");
     let dtype = leaves.first(&[
         "actor_rollout_ref.actor.fsdp_config.model_dtype",
         "actor_rollout_ref.actor.fsdp_config.mixed_precision.param_dtype",
@@ -207,7 +202,10 @@ fn batch(leaves: &mut Leaves<'_>, megatron: bool) {
     }
     leaves.take(&[&at(ROLLOUT, "n")], Field::RolloutsPerPrompt);
     defaults(leaves, VERL, &[(Field::RolloutsPerPrompt, "1")]);
-    leaves.take(&["data.train_batch_size"], Field::RolloutPrompts);
+    // 0 where prompts come one by one (`fully_async_policy`).
+    if leaves.whole("data.train_batch_size") != Some(0) {
+        leaves.take(&["data.train_batch_size"], Field::RolloutPrompts);
+    }
     let rollouts = leaves.reading.count(Field::RolloutsPerPrompt).unwrap_or(1);
     if let Some(leaf) = leaves.get("actor_rollout_ref.actor.ppo_mini_batch_size") {
         match leaf.whole() {
