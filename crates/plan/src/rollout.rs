@@ -140,6 +140,8 @@ pub enum RlFramework {
     OpenInstruct,
     /// SkyRL.
     SkyRl,
+    /// ROLL.
+    Roll,
 }
 
 /// How a framework hands new weights to the engine.
@@ -187,7 +189,7 @@ const MIB: u64 = 1 << 20;
 
 impl RlFramework {
     /// Every one with its name in the settings.
-    pub const NAMED: [(Self, &'static str); 9] = [
+    pub const NAMED: [(Self, &'static str); 10] = [
         (Self::Verl, "verl"),
         (Self::OpenRlhf, "openrlhf"),
         (Self::Slime, "slime"),
@@ -197,6 +199,7 @@ impl RlFramework {
         (Self::Swift, "swift"),
         (Self::OpenInstruct, "open_instruct"),
         (Self::SkyRl, "skyrl"),
+        (Self::Roll, "roll"),
     ];
 
     /// What its makers call it.
@@ -212,6 +215,7 @@ impl RlFramework {
             Self::Swift => "ms-swift",
             Self::OpenInstruct => "open-instruct",
             Self::SkyRl => "SkyRL",
+            Self::Roll => "ROLL",
         }
     }
 
@@ -299,6 +303,14 @@ impl RlFramework {
                 entropy_rows: 0,
                 default_buckets: true,
                 source: "open_instruct/vllm_utils.py:broadcast_weights_to_vllm",
+            },
+            Self::Roll => RlSemantics {
+                loads_weights: true,
+                bucket: Bucket::Bytes(Bytes::new(1024 * MIB)),
+                log_probs: LogProbs::ByRow,
+                entropy_rows: 0,
+                default_buckets: false,
+                source: "roll/third_party/megatron/model_update.py, model_update_buffer_size_mb",
             },
             // Weights come back to the accelerators, and are sent by modules of at most a GiB.
             Self::SkyRl => RlSemantics {

@@ -10,6 +10,7 @@ mod nemo_rollout;
 mod open_instruct;
 mod openrlhf;
 mod openrlhf_names;
+mod roll;
 mod skyrl;
 mod skyrl_engine;
 mod verl;
@@ -43,6 +44,8 @@ pub(super) enum RlFormat {
     OpenInstruct,
     /// SkyRL.
     SkyRl,
+    /// ROLL.
+    Roll,
 }
 
 /// Files that a recipe builds on at once, at most; real ones name one or two.
@@ -72,7 +75,7 @@ impl RlFormat {
             Self::VerlSft => SFT,
             Self::OpenRlhf => OPEN,
             Self::SkyRl => skyrl::FIRST,
-            Self::NemoRl | Self::MindSpeedRl | Self::OpenInstruct => &[],
+            Self::NemoRl | Self::MindSpeedRl | Self::OpenInstruct | Self::Roll => &[],
         }
     }
 }
@@ -87,6 +90,7 @@ impl Reader for RlFormat {
             Self::MindSpeedRl => "a MindSpeed-RL configuration",
             Self::OpenInstruct => "a GRPO command of open-instruct",
             Self::SkyRl => "a SkyRL command",
+            Self::Roll => "a configuration of ROLL",
         }
     }
 
@@ -107,6 +111,7 @@ impl Reader for RlFormat {
             Self::SkyRl => {
                 "SkyRL: the policy under FSDP2 or Megatron, vLLM beside or apart; its supervised trainer"
             }
+            Self::Roll => "ROLL: the policy under Megatron, rollouts beside or apart, supervised tuning",
         }
     }
 
@@ -123,6 +128,7 @@ impl Reader for RlFormat {
                 .or_else(|| both(&["cluster", "logger", "checkpointing", "loss_fn"]))
                 .or_else(|| signs::builds_on(tree, "defaults", &["cluster", "checkpointing", "data_plane"])),
             Self::MindSpeedRl => signs::all(tree, &["megatron_training", "actor_config"]),
+            Self::Roll => roll::SIGNS.iter().find_map(|signs| signs::all(tree, signs)),
         }
     }
 
@@ -195,6 +201,7 @@ impl RlFormat {
             Self::MindSpeedRl => mindspeed::read(&mut leaves),
             Self::OpenInstruct => open_instruct::read(&mut leaves),
             Self::SkyRl => skyrl::read(&mut leaves),
+            Self::Roll => roll::read(&mut leaves),
         }
         leaves.finish(self.name())
     }

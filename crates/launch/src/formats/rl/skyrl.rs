@@ -1,7 +1,7 @@
 //! SkyRL: a policy under FSDP2 or Megatron, vLLM on its accelerators or beside them, and its supervised trainer.
 //! Keys and defaults: `skyrl/train/config/config.py`, `sft_config.py`; names of releases before 0.4 stand behind today's.
 
-use super::super::leaves::Leaves;
+use super::super::leaves::{Leaf, Leaves};
 use super::common::{ask, defaults, idle, lack, lack_yes, model, offloads, policy};
 use super::skyrl_engine::{self, Keys, SKYRL};
 use crate::named::take_model;
@@ -180,20 +180,13 @@ fn rollout(leaves: &mut Leaves<'_>) {
             (Field::RolloutCudaGraphs, "true"),
         ],
     );
-    let paths = ["speculative_config", "enable_pd"].map(|key| engine(key));
-    for leaf in leaves.all().iter().filter(|leaf| leaf.path.starts_with(&paths[0]) && !leaf.value.is_empty())
-    {
-        if leaf.value != "null" {
-            lack(
-                leaves,
-                leaf,
-                Effect::Memory,
-                "a draft model beside the rollout engine (speculative decoding)",
-            );
-            break;
-        }
+    let draft = engine("speculative_config");
+    let starts = |leaf: &&Leaf| leaf.path.starts_with(&draft) && !matches!(leaf.value.as_str(), "" | "null");
+    if let Some(leaf) = leaves.all().iter().find(starts) {
+        let what = "a draft model beside the rollout engine (speculative decoding)";
+        lack(leaves, leaf, Effect::Memory, what);
     }
-    leaves.pass_below(&[&paths[0]]);
+    leaves.pass_below(&[&draft]);
     if leaves.flag("trainer.placement.colocate_all") != Some(false) {
         leaves.state(Field::RolloutSleep, "true", Origin::Derived, "trainer.placement.colocate_all");
         // Gradients are gone when a step is over (FSDP), and go with the weights under Megatron.
