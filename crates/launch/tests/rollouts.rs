@@ -370,3 +370,38 @@ fn an_entropy_in_verls_loss_stops_the_verdict() {
     assert_eq!(stops("entropy_coeff=0.001"), 1);
     assert_eq!(stops("calculate_entropy=True"), 1);
 }
+
+/// What slime sets whatever is said does not hang on the flag of packed samples.
+#[test]
+fn slime_trains_in_bf16_with_sharded_states_without_packed_samples() {
+    let short = SLIME.replace("--bf16 --use-distributed-optimizer ", "");
+    let resolution = resolved("run.sh", &format!("{short} --colocate --rollout-max-response-len 4096\n"));
+    let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+    assert_eq!(plan.recipe().params_dtype, Number::Bf16);
+    assert_eq!(plan.recipe().dp_sharding.zero_stage(), 1);
+}
+
+/// A critic whose layers are kept, and samples that are not joined.
+#[test]
+fn verls_critic_and_padding_are_read_as_they_are_stated() {
+    let with = |more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=gae actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             critic.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.actor.ppo_mini_batch_size=32 \
+             actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 actor_rollout_ref.rollout.name=vllm {more} \
+             trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
+        );
+        resolved("run.sh", &text)
+    };
+    let kept = with("critic.model.enable_gradient_checkpointing=False");
+    assert_eq!(stopped_by(&kept), ["critic.model.enable_gradient_checkpointing"]);
+    assert!(stopped_by(&with("critic.model.enable_gradient_checkpointing=True")).is_empty());
+    let both = "actor_rollout_ref.model.enable_gradient_checkpointing=False critic.model.enable_gradient_checkpointing=False";
+    assert!(stopped_by(&with(both)).is_empty());
+    let padded = |resolution: &Resolution| {
+        let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+        plan.recipe().transformers.padding_mask
+    };
+    assert!(padded(&with("actor_rollout_ref.model.use_remove_padding=False")));
+    assert!(!padded(&with("actor_rollout_ref.model.use_remove_padding=True")));
+}

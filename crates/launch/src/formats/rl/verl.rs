@@ -62,6 +62,12 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         leaves.say(Field::FrozenModules, &format!("{TOWER} {PROJECTOR}"), leaf);
     }
     leaves.pass(frozen);
+    let joined = "actor_rollout_ref.model.use_remove_padding";
+    if let Some(leaf) = leaves.get(joined).filter(|leaf| leaf.flag() == Some(false)) {
+        // Samples of a micro-batch come padded to the longest, with a mask.
+        leaves.switch(Field::Packing, false, leaf);
+        leaves.switch(Field::PaddingMask, true, leaf);
+    }
     transformers(leaves, VERL, if second { "fsdp2" } else { "fsdp1" });
     leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
     if let Some(leaf) = leaves.get("actor_rollout_ref.actor.fsdp_config.mixed_precision.reduce_dtype") {
@@ -326,6 +332,7 @@ fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     {
         lack(leaves, leaf, Effect::Memory, "a critic of another shape than the policy");
     }
+    larger_critic(leaves);
     let moved = ["critic.model.fsdp_config.param_offload", "critic.megatron.param_offload"]
         .iter()
         .any(|path| yes(leaves, path))
@@ -339,4 +346,18 @@ fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     };
     leaves.state(Field::RlCritic, place, Origin::Derived, note);
     leaves.pass_below(&["critic."]);
+}
+
+/// A critic in its turn keeps less than the policy, which has logits besides, unless its layers are not computed again.
+fn larger_critic(leaves: &mut Leaves<'_>) {
+    let recomputes = leaves.reading.value(Field::GradientCheckpointing) == Some("true");
+    let path = "critic.model.enable_gradient_checkpointing";
+    if let Some(leaf) = leaves.get(path).filter(|leaf| recomputes && leaf.flag() == Some(false)) {
+        lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "a critic that keeps its layers' tensors where the policy computes them again",
+        );
+    }
 }
