@@ -54,6 +54,9 @@ fn of(case: &Value) -> Plan {
             ("rl_framework", "nemo_rl"),
             ("rollout_gpus", "8"),
         ]),
+        (Some("distributed"), _) if case["logits cast before"] == false => {
+            set.push(("loss_kind", "distributed_copy"));
+        }
         (Some("distributed"), _) => set.push(("loss_kind", "distributed")),
         (_, Some("SkyRL")) => set.push(("loss_kind", "distributed_wide_chunks")),
         _ => set.push(("loss_kind", "distributed_chunks")),
@@ -72,7 +75,6 @@ fn recorded_log_probabilities_are_kept_to_the_byte() {
     let mut compared = 0;
     for line in RECORDED.lines().skip(1) {
         let case: Value = serde_json::from_str(line).expect("JSON");
-        // DTensor's logits are not cast before; their share is kept as Megatron's is.
         let plan = of(&case);
         let x = Symbols::of(&plan);
         let of_loss: Vec<_> = Operator::OutputLayer
@@ -110,9 +112,6 @@ fn recorded_log_probabilities_hold_no_more_at_once_than_is_counted() {
         let backward = most(&["backward of the loss", "sum of a pack's gradients"]);
         let told = |name: &str| case[name].as_f64().expect("a number");
         let (told_forward, told_backward) = (told("most in forward"), told("most in backward above kept"));
-        // Where DTensor's logits were not cast before, they stand beside: counted with tensor parallelism of DTensor alone.
-        let beside =
-            if case["kind"] == "distributed" && case["logits cast before"] == false { 2.0 } else { 0.0 };
         // Of a pack what is counted is the most of any number of sequences.
         if int(&case, "sequences of a pack") > 1 {
             assert!(
@@ -120,7 +119,7 @@ fn recorded_log_probabilities_hold_no_more_at_once_than_is_counted() {
                 "{line}: {forward} {backward}"
             );
         } else {
-            assert!((forward + beside - told_forward).abs() < 0.04, "{line}: {forward}");
+            assert!((forward - told_forward).abs() < 0.04, "{line}: {forward}");
             assert!((backward - told_backward).abs() < 0.04, "{line}: {backward}");
         }
     }

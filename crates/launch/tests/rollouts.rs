@@ -2,7 +2,9 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::{Field, Number, Recompute, Residence, RolloutEngine};
+use shardscope_plan::{
+    Field, LossKind, Number, Objective, PreferenceLogits, Recompute, Reference, Residence, RolloutEngine,
+};
 use shardscope_source::{Code, Source};
 
 /// A policy of 4B parameters under slime, on accelerators of which some only generate.
@@ -404,4 +406,32 @@ fn verls_critic_and_padding_are_read_as_they_are_stated() {
     };
     assert!(padded(&with("actor_rollout_ref.model.use_remove_padding=False")));
     assert!(!padded(&with("actor_rollout_ref.model.use_remove_padding=True")));
+}
+
+/// DPO of NeMo-RL swaps the reference in before each step; its Megatron policies cast logits before their loss, or in it.
+#[test]
+fn nemo_rl_holds_what_its_losses_hold() {
+    let plan = |text: &str| {
+        let resolution = resolved("config.yaml", text);
+        resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics))
+    };
+    let dpo = plan(
+        "defaults: dpo.yaml\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n  dtensor_cfg:\n    tensor_parallel_size: 1\n    \
+         dp_replicate_size: 2\ncluster: {gpus_per_node: 8, num_nodes: 2}\n",
+    );
+    assert_eq!(dpo.recipe().tuning.objective, Objective::Dpo { reference: Reference::Precomputed });
+    assert_eq!(dpo.recipe().transformers.preference_logits, PreferenceLogits::Fp32);
+    assert_eq!(dpo.layout().distributed_optimizer_instances, 2);
+    let loss = |more: &str| {
+        let text = format!(
+            "defaults: grpo_math_1B_megatron.yaml\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n{more}cluster: {{gpus_per_node: 8, \
+             num_nodes: 1}}\n"
+        );
+        plan(&text).recipe().loss
+    };
+    assert_eq!(loss(""), LossKind::Distributed);
+    let deferred = "  megatron_cfg: {defer_fp32_logits: true}\n";
+    assert_eq!(loss(deferred), LossKind::DistributedCopy);
+    let chunked = format!("  logprob_chunk_size: 1024\n{deferred}");
+    assert_eq!(loss(&chunked), LossKind::DistributedChunks(1024));
 }

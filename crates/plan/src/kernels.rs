@@ -78,7 +78,9 @@ pub enum LossKind {
     /// Log-probabilities of given tokens over a vocabulary that ranks share, from logits in fp32: their log-softmax and then its
     /// softmax stand beside them, and the gradient beside the softmax (`nemo_rl/distributed/model_utils.py:DistributedLogprob`).
     Distributed,
-    /// The same for so many tokens of each sequence at a time: the logits are kept in 16 bits, and a chunk's softmax worked out
+    /// The same from logits in 16 bits, which stay beside their copy in fp32 (NeMo-RL's `defer_fp32_logits`).
+    DistributedCopy,
+    /// The same as [`Self::Distributed`] for so many tokens of each sequence at a time: the logits are kept in 16 bits, and a chunk's softmax worked out
     /// again in backward (NeMo-RL's `ChunkedDistributedLogprob`, behind `logprob_chunk_size`).
     DistributedChunks(u64),
     /// The same over logits that were cast to fp32 before, with a gradient in fp32 (SkyRL's).

@@ -126,6 +126,7 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "chunked_linear" => return LossKind::ChunkedLinear,
         "compiled" => return LossKind::Compiled,
         "distributed" => return LossKind::Distributed,
+        "distributed_copy" => return LossKind::DistributedCopy,
         "distributed_chunks" => return LossKind::DistributedChunks(table.degree(Field::LogProbChunk)),
         "distributed_wide_chunks" => {
             return LossKind::DistributedWideChunks(table.degree(Field::LogProbChunk));

@@ -55,6 +55,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
         | LossKind::FusedLogits
         | LossKind::ChunkedRows
         | LossKind::Distributed
+        | LossKind::DistributedCopy
         | LossKind::DistributedChunks(_)
         | LossKind::DistributedWideChunks(_) => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
         LossKind::NativeFused => &[(&GREATEST, 1), (&TARGET_AND_SUM, 2)],

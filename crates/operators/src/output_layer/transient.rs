@@ -95,7 +95,7 @@ fn distributed(x: &Symbols<'_>) -> Vec<Transient> {
         Saved::new("logits of a chunk", &[tensors, x.chunk_rows(), x.v], FLOAT, formula)
     };
     let (forward, format, formulas, of_chunk) = match x.recipe().loss {
-        LossKind::Distributed => {
+        LossKind::Distributed | LossKind::DistributedCopy => {
             let both = Saved::new("logits and log-softmax", &[2, x.n, x.v], FLOAT, &LOG_SOFTMAX);
             (both, FLOAT, WIDE, None)
         }
@@ -105,9 +105,11 @@ fn distributed(x: &Symbols<'_>) -> Vec<Transient> {
     };
     let gradients =
         |count: u64, formula| Saved::new("gradient of the logits", &[count, x.n, x.v], format, formula);
+    let copied = (x.recipe().loss == LossKind::DistributedCopy)
+        .then(|| Saved::new("logits", &[x.n, x.v], x.width, &LOGITS));
     let [one, two] = formulas;
     let mut out = vec![
-        Transient::new("log-probabilities", Bytes::ZERO, vec![forward]),
+        Transient::new("log-probabilities", Bytes::ZERO, [forward].into_iter().chain(copied).collect()),
         Transient::new(
             "backward of the loss",
             Bytes::ZERO,
@@ -138,6 +140,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Saved> {
         LossKind::TransformerEngine
             | LossKind::Compiled
             | LossKind::Distributed
+            | LossKind::DistributedCopy
             | LossKind::DistributedChunks(_)
     );
     // Where a pipeline gathers the outputs, these are among them.
@@ -166,7 +169,10 @@ fn loss_returned(x: &Symbols<'_>) -> Bytes {
         .into_iter()
         .filter(|saved| match saved.name {
             "output_layer input" | "logits gradient" => false,
-            "loss softmax" => x.width < FLOAT || x.recipe().loss == LossKind::Distributed,
+            "loss softmax" => {
+                x.width < FLOAT
+                    || matches!(x.recipe().loss, LossKind::Distributed | LossKind::DistributedCopy)
+            }
             _ => true,
         })
         .map(|saved| saved.bytes)

@@ -39,7 +39,9 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
         // Online softmax: two reads and one write of the logits; backward scales in place.
         LossKind::TransformerEngine => ([3 * w, 2 * w], [2, 1]),
         // Cast, greatest, subtraction, exponential, its sum, subtraction, softmax; backward's copy, product and cast.
-        LossKind::Distributed => ([w + 4 + LOG_SOFTMAX + 8, 8 + 8 + 4 + w], [7, 4]),
+        LossKind::Distributed | LossKind::DistributedCopy => {
+            ([w + 4 + LOG_SOFTMAX + 8, 8 + 8 + 4 + w], [7, 4])
+        }
         // Both passes cast each chunk and take its log-softmax. NeMo-RL's backward marks the sampled tokens by a one-hot matrix of
         // int64 and its product with a mask, casts that to fp32, subtracts, scales and copies; SkyRL's scales the softmax.
         LossKind::DistributedChunks(_) => {
