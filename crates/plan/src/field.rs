@@ -285,7 +285,7 @@ fields! {
     PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32"]), "what a preference loss does with the logits: lets go of them before the reference runs, holds them (own: TRL), or holds them in fp32 (LLaMA-Factory)";
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
-    RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct"]), "framework of reinforcement learning that runs training and rollouts";
+    RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct", "skyrl", "roll"]), "framework of reinforcement learning that runs training and rollouts";
     RolloutEngine "rollout_engine" Word(&["vllm", "sglang"]), "engine that generates rollouts";
     RolloutTensorParallelSize "rollout_tensor_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size of the rollout engine";
     RolloutMemoryFraction "rollout_memory_fraction" Real(0.0, 1.0), "part of an accelerator's memory that the rollout engine is given (gpu_memory_utilization, mem_fraction_static)";
@@ -317,7 +317,8 @@ fields! {
     ExpertsImplementation "experts_implementation" Word(&["grouped_mm", "batched_mm", "eager"]), "how experts are computed (transformers)";
     LigerParts "liger_parts" Words, "Liger's kernels one by one, where not all of them are on: norms, gates, rotation";
     LigerKernel "liger_kernel" Flag, "Liger's kernels for norms, gated activations, rotation and the loss";
-    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows", "fused_logits"]), "loss kernel";
+    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows", "fused_logits", "distributed", "distributed_copy", "distributed_chunks", "distributed_wide_chunks"]), "loss kernel";
+    LogProbChunk "log_prob_chunk" Count(1, MAX_SEQUENCE), "tokens of each sequence whose log-probabilities are taken at once";
     CompiledLayers "compiled_layers" Flag, "layers compiled as a whole by torch.compile (torchtitan)";
     // What is kept for the backward pass.
     RecomputeGranularity "recompute_granularity" Word(&["full", "selective"]), "what is recomputed";

@@ -75,6 +75,16 @@ pub enum LossKind {
     FusedLogits,
     /// All logits in fp32, their loss a chunk of rows at a time: of all tokens but the last of each sequence.
     ChunkedRows,
+    /// Log-probabilities of given tokens over a vocabulary that ranks share, from logits in fp32: their log-softmax and then its
+    /// softmax stand beside them, and the gradient beside the softmax (`nemo_rl/distributed/model_utils.py:DistributedLogprob`).
+    Distributed,
+    /// The same from logits in 16 bits, which stay beside their copy in fp32 (NeMo-RL's `defer_fp32_logits`).
+    DistributedCopy,
+    /// The same as [`Self::Distributed`] for so many tokens of each sequence at a time: the logits are kept in 16 bits, and a chunk's softmax worked out
+    /// again in backward (NeMo-RL's `ChunkedDistributedLogprob`, behind `logprob_chunk_size`).
+    DistributedChunks(u64),
+    /// The same over logits that were cast to fp32 before, with a gradient in fp32 (SkyRL's).
+    DistributedWideChunks(u64),
 }
 
 /// What CUDA graphs capture.

@@ -138,6 +138,10 @@ pub enum RlFramework {
     Swift,
     /// open-instruct.
     OpenInstruct,
+    /// SkyRL.
+    SkyRl,
+    /// ROLL.
+    Roll,
 }
 
 /// How a framework hands new weights to the engine.
@@ -149,6 +153,8 @@ pub struct RlSemantics {
     pub bucket: Bucket,
     /// From what the log-probabilities of sampled tokens are taken, under engines that run modules of plain PyTorch.
     pub log_probs: LogProbs,
+    /// Rows of logits of which the entropy is taken at once beside the loss, without gradients; 0 where none is.
+    pub entropy_rows: u64,
     /// Whether it starts DeepSpeed with "auto" for its sizes, which that reads as its own defaults.
     pub default_buckets: bool,
     /// Where this is read from.
@@ -164,6 +170,8 @@ pub enum LogProbs {
     Fp32Copy,
     /// A log-softmax in the logits' type, a sequence at a time.
     ByRow,
+    /// The log-softmax of a copy of the logits in fp32 (`torch.nn.functional.log_softmax`).
+    Softmax,
     /// The logits over the temperature, which a compiled function takes the log-softmax of.
     Compiled,
 }
@@ -181,7 +189,7 @@ const MIB: u64 = 1 << 20;
 
 impl RlFramework {
     /// Every one with its name in the settings.
-    pub const NAMED: [(Self, &'static str); 8] = [
+    pub const NAMED: [(Self, &'static str); 10] = [
         (Self::Verl, "verl"),
         (Self::OpenRlhf, "openrlhf"),
         (Self::Slime, "slime"),
@@ -190,7 +198,26 @@ impl RlFramework {
         (Self::Trl, "trl"),
         (Self::Swift, "swift"),
         (Self::OpenInstruct, "open_instruct"),
+        (Self::SkyRl, "skyrl"),
+        (Self::Roll, "roll"),
     ];
+
+    /// What its makers call it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Verl => "verl",
+            Self::OpenRlhf => "OpenRLHF",
+            Self::Slime => "slime",
+            Self::NemoRl => "NeMo-RL",
+            Self::MindSpeedRl => "MindSpeed-RL",
+            Self::Trl => "TRL",
+            Self::Swift => "ms-swift",
+            Self::OpenInstruct => "open-instruct",
+            Self::SkyRl => "SkyRL",
+            Self::Roll => "ROLL",
+        }
+    }
 
     /// The framework of a name.
     #[must_use]
@@ -207,6 +234,7 @@ impl RlFramework {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::InPlace,
+                entropy_rows: 0,
                 default_buckets: false,
                 source: "verl/workers/megatron_workers.py:rollout_mode",
             },
@@ -214,6 +242,7 @@ impl RlFramework {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::InPlace,
+                entropy_rows: 0,
                 default_buckets: false,
                 source: "verl/workers/fsdp_workers.py:rollout_mode",
             },
@@ -221,6 +250,7 @@ impl RlFramework {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Fp32Copy,
+                entropy_rows: 0,
                 default_buckets: true,
                 source: "openrlhf/trainer/ray/ppo_actor.py:broadcast_to_vllm",
             },
@@ -229,13 +259,15 @@ impl RlFramework {
                 loads_weights: false,
                 bucket: Bucket::Bytes(Bytes::new(512 * MIB)),
                 log_probs: LogProbs::Fp32Copy,
+                entropy_rows: 0,
                 default_buckets: false,
                 source: "slime/utils/arguments.py:--update-weight-buffer-size",
             },
             Self::NemoRl => RlSemantics {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
-                log_probs: LogProbs::Fp32Copy,
+                log_probs: LogProbs::Softmax,
+                entropy_rows: 0,
                 default_buckets: false,
                 source: "nemo_rl/algorithms/grpo.py:refit_policy_generation",
             },
@@ -243,6 +275,7 @@ impl RlFramework {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::Fp32Copy,
+                entropy_rows: 0,
                 default_buckets: false,
                 source: "mindspeed_rl/workers/resharding/megatron_sharding_manager.py",
             },
@@ -250,6 +283,7 @@ impl RlFramework {
                 loads_weights: false,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::ByRow,
+                entropy_rows: 0,
                 default_buckets: false,
                 source: "trl/generation/vllm_generation.py:sync_weights",
             },
@@ -257,6 +291,7 @@ impl RlFramework {
                 loads_weights: true,
                 bucket: Bucket::Tensor,
                 log_probs: LogProbs::ByRow,
+                entropy_rows: 0,
                 default_buckets: false,
                 source: "swift/rlhf_trainers/rollout_mixin.py:_move_model_to_vllm",
             },
@@ -265,8 +300,26 @@ impl RlFramework {
                 loads_weights: false,
                 bucket: Bucket::Bytes(Bytes::ZERO),
                 log_probs: LogProbs::Compiled,
+                entropy_rows: 0,
                 default_buckets: true,
                 source: "open_instruct/vllm_utils.py:broadcast_weights_to_vllm",
+            },
+            Self::Roll => RlSemantics {
+                loads_weights: true,
+                bucket: Bucket::Bytes(Bytes::new(1024 * MIB)),
+                log_probs: LogProbs::ByRow,
+                entropy_rows: 0,
+                default_buckets: false,
+                source: "roll/third_party/megatron/model_update.py, model_update_buffer_size_mb",
+            },
+            // Weights come back to the accelerators, and are sent by modules of at most a GiB.
+            Self::SkyRl => RlSemantics {
+                loads_weights: true,
+                bucket: Bucket::Bytes(Bytes::new(1024 * MIB)),
+                log_probs: LogProbs::InPlace,
+                entropy_rows: if cut { 0 } else { 1024 },
+                default_buckets: false,
+                source: "skyrl/backends/skyrl_train/workers/fsdp/fsdp_worker.py:broadcast_to_inference_engines",
             },
         }
     }

@@ -125,6 +125,12 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "chunked_rows" => return LossKind::ChunkedRows,
         "chunked_linear" => return LossKind::ChunkedLinear,
         "compiled" => return LossKind::Compiled,
+        "distributed" => return LossKind::Distributed,
+        "distributed_copy" => return LossKind::DistributedCopy,
+        "distributed_chunks" => return LossKind::DistributedChunks(table.degree(Field::LogProbChunk)),
+        "distributed_wide_chunks" => {
+            return LossKind::DistributedWideChunks(table.degree(Field::LogProbChunk));
+        }
         // Patched models fuse the loss where they are given labels: preferences and policies take their logits.
         "liger" | "cce" if !matches!(table.word(Field::TrainingObjective), "" | "sft") => {
             return LossKind::Torch;

@@ -52,7 +52,8 @@ pub(super) fn capacity(table: &Table) -> Option<u64> {
     }
 }
 
-fn is_slime(table: &Table) -> bool {
+/// Whether slime or miles trains.
+pub(super) fn is_slime(table: &Table) -> bool {
     RlFramework::named(table.word(Field::RlFramework)) == Some(RlFramework::Slime)
 }
 

@@ -1,5 +1,6 @@
 //! Settings that other settings spell out: older and shorter ways to say the same.
 
+use super::packs::is_slime;
 use super::switches::{MOE_LAYERS, SWITCHES};
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Text};
@@ -14,7 +15,7 @@ pub(super) fn spell_out(table: &mut Table) {
     }
     position(table);
     recomputation(table);
-    if table.has(Field::MaxTokensPerGpu) {
+    if table.has(Field::MaxTokensPerGpu) || is_slime(table) {
         slime(table);
     }
     if table.says(Field::Optimizer, "dist_muon") {
@@ -31,7 +32,7 @@ pub(super) fn spell_out(table: &mut Table) {
 }
 
 /// What slime and miles set whatever is said (`slime/backends/megatron_utils/arguments.py:_set_default_megatron_args`),
-/// told by the flag of their packed samples.
+/// told by the flag of their packed samples where rollouts do not tell them.
 fn slime(table: &mut Table) {
     if !table.on(Field::Fp16) {
         table.derive(Field::Bf16, Bool(true), "slime trains in bf16 unless --fp16 is given");

@@ -445,7 +445,37 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
     (
         "Qwen3 8B with GRPO under NeMo-RL on Megatron",
         "Qwen3-8B",
-        "bf16&gbs=512&mbs=1&tp=2&nodes=1&seq=4096&sequence_parallel&use_distributed_optimizer&rl_framework=nemo_rl&rollout_engine=vllm&rollout_tensor_parallel_size=1&rollout_memory_fraction=0.6&rollout_sleep&offload_between_phases=weights%20gradients%20optimizer",
+        "bf16&gbs=512&mbs=1&tp=2&nodes=1&seq=4096&sequence_parallel&use_distributed_optimizer&loss_kind=distributed&rl_framework=nemo_rl&rollout_engine=vllm&rollout_tensor_parallel_size=1&rollout_memory_fraction=0.6&rollout_sleep&offload_between_phases=weights%20gradients%20optimizer",
+    ),
+    (
+        "the same in packs, all log-probabilities at once",
+        "Qwen3-8B",
+        "bf16&gbs=512&tp=2&nodes=1&max_tokens_per_micro_batch=16384&rollout_length=4096&sequence_parallel&use_distributed_optimizer&loss_kind=distributed&rl_framework=nemo_rl&rollout_engine=vllm&rollout_memory_fraction=0.6&rollout_sleep",
+    ),
+    (
+        "the same in packs, log-probabilities of 1,024 tokens at a time",
+        "Qwen3-8B",
+        "bf16&gbs=512&tp=2&nodes=1&max_tokens_per_micro_batch=16384&rollout_length=4096&sequence_parallel&use_distributed_optimizer&loss_kind=distributed_chunks&log_prob_chunk=1024&rl_framework=nemo_rl&rollout_engine=vllm&rollout_memory_fraction=0.6&rollout_sleep",
+    ),
+    (
+        "the same, log-probabilities of 1,024 tokens at a time",
+        "Qwen3-8B",
+        "bf16&gbs=512&mbs=1&tp=2&nodes=1&seq=4096&sequence_parallel&use_distributed_optimizer&loss_kind=distributed_chunks&log_prob_chunk=1024&rl_framework=nemo_rl&rollout_engine=vllm&rollout_memory_fraction=0.6&rollout_sleep",
+    ),
+    (
+        "Qwen3 8B with GRPO under NeMo-RL's DTensor",
+        "Qwen3-8B",
+        "params_dtype=fp32&autocast=bf16&gbs=512&mbs=2&nodes=1&seq=4096&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=fsdp2&zero_stage=3&training_objective=policy&rl_framework=nemo_rl&rollout_engine=vllm&rollout_memory_fraction=0.6&rollout_sleep",
+    ),
+    (
+        "Qwen3 8B with GRPO under SkyRL's Megatron",
+        "Qwen3-8B",
+        "bf16&gbs=320&mbs=4&tp=2&nodes=1&seq=1536&sequence_parallel&use_distributed_optimizer&loss_kind=distributed_wide_chunks&log_prob_chunk=1024&rl_framework=skyrl&rollout_engine=vllm&rollout_memory_fraction=0.8&rollout_sleep",
+    ),
+    (
+        "Qwen3 8B with GRPO under SkyRL's FSDP2",
+        "Qwen3-8B",
+        "params_dtype=fp32&autocast=bf16&gbs=1280&mbs=4&nodes=1&seq=1536&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=fsdp2&zero_stage=3&training_objective=policy&rl_framework=skyrl&rollout_engine=vllm&rollout_memory_fraction=0.8&rollout_sleep",
     ),
     (
         "Llama 3 8B with three gated delta nets for every gated attention",

@@ -2,7 +2,7 @@
 
 use gloo::file::FileList;
 use shardscope::launch::{Origin, SettingValue};
-use shardscope::session::{Answer, EXAMPLE, Event, PtrEq, UserInput};
+use shardscope::session::{Answer, EXAMPLE, Event, PtrEq, UserInput, software_name};
 use shardscope::source::Severity;
 use shardscope::units::grouped;
 use web_sys::HtmlInputElement;
@@ -144,27 +144,12 @@ fn found(answer: &Answer) -> Html {
     let warnings = resolution.diagnostics.iter().filter(|one| one.severity > Severity::Note).count();
     html! {
         <p class="found">
-            <b>{ software(&value("software")) }</b>
+            <b>{ software_name(resolution) }</b>
             { format!(", {} × {} · ", value("world_size").parse().map(grouped).unwrap_or_default(), value("accelerator")) }
             { format!("{said} from the script, {derived} derived, {} defaults · ", count(|origin| {
                 matches!(origin, Origin::Default | Origin::Catalog)
             })) }
             <b>{ format!("{warnings} {}", plural(warnings as u64, "warning", "warnings")) }</b>
         </p>
-    }
-}
-
-/// The framework as its makers write it.
-fn software(name: &str) -> String {
-    match name {
-        "megatron_legacy" | "megatron_core_local" | "megatron_core_te" => "Megatron-LM".to_owned(),
-        "megatron_deepspeed" => "Megatron-DeepSpeed".to_owned(),
-        "gpt_neox" => "GPT-NeoX".to_owned(),
-        "torch_fsdp" => "PyTorch FSDP".to_owned(),
-        "torchtune_0_6" => "torchtune 0.6".to_owned(),
-        "automodel" => "NeMo Automodel".to_owned(),
-        "olmo" => "OLMo".to_owned(),
-        "hf_transformers" => "Hugging Face transformers".to_owned(),
-        other => other.to_owned(),
     }
 }

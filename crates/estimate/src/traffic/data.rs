@@ -5,7 +5,7 @@ use super::builder::{Builder, Calls, Sent};
 use super::ledger::{Parallelism, Place};
 use shardscope_explain::Formula;
 use shardscope_operators::{Collective, Pass, SectionKind, Shape, WeightGroup, section_counts};
-use shardscope_plan::{DpSharding, Number};
+use shardscope_plan::{DpSharding, GradientBuffers, Number};
 use shardscope_topology::GroupKind;
 
 const BUFFER: &str = "megatron/core/distributed/param_and_grad_buffer.py";
@@ -139,11 +139,12 @@ fn across_instances(builder: &mut Builder<'_>, group: WeightGroup, shard: u64, c
         return;
     }
     let recipe = plan.recipe();
+    let each = calls.per_micro_batch.iter().any(|calls| *calls > 0);
     let sent = Sent {
         name: name(group),
         tensor: "gradient shards",
         collective: Collective::AllReduce,
-        place: Place::AfterLastBackward,
+        place: if each { Place::AfterEachBackward } else { Place::AfterLastBackward },
         shape: Shape::new(&[shard]),
         width: recipe.reduce_dtype().width(),
         dtype: recipe.reduce_dtype().name(),
@@ -256,9 +257,12 @@ fn units(builder: &mut Builder<'_>) {
             }
             if trained > 0 {
                 let calls = if recipe.defers_reduction() { once.clone() } else { calls.clone() };
-                builder.add(Parallelism::Data, group, scatter, calls);
                 let shard = trained.div_ceil(super::buffers::shards(x.plan, weights));
-                across_instances(builder, weights, shard, once.clone());
+                builder.add(Parallelism::Data, group, scatter, calls.clone());
+                // Megatron's FSDP adds shards up across groups behind the last micro-batch (`megatron_fsdp.py:_root_post_backward`),
+                // PyTorch's behind every reduction (`_fsdp_param_group.py:post_backward`).
+                let megatron = recipe.software.semantics().gradient_buffers == GradientBuffers::MegatronCore;
+                across_instances(builder, weights, shard, if megatron { once.clone() } else { calls });
             }
         }
     }

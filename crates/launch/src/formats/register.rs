@@ -8,7 +8,7 @@ use super::flags::MegatronFlags;
 use super::format::Format;
 use super::frameworks::{
     AREAL, AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, OLMO_CORE, PRIME_RL,
-    PRIME_SFT, ROLL, TORCHTUNE,
+    PRIME_SFT, TORCHTUNE,
 };
 use super::huggingface::HuggingFace;
 use super::kubernetes::Kubernetes;
@@ -35,7 +35,6 @@ const READERS: &[&dyn Reader] = &[
     &DRAFTS,
     &TORCHTUNE,
     &AREAL,
-    &ROLL,
     &PRIME_RL,
     &PRIME_SFT,
     &LITGPT,
@@ -47,6 +46,8 @@ const READERS: &[&dyn Reader] = &[
     &RlFormat::OpenRlhf,
     &RlFormat::VerlSft,
     &RlFormat::OpenInstruct,
+    &RlFormat::SkyRl,
+    &RlFormat::Roll,
     &Trainer(Dialect::Axolotl),
     &Trainer(Dialect::LlamaFactory),
     &Trainer(Dialect::Trl),

@@ -146,6 +146,11 @@ static SAMPLED_LOGITS: Formula = Formula::new(
 );
 static SAMPLED_COPY: Formula =
     Formula::new("4·n·V", "A copy of the logits in fp32, from which log-probabilities are taken.", UPCAST);
+static SAMPLED_SOFTMAX: Formula = Formula::new(
+    "4·b·(s - 1)·V",
+    "Log-softmax in fp32 of every token but the last of a sequence.",
+    "nemo_rl/distributed/model_utils.py:get_next_token_logprobs_from_logits",
+);
 static SAMPLED_ROWS: Formula =
     Formula::new("n·V·Bc", "Log-softmax of every sampled sequence, in the logits' type.", PREFERENCE);
 static SAMPLED_SCALED: Formula =
@@ -227,9 +232,14 @@ fn policy(tape: &mut Tape<'_, '_>) {
     match x.log_probs() {
         LogProbs::InPlace => tape.keep(true, "logits", &[x.n, x.v], x.compute_width, &SAMPLED_LOGITS),
         LogProbs::Fp32Copy => tape.keep(true, "fp32 logits", &[x.n, x.v], FLOAT, &SAMPLED_COPY),
+        LogProbs::Softmax => {
+            let behind = [x.b, x.s.saturating_sub(1), x.v];
+            tape.keep(true, "log-softmax", &behind, FLOAT, &SAMPLED_SOFTMAX);
+        }
         _ => tape.keep(true, "log-softmax", &[x.n, x.v], x.compute_width, &SAMPLED_ROWS),
     }
-    tape.keep(x.log_probs() != LogProbs::ByRow, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
+    let sums = matches!(x.log_probs(), LogProbs::InPlace | LogProbs::Fp32Copy);
+    tape.keep(sums, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
     tape.keep(true, "sampled tokens", &[x.n], INDEX, &SAMPLED);
 }
 

@@ -53,7 +53,11 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
         | LossKind::ChunkedLogits
         | LossKind::ChunkedLinear
         | LossKind::FusedLogits
-        | LossKind::ChunkedRows => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
+        | LossKind::ChunkedRows
+        | LossKind::Distributed
+        | LossKind::DistributedCopy
+        | LossKind::DistributedChunks(_)
+        | LossKind::DistributedWideChunks(_) => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
         LossKind::NativeFused => &[(&GREATEST, 1), (&TARGET_AND_SUM, 2)],
         LossKind::TransformerEngine => &[(&ALL_THREE, 3 * x.t)],
     };

@@ -10,6 +10,8 @@ const FUSED_LOSS: &str = "transformer_engine/pytorch/cross_entropy.py";
 const LINEAR_LOSS: &str = "megatron/core/fusions/fused_linear_cross_entropy.py; Liger, Cut Cross-Entropy";
 const COMPILED: &str =
     "torch.compile of torch.nn.functional.cross_entropy: what its backward needs is worked out again";
+const CHUNKS: &str =
+    "ChunkedDistributedLogprob of NeMo-RL (nemo_rl/distributed/model_utils.py) and of SkyRL (model_utils.py)";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 /// Bytes of a torch index (int64).
@@ -28,6 +30,9 @@ static STATISTICS: Formula =
 static SOFTMAX: Formula = Formula::new("4·n·V", "Softmax over the vocabulary, fp32.", LOSS);
 static LOGITS: Formula =
     Formula::new("n·V·B", "The logits, overwritten by their gradient in forward.", FUSED_LOSS);
+static CAST: Formula =
+    Formula::new("4·n·V", "The logits, which were cast to fp32 before their loss.", CHUNKS);
+static NARROW: Formula = Formula::new("n·V·B", "The logits as the output projection made them.", CHUNKS);
 static MASK: Formula =
     Formula::new("n", "Which targets are in this rank's part of the vocabulary, one byte each.", LOSS);
 static TARGETS: Formula = Formula::new("8·n", "Target numbers within this rank's part, int64.", LOSS);
@@ -51,6 +56,13 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
                 out.push(Saved::new("kept logits", &[x.n, x.v], x.width, &KEPT));
             }
             out.push(Saved::new("softmax statistics", &[2, x.n], FLOAT, &STATISTICS));
+            out.push(Saved::new("masked targets", &[x.n], INDEX, &TARGETS));
+        }
+        LossKind::DistributedChunks(_) | LossKind::DistributedWideChunks(_) => {
+            let wide = matches!(x.recipe().loss, LossKind::DistributedWideChunks(_));
+            let (width, formula) = if wide { (FLOAT, &CAST) } else { (x.width, &NARROW) };
+            out.push(Saved::new("kept logits", &[x.n, x.v], width, formula));
+            out.push(Saved::new("target mask", &[x.n], 1, &MASK));
             out.push(Saved::new("masked targets", &[x.n], INDEX, &TARGETS));
         }
         _ => {

@@ -9,6 +9,7 @@ use shardscope_units::Bytes;
 const LOSS: &str = "megatron/core/tensor_parallel/cross_entropy.py";
 const FUSED: &str = "megatron/core/fusions/fused_cross_entropy.py";
 const BATCH: &str = "pretrain_gpt.py:get_batch, alive while the model runs forward";
+const LOG_PROBS: &str = "nemo_rl/distributed/model_utils.py:DistributedLogprob, ChunkedDistributedLogprob";
 const OUTPUT: &str = "megatron/core/tensor_parallel/layers.py:ColumnParallelLinear, backward";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
@@ -27,6 +28,40 @@ static GRADIENTS: Formula = Formula::new(
     "Gradient of the log-softmax and of the logits, both in fp32.",
     "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward",
 );
+static LOG_SOFTMAX: Formula = Formula::new(
+    "8·n·V",
+    "The logits in fp32 and their log-softmax, while the softmax that is kept is made of it.",
+    LOG_PROBS,
+);
+static ONE_WIDE: Formula =
+    Formula::new("4·n·V", "Gradient of the logits in fp32, beside what is kept.", LOG_PROBS);
+static TWO_WIDE: Formula = Formula::new(
+    "8·n·V",
+    "Gradients of the logits in fp32, of two sequences of a pack, as they are added up.",
+    LOG_PROBS,
+);
+static ONE_AS_KEPT: Formula =
+    Formula::new("n·V·B", "Gradient of the logits in their own format, beside what is kept.", LOG_PROBS);
+static TWO_AS_KEPT: Formula = Formula::new(
+    "2·n·V·B",
+    "Gradients of the logits in their own format, of two sequences of a pack, as they are added up.",
+    LOG_PROBS,
+);
+/// Of a whole micro-batch, and of a pack.
+const WIDE: [&Formula; 2] = [&ONE_WIDE, &TWO_WIDE];
+const AS_KEPT: [&Formula; 2] = [&ONE_AS_KEPT, &TWO_AS_KEPT];
+static OF_CHUNK: Formula = Formula::new(
+    "12·rows·V",
+    "A chunk's logits in fp32, what is left of them and its exponential.",
+    LOG_PROBS,
+);
+static OF_WIDE: Formula =
+    Formula::new("8·rows·V", "What is left of a chunk's logits, and its exponential, fp32.", LOG_PROBS);
+static ONE_HOT: Formula = Formula::new(
+    "24·rows·V",
+    "A chunk's logits and softmax in fp32, and its sampled tokens as a one-hot matrix, int64, twice.",
+    LOG_PROBS,
+);
 static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output projection's input.", OUTPUT);
 static WEIGHT: Formula =
     Formula::new("V·h·B", "The output projection's weight gradient, or the stand-in for it.", OUTPUT);
@@ -44,9 +79,45 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
         let gradient = Saved::new("logits gradient", &[x.n, x.v], x.width, &GRADIENT);
         out.push(Transient::new("backward of the loss", Bytes::ZERO, vec![gradient]));
     }
+    out.extend(distributed(x));
     if x.recipe().loss == LossKind::Torch {
         let gradients = Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &GRADIENTS);
         out.push(Transient::new("backward of the loss", Bytes::ZERO, vec![gradients]));
+    }
+    out
+}
+
+/// Log-probabilities over a vocabulary that ranks share (tests/record/nemo_rl_log_probs.py): all of them at once, or of a chunk.
+/// Of a pack, whose sequences are cut out of the logits one by one, the gradients of two have its full length when they are
+/// added up.
+fn distributed(x: &Symbols<'_>) -> Vec<Transient> {
+    let chunk = |tensors: u64, formula| {
+        Saved::new("logits of a chunk", &[tensors, x.chunk_rows(), x.v], FLOAT, formula)
+    };
+    let (forward, format, formulas, of_chunk) = match x.recipe().loss {
+        LossKind::Distributed | LossKind::DistributedCopy => {
+            let both = Saved::new("logits and log-softmax", &[2, x.n, x.v], FLOAT, &LOG_SOFTMAX);
+            (both, FLOAT, WIDE, None)
+        }
+        LossKind::DistributedChunks(_) => (chunk(3, &OF_CHUNK), x.width, AS_KEPT, Some(chunk(6, &ONE_HOT))),
+        LossKind::DistributedWideChunks(_) => (chunk(2, &OF_WIDE), FLOAT, WIDE, Some(chunk(3, &OF_CHUNK))),
+        _ => return Vec::new(),
+    };
+    let gradients =
+        |count: u64, formula| Saved::new("gradient of the logits", &[count, x.n, x.v], format, formula);
+    let copied = (x.recipe().loss == LossKind::DistributedCopy)
+        .then(|| Saved::new("logits", &[x.n, x.v], x.width, &LOGITS));
+    let [one, two] = formulas;
+    let mut out = vec![
+        Transient::new("log-probabilities", Bytes::ZERO, [forward].into_iter().chain(copied).collect()),
+        Transient::new(
+            "backward of the loss",
+            Bytes::ZERO,
+            [gradients(1, one)].into_iter().chain(of_chunk).collect(),
+        ),
+    ];
+    if x.recipe().sample_length.is_some() {
+        out.push(Transient::new("sum of a pack's gradients", Bytes::ZERO, vec![gradients(2, two)]));
     }
     out
 }
@@ -63,7 +134,15 @@ fn fused_linear(x: &Symbols<'_>) -> Vec<Transient> {
 fn loss(x: &Symbols<'_>) -> Vec<Saved> {
     let narrow = x.width < FLOAT;
     let mut out = Vec::with_capacity(4);
-    let overwrites = matches!(x.recipe().loss, LossKind::TransformerEngine | LossKind::Compiled);
+    let overwrites = matches!(
+        x.recipe().loss,
+        // Log-probabilities over ranks: what stands beside them is told of their own.
+        LossKind::TransformerEngine
+            | LossKind::Compiled
+            | LossKind::Distributed
+            | LossKind::DistributedCopy
+            | LossKind::DistributedChunks(_)
+    );
     // Where a pipeline gathers the outputs, these are among them.
     let dropped = x.recipe().software.semantics().drops_cast_logits;
     if narrow && !overwrites && !dropped && !x.gathers_pipeline_outputs() {
@@ -90,7 +169,10 @@ fn loss_returned(x: &Symbols<'_>) -> Bytes {
         .into_iter()
         .filter(|saved| match saved.name {
             "output_layer input" | "logits gradient" => false,
-            "loss softmax" => x.width < FLOAT,
+            "loss softmax" => {
+                x.width < FLOAT
+                    || matches!(x.recipe().loss, LossKind::Distributed | LossKind::DistributedCopy)
+            }
             _ => true,
         })
         .map(|saved| saved.bytes)

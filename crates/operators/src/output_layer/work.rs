@@ -14,6 +14,9 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     ]
 }
 
+/// Bytes moved per logit by a log-softmax in fp32 over ranks: greatest, subtraction, exponential, sum, subtraction.
+const LOG_SOFTMAX: u64 = 4 + 8 + 8 + 4 + 8;
+
 /// Bytes moved per logit and launches, forward and backward (`tensor_parallel/cross_entropy.py`).
 fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
     let w = x.width;
@@ -35,5 +38,22 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
         LossKind::NativeFused => ([w + 4 + 4 + 8 + 4 + 4, 4 + w], [4, 2]),
         // Online softmax: two reads and one write of the logits; backward scales in place.
         LossKind::TransformerEngine => ([3 * w, 2 * w], [2, 1]),
+        // Cast, greatest, subtraction, exponential, its sum, subtraction, softmax; backward's copy, product and cast.
+        LossKind::Distributed | LossKind::DistributedCopy => {
+            ([w + 4 + LOG_SOFTMAX + 8, 8 + 8 + 4 + w], [7, 4])
+        }
+        // Both passes cast each chunk and take its log-softmax. NeMo-RL's backward marks the sampled tokens by a one-hot matrix of
+        // int64 and its product with a mask, casts that to fp32, subtracts, scales and copies; SkyRL's scales the softmax.
+        LossKind::DistributedChunks(_) => {
+            let again = w + 4 + LOG_SOFTMAX;
+            (
+                [again, again + 8 + 8 + 16 + 12 + 12 + 8 + 4 + w],
+                [6 * x.log_prob_chunks(), 13 * x.log_prob_chunks()],
+            )
+        }
+        LossKind::DistributedWideChunks(_) => {
+            let chunks = x.log_prob_chunks();
+            ([w + 4 + LOG_SOFTMAX, LOG_SOFTMAX + 8 + 8 + 8 + 8 + 4 + w], [5 * chunks, 9 * chunks])
+        }
     }
 }

@@ -17,6 +17,9 @@ impl Symbols<'_> {
         if matches!(self.recipe().loss, LossKind::ChunkedLogits | LossKind::ChunkedLinear) {
             return self.n.div_ceil(self.recipe().software.semantics().modules.loss_chunks.max(1));
         }
+        if let Some(rows) = self.log_prob_rows() {
+            return rows;
+        }
         if self.recipe().loss == LossKind::ChunkedRows {
             // With adapters of each sequence, else of the batch.
             let sequences = if self.recipe().tuning.lora.is_some() { self.b } else { 1 };
@@ -44,6 +47,22 @@ impl Symbols<'_> {
         let tables = if self.tied() { 1 } else { 2 } * self.v * self.h * self.width;
         let device = self.plan.cluster().accelerator.memory.get();
         (device.saturating_sub(linear + tables) / 2).max(1)
+    }
+
+    /// Rows of logits whose log-probabilities are taken at once; none where they are taken of all.
+    fn log_prob_rows(&self) -> Option<u64> {
+        match self.recipe().loss {
+            LossKind::DistributedChunks(tokens) | LossKind::DistributedWideChunks(tokens) => {
+                Some(self.n.min(tokens * self.b))
+            }
+            _ => None,
+        }
+    }
+
+    /// Chunks whose log-probabilities are taken one after the other.
+    #[must_use]
+    pub fn log_prob_chunks(&self) -> u64 {
+        self.log_prob_rows().map_or(1, |rows| self.n.div_ceil(rows.max(1)))
     }
 
     /// Chunks of rows that a loss is taken of.

@@ -251,6 +251,14 @@ impl<'a> Symbols<'a> {
         framework.map_or(LogProbs::ByRow, |semantics| semantics.log_probs)
     }
 
+    /// Rows of logits of which the entropy is taken at once beside a policy's loss; 0 where none is.
+    #[must_use]
+    pub fn entropy_rows(&self) -> u64 {
+        let cuts = self.recipe().software.semantics().cuts_models;
+        let framework = self.recipe().rollout.map(|rollout| rollout.framework.semantics(cuts));
+        self.n.min(framework.map_or(0, |semantics| semantics.entropy_rows))
+    }
+
     /// The recipe.
     #[must_use]
     pub fn recipe(&self) -> &'a Recipe {

@@ -62,6 +62,7 @@ impl Symbols<'_> {
             "r" => self.lora_rank,
             "rot" => self.rotated,
             "rows" => self.chunk_rows(),
+            "entropy_rows" => self.entropy_rows(),
             "chunks" => self.loss_chunks(),
             "np" => self.patches(),
             "Li" => self.model().vision.map_or(0, |tower| tower.layers),

@@ -24,5 +24,5 @@ pub(super) use olmo::OLMO;
 pub(crate) use olmo_core::LACKING as OLMO_CORE_LACKING;
 pub(super) use olmo_core::OLMO_CORE;
 pub(super) use prime_rl::{PRIME_RL, PRIME_SFT};
-pub(super) use rewards::{AREAL, ROLL};
+pub(super) use rewards::AREAL;
 pub(super) use torchtune::TORCHTUNE;

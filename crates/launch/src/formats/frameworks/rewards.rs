@@ -1,4 +1,4 @@
-//! Trainers by rewards whose engines are not modelled: AReaL (`areal/api/cli_args.py`) and ROLL (`roll/configs`).
+//! A trainer by rewards whose engines are not modelled: AReaL (`areal/api/cli_args.py`).
 
 use super::row::Row;
 use shardscope_plan::{Field, Software};
@@ -21,20 +21,4 @@ pub(in crate::formats) const AREAL: Row = Row {
     lacking: LACKING,
     extra: |_| {},
     program: None,
-};
-
-/// ROLL's settings file.
-pub(in crate::formats) const ROLL: Row = Row {
-    trainer: "ROLL",
-    title: "a configuration of ROLL",
-    about: "ROLL: model by name, machines; its engines stop the verdict",
-    signs: &[
-        &["actor_train", "actor_infer"],
-        &["actor_train", "exp_name"],
-        &["student", "exp_name"],
-        &["sft_train", "exp_name"],
-    ],
-    keys: &[(&["num_gpus_per_node"], Field::GpusPerNode), (&["sequence_length"], Field::SeqLength)],
-    models: &["pretrain", "student_pretrain"],
-    ..AREAL
 };

@@ -124,6 +124,25 @@ pub(super) fn transformers(leaves: &mut Leaves<'_>, framework: &str, engine: &st
         Some((Software::HfTransformers, format!("{framework} trains models of transformers")));
 }
 
+/// FSDP over so many ranks, with copies of the shards beyond them (HSDP); over all where it says -1, or as many as there are.
+pub(super) fn shards(leaves: &mut Leaves<'_>, path: &str) {
+    let Some(leaf) = leaves.get(path) else { return };
+    let counts = [Field::NumNodes, Field::GpusPerNode].map(|field| leaves.reading.count(field));
+    let (Some(size), [Some(nodes), Some(each)]) = (leaf.whole().filter(|size| *size > 0), counts) else {
+        return;
+    };
+    let world = nodes.saturating_mul(each);
+    if size >= world {
+        return;
+    }
+    if !world.is_multiple_of(size) {
+        lack(leaves, leaf, Effect::Memory, "sharding inside groups that do not divide the accelerators");
+        return;
+    }
+    let note = "accelerators / fsdp_size: copies of what that many share (HSDP)";
+    leaves.say_noted(Field::NumDistributedOptimizerInstances, &(world / size).to_string(), leaf, note);
+}
+
 /// verl's FSDP reduces gradients in fp32, whatever it gathers weights in: `MixedPrecision(reduce_dtype=torch.float32)` of
 /// `verl/workers/fsdp_workers.py` and `verl/trainer/fsdp_sft_trainer.py`.
 pub(super) fn reduces_in_fp32(leaves: &mut Leaves<'_>) {

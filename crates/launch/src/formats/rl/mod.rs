@@ -10,6 +10,9 @@ mod nemo_rollout;
 mod open_instruct;
 mod openrlhf;
 mod openrlhf_names;
+mod roll;
+mod skyrl;
+mod skyrl_engine;
 mod verl;
 mod verl_idle;
 mod verl_megatron;
@@ -39,6 +42,10 @@ pub(super) enum RlFormat {
     MindSpeedRl,
     /// open-instruct.
     OpenInstruct,
+    /// SkyRL.
+    SkyRl,
+    /// ROLL.
+    Roll,
 }
 
 /// Files that a recipe builds on at once, at most; real ones name one or two.
@@ -67,7 +74,8 @@ impl RlFormat {
             Self::Verl => &["actor_rollout_ref.", "critic.", "reward_model."],
             Self::VerlSft => SFT,
             Self::OpenRlhf => OPEN,
-            Self::NemoRl | Self::MindSpeedRl | Self::OpenInstruct => &[],
+            Self::SkyRl => skyrl::FIRST,
+            Self::NemoRl | Self::MindSpeedRl | Self::OpenInstruct | Self::Roll => &[],
         }
     }
 }
@@ -81,6 +89,8 @@ impl Reader for RlFormat {
             Self::NemoRl => "a NeMo-RL configuration",
             Self::MindSpeedRl => "a MindSpeed-RL configuration",
             Self::OpenInstruct => "a GRPO command of open-instruct",
+            Self::SkyRl => "a SkyRL command",
+            Self::Roll => "a configuration of ROLL",
         }
     }
 
@@ -98,6 +108,10 @@ impl Reader for RlFormat {
             }
             Self::MindSpeedRl => "MindSpeed-RL: Megatron's flags as keys, vLLM-Ascend",
             Self::OpenInstruct => "open-instruct's GRPO: learners under DeepSpeed, vLLM apart or on one GPU",
+            Self::SkyRl => {
+                "SkyRL: the policy under FSDP2 or Megatron, vLLM beside or apart; its supervised trainer"
+            }
+            Self::Roll => "ROLL: the policy under Megatron, rollouts beside or apart, supervised tuning",
         }
     }
 
@@ -108,12 +122,13 @@ impl Reader for RlFormat {
         match self {
             Self::Verl => signs::any(tree, &["actor_rollout_ref"]),
             Self::VerlSft => signs::any(tree, &["model.partial_pretrain"]),
-            Self::OpenRlhf | Self::OpenInstruct => None,
+            Self::OpenRlhf | Self::OpenInstruct | Self::SkyRl => None,
             Self::NemoRl => signs::any(tree, &["policy.model_name", "policy.train_global_batch_size"])
                 .or_else(|| signs::all(tree, &["defaults", "grpo"]))
                 .or_else(|| both(&["cluster", "logger", "checkpointing", "loss_fn"]))
                 .or_else(|| signs::builds_on(tree, "defaults", &["cluster", "checkpointing", "data_plane"])),
             Self::MindSpeedRl => signs::all(tree, &["megatron_training", "actor_config"]),
+            Self::Roll => roll::SIGNS.iter().find_map(|signs| signs::all(tree, signs)),
         }
     }
 
@@ -146,6 +161,9 @@ impl Reader for RlFormat {
         if *self == Self::OpenInstruct {
             return open_instruct::claims(command.program).then_some(Claim::Certain);
         }
+        if skyrl::tunes(command.program) {
+            return (*self == Self::SkyRl).then_some(Claim::Certain);
+        }
         // `verl.trainer.fsdp_sft_trainer`, whose keys are also other trainers'.
         if command.program.contains("verl") && command.program.contains("sft_trainer") {
             return (*self == Self::VerlSft).then_some(Claim::Certain);
@@ -164,6 +182,8 @@ impl Reader for RlFormat {
         let renamed = match self {
             Self::OpenRlhf => openrlhf_names::renamed(words),
             Self::OpenInstruct => Some(super::trainer::words::leaves(words)),
+            // Keys of its supervised trainer have no group.
+            Self::SkyRl => Some(Scalars::of_words_under(words, &[""])),
             _ => None,
         };
         self.read_scalars(&renamed.unwrap_or_else(|| Scalars::of_words(words)))
@@ -180,6 +200,8 @@ impl RlFormat {
             Self::NemoRl => nemo::read(&mut leaves),
             Self::MindSpeedRl => mindspeed::read(&mut leaves),
             Self::OpenInstruct => open_instruct::read(&mut leaves),
+            Self::SkyRl => skyrl::read(&mut leaves),
+            Self::Roll => roll::read(&mut leaves),
         }
         leaves.finish(self.name())
     }

@@ -45,12 +45,17 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         }
         Some("dpo.") => {
             leaves.state(Field::TrainingObjective, "dpo", Origin::Derived, "dpo");
+            // `add_ref_logprobs_to_data` of `nemo_rl/algorithms/dpo.py`: the reference's weights wait on the host, and are swapped
+            // in for their log-probabilities before the step.
             leaves.state(
                 Field::ReferenceModel,
-                "loaded",
+                "precomputed",
                 Origin::Default,
-                "a reference model beside the policy",
+                "NeMo-RL takes the reference's log-probabilities before each step",
             );
+            let why =
+                "NeMo-RL takes log-probabilities of logits in fp32 (get_next_token_logprobs_from_logits)";
+            leaves.state(Field::PreferenceLogits, "fp32", Origin::Default, why);
         }
         Some("sft.") | None => {}
         Some(other) => {
@@ -193,6 +198,16 @@ fn dtensor(leaves: &mut Leaves<'_>) {
     }
     for key in ["sequence_parallel", "clear_cache_every_n_steps", "enabled"] {
         leaves.pass(&format!("policy.dtensor_cfg.{key}"));
+    }
+    if let Some(leaf) =
+        leaves.get("policy.dtensor_cfg.dp_replicate_size").filter(|leaf| leaf.whole() != Some(1))
+    {
+        leaves.say_noted(
+            Field::NumDistributedOptimizerInstances,
+            &leaf.value,
+            leaf,
+            "copies of the shards (HSDP)",
+        );
     }
     if let Some(leaf) = leaves.yes("policy.dtensor_cfg.lora_cfg.enabled") {
         let _ = leaf;

@@ -94,6 +94,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         lack_yes(leaves, &[("policy.megatron_cfg.mtp_use_repeated_layer", Effect::Model, what)]);
     }
     leaves.pass("policy.megatron_cfg.mtp_use_repeated_layer");
+    log_probs(leaves);
     for (field, value) in [
         (Field::Bf16, "true"),
         (Field::UseDistributedOptimizer, "true"),
@@ -107,4 +108,29 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         leaves.state(field, value, Origin::Default, "default of NeMo-RL");
     }
     leaves.reading.software = Some((Software::MegatronCoreTe, "NeMo-RL's Megatron policy".to_owned()));
+}
+
+/// Every loss of NeMo-RL under Megatron is taken of log-probabilities of its own and not of Megatron's cross entropy, so many
+/// tokens of a sequence at a time where that is asked for (`nemo_rl/algorithms/loss/utils.py:prepare_loss_input`).
+fn log_probs(leaves: &mut Leaves<'_>) {
+    leaves.pass("policy.megatron_cfg.defer_fp32_logits");
+    match leaves.get("policy.logprob_chunk_size").filter(|leaf| leaf.whole().is_some_and(|tokens| tokens > 0))
+    {
+        Some(leaf) => {
+            leaves.say(Field::LossKind, "distributed_chunks", leaf);
+            leaves.say(Field::LogProbChunk, &leaf.value, leaf);
+        }
+        None if leaves.flag("policy.megatron_cfg.defer_fp32_logits") == Some(true) => leaves.state(
+            Field::LossKind,
+            "distributed_copy",
+            Origin::Derived,
+            "defer_fp32_logits: the logits are cast to fp32 in the loss",
+        ),
+        None => leaves.state(
+            Field::LossKind,
+            "distributed",
+            Origin::Default,
+            "NeMo-RL takes log-probabilities over tensor ranks (DistributedLogprob)",
+        ),
+    }
 }

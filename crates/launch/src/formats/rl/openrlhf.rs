@@ -49,6 +49,14 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.first(&images) {
         lack(leaves, leaf, Effect::Model, "the vision model beside the decoder");
     }
+    // With a coefficient of 0 the entropy is a metric, compiled to read the logits that are kept anyhow.
+    let zero = |value: &str| value.parse::<f64>().is_ok_and(|number| number == 0.0);
+    if let Some(leaf) =
+        leaves.get("actor.entropy_coef").filter(|leaf| leaf.hole.is_none() && !zero(&leaf.value))
+    {
+        let what = "the entropy of the logits in the loss, which has a gradient of its own";
+        lack(leaves, leaf, Effect::Memory, what);
+    }
     model(leaves, &["actor.model_name_or_path", "model.model_name_or_path"]);
     if leaves.reading.value(Field::MaxTokensPerGpu).is_none() {
         ask(leaves, &[(Field::MicroBatchSize, "Micro-batch size?", "1")]);

@@ -5,7 +5,7 @@
 use super::super::leaves::Leaves;
 use super::common::{
     ask, defaults, lack, lack_yes, loaded_adapters, lora, model, offloads, on_npu, policy, reduces_in_fp32,
-    transformers,
+    shards, transformers,
 };
 use super::verl_megatron::{ACTOR, VERL, at};
 use super::{verl_idle, verl_megatron};
@@ -62,6 +62,12 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         leaves.say(Field::FrozenModules, &format!("{TOWER} {PROJECTOR}"), leaf);
     }
     leaves.pass(frozen);
+    let joined = "actor_rollout_ref.model.use_remove_padding";
+    if let Some(leaf) = leaves.get(joined).filter(|leaf| leaf.flag() == Some(false)) {
+        // Samples of a micro-batch come padded to the longest, with a mask.
+        leaves.switch(Field::Packing, false, leaf);
+        leaves.switch(Field::PaddingMask, true, leaf);
+    }
     transformers(leaves, VERL, if second { "fsdp2" } else { "fsdp1" });
     leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
     if let Some(leaf) = leaves.get("actor_rollout_ref.actor.fsdp_config.mixed_precision.reduce_dtype") {
@@ -76,12 +82,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         Origin::Default,
         "verl's FSDP shards weights, gradients and states",
     );
-    if let Some(leaf) = leaves
-        .get("actor_rollout_ref.actor.fsdp_config.fsdp_size")
-        .filter(|leaf| leaf.whole().is_some() && leaf.whole() != world(leaves))
-    {
-        lack(leaves, leaf, Effect::Memory, "sharding inside groups with copies between them (HSDP)");
-    }
+    shards(leaves, "actor_rollout_ref.actor.fsdp_config.fsdp_size");
     let dtype = leaves.first(&[
         "actor_rollout_ref.actor.fsdp_config.model_dtype",
         "actor_rollout_ref.actor.fsdp_config.mixed_precision.param_dtype",
@@ -207,7 +208,10 @@ fn batch(leaves: &mut Leaves<'_>, megatron: bool) {
     }
     leaves.take(&[&at(ROLLOUT, "n")], Field::RolloutsPerPrompt);
     defaults(leaves, VERL, &[(Field::RolloutsPerPrompt, "1")]);
-    leaves.take(&["data.train_batch_size"], Field::RolloutPrompts);
+    // 0 where prompts come one by one (`fully_async_policy`).
+    if leaves.whole("data.train_batch_size") != Some(0) {
+        leaves.take(&["data.train_batch_size"], Field::RolloutPrompts);
+    }
     let rollouts = leaves.reading.count(Field::RolloutsPerPrompt).unwrap_or(1);
     if let Some(leaf) = leaves.get("actor_rollout_ref.actor.ppo_mini_batch_size") {
         match leaf.whole() {
@@ -328,6 +332,7 @@ fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     {
         lack(leaves, leaf, Effect::Memory, "a critic of another shape than the policy");
     }
+    larger_critic(leaves);
     let moved = ["critic.model.fsdp_config.param_offload", "critic.megatron.param_offload"]
         .iter()
         .any(|path| yes(leaves, path))
@@ -341,4 +346,18 @@ fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     };
     leaves.state(Field::RlCritic, place, Origin::Derived, note);
     leaves.pass_below(&["critic."]);
+}
+
+/// A critic in its turn keeps less than the policy, which has logits besides, unless its layers are not computed again.
+fn larger_critic(leaves: &mut Leaves<'_>) {
+    let recomputes = leaves.reading.value(Field::GradientCheckpointing) == Some("true");
+    let path = "critic.model.enable_gradient_checkpointing";
+    if let Some(leaf) = leaves.get(path).filter(|leaf| recomputes && leaf.flag() == Some(false)) {
+        lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "a critic that keeps its layers' tensors where the policy computes them again",
+        );
+    }
 }

@@ -27,8 +27,22 @@ pub(super) fn pass(leaves: &mut Leaves<'_>) {
     {
         lack(leaves, leaf, Effect::Memory, "an optimizer other than Adam");
     }
+    entropy(leaves);
     idle(leaves, "verl");
     if leaves.all().iter().any(|leaf| !leaf.used.get()) {
         leaves.pass_below(&["reward_model.model.", "reward_model.rollout.", "reward_model.micro_batch"]);
+    }
+}
+
+/// An entropy in the loss is taken of the logits once more, and keeps their softmax (`verl/workers/actor/dp_actor.py`); without
+/// one there is none, unless it is asked for as a metric.
+fn entropy(leaves: &mut Leaves<'_>) {
+    let what = "the entropy of the logits beside the loss, whose softmax is kept";
+    let zero = |value: &str| value.parse::<f64>().is_ok_and(|number| number == 0.0);
+    let part = leaves.get("actor_rollout_ref.actor.entropy_coeff");
+    if let Some(leaf) = part.filter(|leaf| leaf.hole.is_none() && !zero(&leaf.value)) {
+        lack(leaves, leaf, Effect::Memory, what);
+    } else {
+        lack_yes(leaves, &[("actor_rollout_ref.actor.calculate_entropy", Effect::Memory, what)]);
     }
 }

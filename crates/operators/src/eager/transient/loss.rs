@@ -5,7 +5,7 @@ use super::super::tape::Step;
 use super::shared::{AUTOGRAD, FLOAT, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{DpSharding, LogProbs, LossKind, Objective, PreferenceLogits, Reference};
+use shardscope_plan::{DpSharding, LogProbs, LossKind, Number, Objective, PreferenceLogits, Reference};
 use shardscope_units::Bytes;
 
 const LIGER: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:fused_linear_cross_entropy_forward";
@@ -105,6 +105,12 @@ static ENTROPY_PART: Formula = Formula::new(
     "3·128·V·Bc",
     "Log-softmax, probabilities and their product, from which the entropy is taken of 128 rows at once.",
     KTO,
+);
+
+static SAMPLED_ENTROPY: Formula = Formula::new(
+    "12·entropy_rows·V",
+    "Log-softmax of a chunk of tokens, which autocast takes in fp32, its exponential and their product.",
+    "skyrl/backends/skyrl_train/utils/torch_utils.py:chunked_entropy_from_logits",
 );
 
 static OF_ONE_KIND: Formula = Formula::new(
@@ -296,8 +302,26 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
         // The logits are kept themselves, and their gradient takes their place.
         forward.clear();
+        if x.entropy_rows() > 0 {
+            forward.push(Saved::new(
+                "entropy of a chunk",
+                &[3, x.entropy_rows(), x.v],
+                FLOAT,
+                &SAMPLED_ENTROPY,
+            ));
+        }
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Fp32Copy {
         loss.push(Saved::new("gradient of the fp32 logits", &wide, FLOAT, &ONE));
+    } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Softmax {
+        // FSDP hands the logits on in fp32 where it is told to; log_softmax makes its own copy of several sequences but their
+        // last tokens.
+        if x.recipe().transformers.output == Some(Number::Fp32) {
+            forward.clear();
+        }
+        let behind = [x.b, x.s.saturating_sub(1), x.v];
+        forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
+        forward.extend((x.b > 1).then(|| Saved::new("the same but the last", &behind, FLOAT, &SHIFTED_COPY)));
+        loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Compiled {
         loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SCATTERED));
     } else {

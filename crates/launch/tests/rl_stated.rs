@@ -1,0 +1,118 @@
+//! What texts of reinforcement learning state of sharding, losses, critics and padding.
+
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::{LossKind, Number, Objective, PreferenceLogits, Reference};
+use shardscope_source::Source;
+
+fn resolved(name: &str, text: &str) -> Resolution {
+    let source = Source::from_files([(name, text)]);
+    let environment = Environment::default();
+    read(&Request { source: &source, environment: &environment, overrides: &[] })
+}
+
+/// Names of what stops the verdict.
+fn stopped_by(resolution: &Resolution) -> Vec<&str> {
+    resolution.not_modelled.iter().map(|item| item.name.as_str()).collect()
+}
+
+/// FSDP inside groups has copies of the shards beyond them; what is not less than all is no group.
+#[test]
+fn verl_shards_inside_groups_of_the_size_that_is_stated() {
+    let copies = |size: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=0 \
+             actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.actor.ppo_mini_batch_size=32 \
+             actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 actor_rollout_ref.rollout.name=vllm \
+             actor_rollout_ref.actor.fsdp_config.fsdp_size={size} trainer.n_gpus_per_node=8 trainer.nnodes=4\n"
+        );
+        let resolution = resolved("run.sh", &text);
+        let stopped = stopped_by(&resolution).len();
+        (resolution.plan.map(|plan| plan.layout().distributed_optimizer_instances), stopped)
+    };
+    assert_eq!(copies("8"), (Some(4), 0));
+    assert_eq!(copies("-1"), (Some(1), 0));
+    assert_eq!(copies("64"), (Some(1), 0));
+    assert_eq!(copies("5"), (None, 1));
+}
+
+/// An entropy in verl's loss keeps a softmax that is not counted; a coefficient of 0 takes none.
+#[test]
+fn an_entropy_in_verls_loss_stops_the_verdict() {
+    let stops = |more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.{more} trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
+        );
+        stopped_by(&resolved("run.sh", &text)).len()
+    };
+    assert_eq!(stops("entropy_coeff=0"), 0);
+    assert_eq!(stops("entropy_coeff=0.0"), 0);
+    assert_eq!(stops("entropy_coeff=0.001"), 1);
+    assert_eq!(stops("calculate_entropy=True"), 1);
+}
+
+/// What slime sets whatever is said does not hang on the flag of packed samples.
+#[test]
+fn slime_trains_in_bf16_with_sharded_states_without_packed_samples() {
+    let text = "python3 train_async.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 --hf-checkpoint /root/Qwen3-4B \
+        --rollout-batch-size 128 --n-samples-per-prompt 8 --global-batch-size 128 --colocate --rollout-max-response-len 4096\n";
+    let resolution = resolved("run.sh", text);
+    let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+    assert_eq!(plan.recipe().params_dtype, Number::Bf16);
+    assert_eq!(plan.recipe().dp_sharding.zero_stage(), 1);
+}
+
+/// A critic whose layers are kept, and samples that are not joined.
+#[test]
+fn verls_critic_and_padding_are_read_as_they_are_stated() {
+    let with = |more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=gae actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             critic.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.actor.ppo_mini_batch_size=32 \
+             actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 actor_rollout_ref.rollout.name=vllm {more} \
+             trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
+        );
+        resolved("run.sh", &text)
+    };
+    let kept = with("critic.model.enable_gradient_checkpointing=False");
+    assert_eq!(stopped_by(&kept), ["critic.model.enable_gradient_checkpointing"]);
+    assert!(stopped_by(&with("critic.model.enable_gradient_checkpointing=True")).is_empty());
+    let both = "actor_rollout_ref.model.enable_gradient_checkpointing=False critic.model.enable_gradient_checkpointing=False";
+    assert!(stopped_by(&with(both)).is_empty());
+    let padded = |resolution: &Resolution| {
+        let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+        plan.recipe().transformers.padding_mask
+    };
+    assert!(padded(&with("actor_rollout_ref.model.use_remove_padding=False")));
+    assert!(!padded(&with("actor_rollout_ref.model.use_remove_padding=True")));
+}
+
+/// DPO of NeMo-RL swaps the reference in before each step; its Megatron policies cast logits before their loss, or in it.
+#[test]
+fn nemo_rl_holds_what_its_losses_hold() {
+    let plan = |text: &str| {
+        let resolution = resolved("config.yaml", text);
+        resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics))
+    };
+    let dpo = plan(
+        "defaults: dpo.yaml\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n  dtensor_cfg:\n    tensor_parallel_size: 1\n    \
+         dp_replicate_size: 2\ncluster: {gpus_per_node: 8, num_nodes: 2}\n",
+    );
+    assert_eq!(dpo.recipe().tuning.objective, Objective::Dpo { reference: Reference::Precomputed });
+    assert_eq!(dpo.recipe().transformers.preference_logits, PreferenceLogits::Fp32);
+    assert_eq!(dpo.layout().distributed_optimizer_instances, 2);
+    let loss = |more: &str| {
+        let text = format!(
+            "defaults: grpo_math_1B_megatron.yaml\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n{more}cluster: {{gpus_per_node: 8, \
+             num_nodes: 1}}\n"
+        );
+        plan(&text).recipe().loss
+    };
+    assert_eq!(loss(""), LossKind::Distributed);
+    let deferred = "  megatron_cfg: {defer_fp32_logits: true}\n";
+    assert_eq!(loss(deferred), LossKind::DistributedCopy);
+    let chunked = format!("  logprob_chunk_size: 1024\n{deferred}");
+    assert_eq!(loss(&chunked), LossKind::DistributedChunks(1024));
+}

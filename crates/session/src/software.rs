@@ -1,0 +1,71 @@
+//! What runs a plan, as those who wrote it call it.
+
+use shardscope_launch::Resolution;
+use shardscope_plan::{Field, RlFramework, Software};
+
+/// The software of `resolution`: the trainer's own name where rollouts tell it, and what trains under it.
+#[must_use]
+pub fn software_name(resolution: &Resolution) -> String {
+    let word =
+        |field: Field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
+    let name = word(Field::Software);
+    let software = Software::ALL.into_iter().find(|software| software.name() == name);
+    let own = software.map_or_else(|| name.clone(), |software| written(software).to_owned());
+    let Some(framework) = RlFramework::named(&word(Field::RlFramework)) else { return own };
+    let trainer = framework.title();
+    let engine = match word(Field::DataParallelEngine).as_str() {
+        "fsdp1" => "FSDP, ",
+        "fsdp2" => "FSDP2, ",
+        "deepspeed" => "DeepSpeed, ",
+        _ => "",
+    };
+    match software {
+        Some(Software::HfTransformers) => format!("{trainer} ({engine}transformers)"),
+        _ => format!("{trainer} ({own})"),
+    }
+}
+
+/// A software as its makers write it.
+const fn written(software: Software) -> &'static str {
+    match software {
+        Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe => "Megatron-LM",
+        Software::MegatronDeepspeed => "Megatron-DeepSpeed",
+        Software::GptNeox => "GPT-NeoX",
+        Software::TorchFsdp => "PyTorch FSDP",
+        Software::HfTransformers => "Hugging Face transformers",
+        Software::Torchtune06 => "torchtune 0.6",
+        Software::Automodel => "NeMo Automodel",
+        Software::Olmo => "OLMo",
+        Software::Xtuner => "XTuner",
+        Software::Torchtitan
+        | Software::Nanotron
+        | Software::Torchtune
+        | Software::Litgpt
+        | Software::Unsloth => software.name(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::software_name;
+    use shardscope_launch::resolve;
+
+    fn named(set: &[(&str, &str)]) -> String {
+        let settings: Vec<_> =
+            set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        software_name(&resolve(&[], &settings))
+    }
+
+    #[test]
+    fn rollouts_tell_whose_trainer_it_is() {
+        let modules = ("software", "hf_transformers");
+        assert_eq!(named(&[modules]), "Hugging Face transformers");
+        let verl = named(&[modules, ("rl_framework", "verl"), ("data_parallel_engine", "fsdp1")]);
+        assert_eq!(verl, "verl (FSDP, transformers)");
+        let open = named(&[modules, ("rl_framework", "openrlhf"), ("data_parallel_engine", "deepspeed")]);
+        assert_eq!(open, "OpenRLHF (DeepSpeed, transformers)");
+        let slime = named(&[("software", "megatron_core_te"), ("rl_framework", "slime")]);
+        assert_eq!(slime, "slime (Megatron-LM)");
+        assert_eq!(named(&[("software", "torchtune")]), "torchtune");
+    }
+}

@@ -1,0 +1,149 @@
+//! Log-probabilities of given tokens, as NeMo-RL and SkyRL take them, against recorded calls of their functions.
+
+use serde_json::Value;
+use shardscope::launch::resolve;
+use shardscope::operators::{Operator, Symbols};
+use shardscope::plan::Plan;
+
+use super::drafts::int;
+use super::formula::evaluate;
+
+const RECORDED: &str = include_str!("../data/activations/nemo_rl_log_probs.jsonl");
+
+fn plan(set: &[(&str, &str)]) -> Plan {
+    let common = [
+        ("accelerator", "H100-SXM"),
+        ("num_nodes", "1"),
+        ("gpus_per_node", "8"),
+        ("num_layers", "4"),
+        ("hidden_size", "64"),
+        ("ffn_hidden_size", "128"),
+        ("num_attention_heads", "8"),
+        ("swiglu", "true"),
+        ("untie_embeddings_and_output_weights", "true"),
+        ("bf16", "true"),
+        ("make_vocab_size_divisible_by", "1"),
+        ("create_attention_mask_in_dataloader", "false"),
+    ];
+    let settings: Vec<_> =
+        common.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let resolution = resolve(&[], &settings);
+    resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
+}
+
+/// Under Megatron where ranks share the vocabulary; else modules of transformers under NeMo-RL's DTensor.
+fn of(case: &Value) -> Plan {
+    let [batch, tokens, vocabulary] = ["batch", "tokens", "vocabulary"].map(|name| int(case, name));
+    let (length, batch, vocabulary) =
+        ((tokens / batch).to_string(), batch.to_string(), vocabulary.to_string());
+    let chunk = case["chunk"].as_u64().unwrap_or(1).to_string();
+    let mut set = vec![
+        ("seq_length", length.as_str()),
+        ("micro_batch_size", &batch),
+        ("vocab_size", &vocabulary),
+        ("log_prob_chunk", &chunk),
+    ];
+    let sequences = int(case, "sequences of a pack");
+    let (pack, longest) = (length.clone(), (tokens / sequences).to_string());
+    match (case["kind"].as_str(), case["software"].as_str()) {
+        (Some("plain"), _) => set.extend([
+            ("software", "hf_transformers"),
+            ("attn_implementation", "flash_attention_2"),
+            ("autocast", "none"),
+            ("training_objective", "policy"),
+            ("rl_framework", "nemo_rl"),
+            ("rollout_gpus", "8"),
+        ]),
+        (Some("distributed"), _) if case["logits cast before"] == false => {
+            set.push(("loss_kind", "distributed_copy"));
+        }
+        (Some("distributed"), _) => set.push(("loss_kind", "distributed")),
+        (_, Some("SkyRL")) => set.push(("loss_kind", "distributed_wide_chunks")),
+        _ => set.push(("loss_kind", "distributed_chunks")),
+    }
+    if sequences > 1 {
+        set.retain(|(name, _)| !matches!(*name, "seq_length" | "micro_batch_size"));
+        set.extend([("max_tokens_per_micro_batch", pack.as_str()), ("rollout_length", &longest)]);
+        set.push(("global_batch_size", "1024"));
+        set.extend([("training_objective", "policy"), ("rl_framework", "nemo_rl"), ("rollout_gpus", "8")]);
+    }
+    plan(&set)
+}
+
+#[test]
+fn recorded_log_probabilities_are_kept_to_the_byte() {
+    let mut compared = 0;
+    for line in RECORDED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let plan = of(&case);
+        let x = Symbols::of(&plan);
+        let of_loss: Vec<_> = Operator::OutputLayer
+            .saved(&x)
+            .into_iter()
+            .filter(|saved| !matches!(saved.name, "output_layer input" | "lm_head input"))
+            .collect();
+        for saved in &of_loss {
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
+            assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
+        }
+        let kept: u64 = of_loss.iter().map(|saved| saved.bytes.get()).sum();
+        // The plain log-softmax reads its tokens out of the input's ids, which are there anyhow: the record leaves them out.
+        assert_eq!(kept, int(&case, "kept"), "{line}: {of_loss:?}");
+        compared += 1;
+    }
+    assert_eq!(compared, 11);
+}
+
+/// What stands beside is held to a fiftieth: masks and indices of the tokens are not counted there.
+#[test]
+fn recorded_log_probabilities_hold_no_more_at_once_than_is_counted() {
+    for line in RECORDED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let plan = of(&case);
+        let x = Symbols::of(&plan);
+        let elements = (int(&case, "tokens") * int(&case, "vocabulary")) as f64;
+        let most = |names: &[&str]| {
+            let transients = Operator::OutputLayer.transients(&x);
+            let named = transients.iter().filter(|one| names.contains(&one.name));
+            named.map(|one| one.bytes().get() as f64 / elements).fold(0.0, f64::max)
+        };
+        let kept = int(&case, "kept") as f64 / elements;
+        let forward = most(&["loss", "log-probabilities"]) + kept;
+        let backward = most(&["backward of the loss", "sum of a pack's gradients"]);
+        let told = |name: &str| case[name].as_f64().expect("a number");
+        let (told_forward, told_backward) = (told("most in forward"), told("most in backward above kept"));
+        // Of a pack what is counted is the most of any number of sequences.
+        if int(&case, "sequences of a pack") > 1 {
+            assert!(
+                forward >= told_forward - 0.04 && backward >= told_backward - 0.13,
+                "{line}: {forward} {backward}"
+            );
+        } else {
+            assert!((forward - told_forward).abs() < 0.04, "{line}: {forward}");
+            assert!((backward - told_backward).abs() < 0.04, "{line}: {backward}");
+        }
+    }
+}
+
+/// SkyRL takes the entropy of its logits beside the loss, 1,024 rows at a time: log-softmax, exponential and product in fp32.
+#[test]
+fn skyrl_takes_an_entropy_of_a_chunk_beside_logits_that_it_overwrites() {
+    let transient = |framework: &str, length: &str| {
+        let plan = plan(&[
+            ("software", "hf_transformers"),
+            ("seq_length", length),
+            ("micro_batch_size", "1"),
+            ("vocab_size", "4096"),
+            ("attn_implementation", "flash_attention_2"),
+            ("autocast", "none"),
+            ("training_objective", "policy"),
+            ("rl_framework", framework),
+            ("rollout_gpus", "8"),
+        ]);
+        let transients = Operator::OutputLayer.transients(&Symbols::of(&plan));
+        transients.iter().find(|one| one.name == "loss").expect("one").bytes().get()
+    };
+    assert_eq!(transient("verl", "4096"), 0);
+    assert_eq!(transient("skyrl", "4096"), 12 * 1024 * 4096);
+    assert_eq!(transient("skyrl", "512"), 12 * 512 * 4096);
+}
