@@ -12,6 +12,8 @@ const ENDS: [&str; 4] = [".yaml", ".yml", ".json", ".toml"];
 const FLAGS: [&str; 4] = ["--config-name", "--config", "--config-file", "--cfg"];
 /// The option under which it holds the model, whatever else the words say: torchtitan's.
 const WHOLE: &str = "--job.config-file";
+/// The group of Hydra under which NeMo's launcher takes the file of a training (`training=gpt3/5b`).
+const GROUP: &str = "training=";
 
 /// Programs that take their settings from a file, whatever their words change of it.
 const DRIVEN: [&str; 5] = ["axolotl", "llamafactory-cli", "lmf", "tune", "axolotl.cli.train"];
@@ -22,13 +24,21 @@ pub(super) fn is_driven(line: &CommandLine) -> bool {
     DRIVEN.contains(&program)
 }
 
+/// Whether NeMo's launcher is told a training, which says itself on how many machines it runs.
+pub(super) fn is_launched(words: &[Argument]) -> bool {
+    words.iter().any(|word| word.text.starts_with(GROUP))
+}
+
 /// The file that the words name and that is not at hand, and what to say of it. `bare`: no setting stands in the words.
 pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option<(String, Diagnostic)> {
     let whole = |word: &Argument| is_spelt(word.text.split('=').next().unwrap_or(""), WHOLE);
-    if !bare && !words.iter().any(whole) {
+    let group = words.iter().find_map(|word| Some((word.text.strip_prefix(GROUP)?, word.span)));
+    if !bare && group.is_none() && !words.iter().any(whole) {
         return None;
     }
-    let (mut name, span) = named(words)?;
+    let group =
+        group.filter(|(name, _)| !name.is_empty()).map(|(name, span)| (base_name(name).to_owned(), span));
+    let (mut name, span) = group.or_else(|| named(words))?;
     if !ENDS.iter().any(|end| name.ends_with(end)) {
         name.push_str(".yaml");
     }

@@ -7,6 +7,7 @@ use super::command_line::{CommandLine, Launcher};
 use super::elsewhere;
 use super::purposes;
 use super::said::{Missing, Said, World};
+use super::stage;
 use super::wrappers;
 use crate::formats::{Command, read_command, recipes};
 use crate::megatron;
@@ -46,6 +47,8 @@ pub struct Launch {
     recipe: Option<String>,
     /// The file that the command takes its settings from, which is not at hand.
     elsewhere: Option<String>,
+    /// The ZeRO stage that the text fills into a template.
+    filled: Option<String>,
     /// What there is to say about the script and the choice of the command.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -77,6 +80,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
                 launch.diagnostics.push(said);
                 launch.elsewhere = Some(name);
             }
+            launch.filled = stage::filled(&script, source.part_text(part));
             launch.leave_to_cluster(source);
             launch.tell_branches(&script, source.part_text(part), source);
         }
@@ -281,14 +285,16 @@ impl Launch {
         if command.is_megatron {
             super::swift::defaults(&mut reading);
         }
+        stage::propose(&mut reading, self.filled.as_deref());
         purposes::tell(&mut reading, &self.line, self.elsewhere.is_some());
         if is_left && self.elsewhere.is_none() {
             purposes::tell_stranger(&mut reading, &self.line);
         }
         self.tell_device_map(&mut reading);
         // Where Ray starts the workers, the framework's own keys say on how many accelerators; the launcher starts one driver.
-        let told = reading.value(Field::RlFramework).is_some()
-            && reading.found.iter().any(|found| found.field == Field::GpusPerNode);
+        let told = elsewhere::is_launched(&self.arguments)
+            || reading.value(Field::RlFramework).is_some()
+                && reading.found.iter().any(|found| found.field == Field::GpusPerNode);
         let mut holes = self.open_options.clone();
         for found in &reading.found {
             for (name, id) in &self.holes {

@@ -70,6 +70,9 @@ const FORKS: &[Fork] = &[
     takes("node-rank", &[]),
     takes("master-addr", &[]),
     takes("master-port", &[]),
+    // Hygon's fork (`megatron/training/arguments.py`): how ranks find each other under mpirun.
+    takes("rank", &[]),
+    takes("dist-url", &[]),
     // Megatron-DeepSpeed.
     switch("deepspeed", &[]),
     takes("deepspeed-config", &[]),
@@ -90,9 +93,14 @@ const FORKS: &[Fork] = &[
     switch("use-flash-attn-triton", &[(Field::UseFlashAttn, YES)]),
     switch("use-flash-attn-builder", &[(Field::UseFlashAttn, YES)]),
     switch("partition-activations", &[(Field::DistributeSavedActivations, YES)]),
-    switch("checkpoint-in-cpu", &[]),
+    // `deepspeed/runtime/activation_checkpointing/checkpointing.py`: inputs of checkpoints are copied to the host.
+    lacking("checkpoint-in-cpu", Arity::On, Effect::Memory, "kept layer inputs on the host"),
     switch("contigious-checkpointing", &[]),
     switch("synchronize-each-layer", &[]),
+    takes("train-tokens", &[]),
+    switch("repeated-dataloader", &[]),
+    takes("moe-loss-coeff", &[]),
+    takes("moe-eval-capacity-factor", &[]),
     switch("enable-zbh1-pipeline", &[(Field::PipelineSchedule, Some("zb-h1"))]),
     lacking("mlp-type", Arity::One, Effect::Model, "residual experts"),
     // bigscience.
@@ -120,6 +128,14 @@ const FORKS: &[Fork] = &[
     takes("n-shared-experts", &[(Field::NSharedExperts, None)]),
     takes("num-shared-experts", &[(Field::NSharedExperts, None)]),
     takes("noop-layers", &[(Field::NoopLayers, None)]),
+    // How routers weigh, which file formats are written, and where data lie.
+    switch("norm-topk-prob", &[]),
+    takes("model-type-hf", &[]),
+    switch("no-shared-storage", &[]),
+    // Primus: what is logged, and whether checkpoints are looked for and written at the end.
+    takes("stderr-sink-level", &[]),
+    switch("auto-continue-train", &[]),
+    switch("disable-last-saving", &[]),
     takes("partial-rotary-factor", &[(Field::RotaryPercent, None)]),
     lacking("reuse-fp32-param", Arity::On, Effect::Memory, "the reuse of fp32 weights"),
     lacking("swap-optimizer", Arity::On, Effect::Memory, "optimizer states swapped to the host"),

@@ -1,5 +1,6 @@
 //! The Megatron-LM command line of every age, and what its flags state.
 
+mod engine;
 mod flags;
 mod forks;
 mod idle;

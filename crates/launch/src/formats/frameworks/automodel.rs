@@ -58,6 +58,7 @@ pub(in crate::formats) const AUTOMODEL: Row = Row {
 };
 
 fn automodel(leaves: &mut Leaves<'_>) {
+    leaves.pass_words("automodel");
     recipe(leaves);
     spread(leaves);
     if leaves.all().iter().any(|leaf| leaf.path.starts_with("peft.")) {

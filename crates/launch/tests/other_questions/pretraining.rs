@@ -1,0 +1,140 @@
+//! Pre-training: files that are not here, and what others than decoders are trained from.
+
+use super::{MODEL, said, script, stopped, value};
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::Field;
+use shardscope_source::Source;
+
+fn asked(resolution: &Resolution) -> Vec<(&str, &str)> {
+    let questions = resolution.questions.iter();
+    questions.map(|asked| (asked.name.as_str(), asked.proposal.as_deref().unwrap_or(""))).collect()
+}
+
+/// microsoft/Megatron-DeepSpeed, `examples_deepspeed/MoE`: the engine shards as its file says, which `sed` makes of a template. Both
+/// were once taken for a run that shards nothing.
+#[test]
+fn the_stage_of_a_file_that_is_not_here_is_asked_for() {
+    let run = |more: &str| {
+        format!(
+            "{more}\ndeepspeed --num_nodes 1 --num_gpus 8 pretrain_gpt.py {MODEL} --deepspeed --deepspeed_config ds.json\n"
+        )
+    };
+    let open = script(&run(""));
+    assert!(open.plan.is_none());
+    assert_eq!(asked(&open), [("zero_stage", "")]);
+    let by_sed = "stage=2\nsed \"s/BATCH/64/\" T.json \\\n | sed \"s/ZERO_STAGE/${stage}/\" > ds.json";
+    assert_eq!(asked(&script(&run(by_sed))), [("zero_stage", "2")]);
+    assert_eq!(asked(&script(&run("sed 's/ZERO_STAGE/1/' T.json > ds.json"))), [("zero_stage", "1")]);
+    // What writes the file itself, or says the stage as well, is asked nothing.
+    let here = "cat > ds.json <<EOF\n{\"train_batch_size\": 64, \"zero_optimization\": {\"stage\": 1}}\nEOF";
+    assert_eq!(asked(&script(&run(here))), []);
+    assert!(
+        script(&run("").replace("--deepspeed_config", "--zero-stage 1 --deepspeed_config")).plan.is_some()
+    );
+    // Without its switch the engine does not run.
+    assert!(script(&run("").replace("--deepspeed ", "")).plan.is_some());
+    let on_host = run(here).replace("--deepspeed ", "--deepspeed --checkpoint-in-cpu ");
+    stopped(&script(&on_host), &["--checkpoint-in-cpu"]);
+}
+
+/// NVIDIA/NeMo-Framework-Launcher, `examples/training/gpt/a100/40b_8node.sh`: once torchtitan's on one GPU.
+const LAUNCHER: &str = "python3 launcher_scripts/main.py training=gpt3/40b stages=[training] data_dir=/d \
+    training.run.name=40b training.trainer.num_nodes=8 training.model.global_batch_size=256 training.model.micro_batch_size=2 \
+    training.model.pipeline_model_parallel_size=4 +training.model.optim.grad_sync_dtype=bf16\n";
+const TRAINING: &str = "trainer:\n  devices: 8\n  num_nodes: 128\n  precision: bf16\nmodel:\n  encoder_seq_length: 2048\n  \
+    max_position_embeddings: 2048\n  num_layers: 48\n  hidden_size: 8192\n  ffn_hidden_size: 32768\n  \
+    num_attention_heads: 64\n  micro_batch_size: 4\n  global_batch_size: 2048\n  tensor_model_parallel_size: 2\n  \
+    pipeline_model_parallel_size: 1\n  optim:\n    name: fused_adam\n";
+
+#[test]
+fn nemos_launcher_changes_the_file_that_it_names() {
+    let open = script(LAUNCHER);
+    assert!(open.plan.is_none());
+    assert_eq!(value(&open, Field::Software), "megatron_core_te");
+    let named = open.diagnostics.iter().any(|said| said.message.contains("40b.yaml, which is not here"));
+    assert!(named, "{:?}", open.diagnostics);
+    let source = Source::from_files([("run.sh", LAUNCHER), ("40b.yaml", TRAINING)]);
+    let vocabulary = [("vocab_size".to_owned(), "50257".to_owned())];
+    let request = Request { source: &source, environment: &Environment::default(), overrides: &vocabulary };
+    let both = read(&request);
+    assert!(both.plan.is_some(), "{:?}", both.diagnostics);
+    for (field, expected) in [
+        (Field::WorldSize, "64"),
+        (Field::GlobalBatchSize, "256"),
+        (Field::MicroBatchSize, "2"),
+        (Field::TensorModelParallelSize, "2"),
+        (Field::PipelineModelParallelSize, "4"),
+        (Field::GradsDtype, "bf16"),
+        (Field::NumLayers, "48"),
+    ] {
+        assert_eq!(value(&both, field), expected, "{field:?}");
+    }
+}
+
+/// `launcher_scripts/conf` of the same repository: each was once a decoder that trains.
+#[test]
+fn nemos_other_files_are_no_training_of_a_decoder() {
+    let file = |more: &str| said("a.yaml", &format!("{TRAINING}{more}"), &[("vocab_size", "50257")]);
+    assert!(file("").plan.is_some());
+    for (more, name) in [
+        ("  mm_cfg:\n    llm:\n      freeze: true\n", "model.mm_cfg.llm.freeze"),
+        ("  vision_pretraining_type: classify\n", "model.vision_pretraining_type"),
+        ("  mcore_bert: true\n", "model.mcore_bert"),
+        ("  encoder:\n    num_layers: 12\n", "model.encoder.num_layers"),
+        ("  unet_config:\n    in_channels: 4\n", "model.unet_config.in_channels"),
+        ("  retro:\n    num_neighbors: 2\n", "model.retro.num_neighbors"),
+        ("  peft:\n    peft_scheme: ia3\n", "model.peft.peft_scheme"),
+        ("  peft:\n    peft_scheme: lora\n    lora_tuning:\n      adapter_dim: 32\n", "train_type"),
+    ] {
+        stopped(&file(more), &[name]);
+    }
+    let (trains, _) = TRAINING.split_once("  optim:").expect("an optimizer");
+    let evaluates = format!("{trains}inference:\n  greedy: true\n");
+    stopped(&said("a.yaml", &evaluates, &[("vocab_size", "50257")]), &["inference.greedy"]);
+    let converts = format!("{trains}run:\n  nemo_file_name: a.nemo\n");
+    stopped(&said("a.yaml", &converts, &[("vocab_size", "50257")]), &["run.nemo_file_name"]);
+    assert!(file("inference:\n  greedy: true\n").plan.is_some());
+}
+
+const NANOTRON: &str = "model:\n  dtype: bfloat16\n  model_config:\n    hidden_size: 512\n    intermediate_size: 2048\n    \
+    num_attention_heads: 8\n    num_hidden_layers: 2\n    vocab_size: 32000\ntokens:\n  sequence_length: 256\n  \
+    micro_batch_size: 4\nparallelism:\n  dp: 4\n  tp: 2\n  pp: 1\n";
+
+/// huggingface/nanotron, `examples/moe/config_llamoe.yaml`: once a dense model.
+#[test]
+fn experts_of_nanotrons_example_and_other_recomputation_stop_it() {
+    assert!(said("a.yaml", NANOTRON, &[]).plan.is_some());
+    let experts = NANOTRON.replace("    vocab_size", "    moe_num_experts: 4\n    vocab_size");
+    stopped(&said("a.yaml", &experts, &[]), &["model.model_config.moe_num_experts"]);
+    let more = |key: &str| said("a.yaml", &format!("{NANOTRON}  {key}\n"), &[]);
+    assert!(more("tp_recompute_allgather: true").plan.is_some());
+    stopped(&more("tp_recompute_allgather: false"), &["parallelism.tp_recompute_allgather"]);
+    stopped(&more("moe_layer_recompute: true"), &["parallelism.moe_layer_recompute"]);
+}
+
+const FOUNDRY: &str = "max_seq_len: 2048\nmodel:\n  name: mpt_causal_lm\n  d_model: 1536\n  n_heads: 12\n  n_layers: 24\n  \
+    vocab_size: 50257\ntrain_loader:\n  name: text\nglobal_train_batch_size: 256\ndevice_train_microbatch_size: 4\n\
+    precision: amp_bf16\n";
+
+/// mosaicml/llm-foundry, `scripts/train/yamls/pretrain`: once padded to 50,304 rows, and sharded without being told so.
+#[test]
+fn llm_foundry_pads_nothing_and_shards_where_it_is_told() {
+    let read = |more: &str| said("a.yaml", &format!("{FOUNDRY}{more}"), &[("world_size", "8")]);
+    let alone = read("");
+    assert_eq!(value(&alone, Field::PaddedVocabSize), "50257");
+    assert_eq!(value(&alone, Field::ZeroStage), "0");
+    let pure = read("fsdp_config:\n  sharding_strategy: FULL_SHARD\n  mixed_precision: PURE\n");
+    assert_eq!(
+        (value(&pure, Field::ZeroStage), value(&pure, Field::ReduceDtype)),
+        ("3".into(), String::new())
+    );
+    let usual = read("fsdp_config:\n  sharding_strategy: FULL_SHARD\n  mixed_precision: DEFAULT\n");
+    assert_eq!(value(&usual, Field::ReduceDtype), "fp32");
+    let full = read("fsdp_config:\n  sharding_strategy: FULL_SHARD\n  mixed_precision: FULL\n");
+    stopped(&full, &["fsdp_config.mixed_precision"]);
+    let scores = FOUNDRY.replace("  vocab_size", "  attn_config:\n    attn_impl: torch\n  vocab_size");
+    assert_eq!(value(&said("a.yaml", &scores, &[("world_size", "8")]), Field::AttentionKernel), "unfused");
+    let tuned = FOUNDRY.replace("mpt_causal_lm", "hf_causal_lm\n  pretrained_model_name_or_path: gpt2");
+    assert_eq!(value(&said("a.yaml", &tuned, &[("world_size", "8")]), Field::DataParallelEngine), "ddp");
+}
