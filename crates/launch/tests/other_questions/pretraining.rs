@@ -138,3 +138,42 @@ fn llm_foundry_pads_nothing_and_shards_where_it_is_told() {
     let tuned = FOUNDRY.replace("mpt_causal_lm", "hf_causal_lm\n  pretrained_model_name_or_path: gpt2");
     assert_eq!(value(&said("a.yaml", &tuned, &[("world_size", "8")]), Field::DataParallelEngine), "ddp");
 }
+
+const REGISTRY: &str = "def base() -> Trainer.Config:\n    return Trainer.Config(hf_assets_path=\"./assets/hf/Llama-3.1-8B\",\n        \
+    optimizer=default_adamw(lr=1e-4), training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=8192, \
+    max_context_length=8192))\n";
+
+/// pytorch/torchtitan, `torchtitan/experiments`: once Python that is not evaluated.
+#[test]
+fn registries_of_torchtitans_other_trainers_are_read_and_named() {
+    let registry = |returns: &str, value: &str| {
+        format!("from torchtitan import x\n\n\ndef mine() -> {returns}:\n    return {value}\n")
+    };
+    let config = REGISTRY.split_once("return ").expect("a value").1.trim_end();
+    let read = |text: &str| said("config_registry.py", text, &[("world_size", "8"), ("recipe", "mine")]);
+    let own = read(&registry("Trainer.Config", config));
+    assert!(own.plan.is_some(), "{:?}", own.diagnostics);
+    let faults = config.replace(
+        "Trainer.Config(",
+        "FaultTolerantTrainer.Config(fault_tolerance=FaultTolerance(enable=True), ",
+    );
+    let groups = read(&registry("FaultTolerantTrainer.Config", &faults));
+    assert_eq!(groups.plan, own.plan);
+    let diloco = faults.replace("enable=True", "semi_sync_method=\"diloco\"");
+    stopped(&read(&registry("FaultTolerantTrainer.Config", &diloco)), &["fault_tolerance.semi_sync_method"]);
+    // `to_graph_trainer_config` hands on the configuration of another registry, which is known by its name.
+    let traced =
+        read(&registry("GraphTrainer.Config", "to_graph_trainer_config(llama3_8b(), model_registry)"));
+    stopped(&traced, &["trainer"]);
+    assert_eq!(
+        (value(&traced, Field::NumLayers), value(&traced, Field::SeqLength)),
+        ("32".into(), "8192".into())
+    );
+    let backend = "TransformersBackendConfig(hf_model=\"Qwen/Qwen3-4B\", training=TrainingConfig(max_context_length=2048))";
+    let transformers = read(&registry("TransformersBackendConfig", backend));
+    stopped(&transformers, &["trainer"]);
+    assert_eq!(value(&transformers, Field::NumLayers), "36");
+    for returns in ["FluxTrainer.Config", "Controller.Config"] {
+        stopped(&read(&registry(returns, config)), &["trainer"]);
+    }
+}
