@@ -33,6 +33,7 @@ mod workload;
 pub(super) use accelerate::{Accelerate, read_launcher};
 
 pub use format::Format;
+pub(super) use frameworks::MaxText;
 pub(crate) use frameworks::OLMO_CORE_LACKING;
 pub(crate) use huggingface::HARMLESS;
 pub(super) use huggingface::{HuggingFace, lacking};

@@ -7,7 +7,7 @@ use super::dotted;
 use super::flags::MegatronFlags;
 use super::format::Format;
 use super::frameworks::{
-    AREAL, AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, OLMO_CORE, PRIME_RL,
+    AREAL, AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MaxText, OLMO, OLMO_CORE, PRIME_RL,
     PRIME_SFT, ROLL, TORCHTUNE,
 };
 use super::huggingface::HuggingFace;
@@ -40,7 +40,7 @@ const READERS: &[&dyn Reader] = &[
     &PRIME_SFT,
     &LITGPT,
     &LEVANTER,
-    &MAXTEXT,
+    &MaxText,
     &RlFormat::Verl,
     &RlFormat::MindSpeedRl,
     &RlFormat::NemoRl,
@@ -102,7 +102,9 @@ pub fn read_command(command: &Command<'_>) -> Option<Reading> {
 /// program that takes nothing else.
 #[must_use]
 pub fn is_setting(word: &str) -> bool {
-    formats().any(|format| format.programs().contains(&word) || dotted::is_under(word, format.dotted()))
+    formats().any(|format| {
+        format.programs().contains(&word) || dotted::is_under(word, format.dotted()) || format.is_word(word)
+    })
 }
 
 /// Every key that a reader takes as it is, with its format and its setting, for those who look one up.

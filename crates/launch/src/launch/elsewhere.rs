@@ -4,6 +4,7 @@
 use super::command_line::CommandLine;
 use super::flag::is_spelt;
 use crate::Argument;
+use crate::formats::{MaxText, Reader};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
@@ -24,9 +25,10 @@ pub(super) fn is_driven(line: &CommandLine) -> bool {
     DRIVEN.contains(&program)
 }
 
-/// Whether NeMo's launcher is told a training, which says itself on how many machines it runs.
+/// Whether the process that stands here says nothing of how many accelerators train: NeMo's launcher starts the training that it is
+/// told, and a process of MaxText has all accelerators of its host.
 pub(super) fn is_launched(words: &[Argument]) -> bool {
-    words.iter().any(|word| word.text.starts_with(GROUP))
+    words.iter().any(|word| word.text.starts_with(GROUP) || MaxText.is_word(&word.text))
 }
 
 /// The file that the words name and that is not at hand, and what to say of it. `bare`: no setting stands in the words.

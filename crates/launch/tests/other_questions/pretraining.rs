@@ -177,3 +177,115 @@ fn registries_of_torchtitans_other_trainers_are_read_and_named() {
         stopped(&read(&registry(returns, config)), &["trainer"]);
     }
 }
+
+/// AI-Hypercomputer/maxtext, `src/maxtext/configs/tpu/v5p/64b.sh`: once a file that is not here, with one sequence for each rank.
+const MAXTEXT: &str = "python3 -m maxtext.trainers.pre_train.train configs/base.yml steps=15 per_device_batch_size=3 \
+    remat_policy=full global_parameter_scale=64 ici_fsdp_parallelism=-1 ici_tensor_parallelism=4 hardware=gpu \
+    max_target_length=2048 base_output_directory=/out dataset_type=synthetic attention='flash' quantization=\"\"\n";
+
+#[test]
+fn maxtexts_command_is_its_base_with_changes() {
+    let open = script(MAXTEXT);
+    assert_eq!(asked(&open), [("world_size", "8")]);
+    let names: Vec<_> = open.not_modelled.iter().map(|item| item.name.as_str()).collect();
+    assert_eq!(names, ["framework"]);
+    // Scale 64: twice two doublings of every size of `base.yml`.
+    for (field, expected) in [
+        (Field::NumLayers, "64"),
+        (Field::HiddenSize, "8192"),
+        (Field::NumAttentionHeads, "64"),
+        (Field::FfnHiddenSize, "28672"),
+        (Field::KvChannels, "128"),
+        (Field::PaddedVocabSize, "32000"),
+        (Field::Swiglu, "true"),
+        (Field::TensorModelParallelSize, "4"),
+        // Three sequences for each of the four devices that share them.
+        (Field::MicroBatchSize, "12"),
+        (Field::RecomputeGranularity, "full"),
+        (Field::ZeroStage, "3"),
+    ] {
+        assert_eq!(value(&open, field), expected, "{field:?}");
+    }
+    let on = [("world_size", "8"), ("without", "framework")];
+    let plan = said("run.sh", MAXTEXT, &on).plan.expect("a plan");
+    assert_eq!(plan.layout().data, 2);
+    let part = MAXTEXT.replace("per_device_batch_size=3", "per_device_batch_size=0.1");
+    stopped(&script(&part), &["per_device_batch_size"]);
+}
+
+#[test]
+fn maxtexts_files_of_models_are_their_own_layers() {
+    let file = |more: &str| {
+        let text = format!(
+            "base_emb_dim: 4608\nbase_num_query_heads: 32\nbase_num_kv_heads: 16\nbase_mlp_dim: 36864\nbase_num_decoder_layers: 23\n\
+             head_dim: 128\nvocab_size: 256128\n{more}"
+        );
+        said("a.yml", &text, &[("world_size", "8")])
+    };
+    // Two layers of Gemma 2 are one of these.
+    stopped(
+        &file("decoder_block: gemma2\nmlp_activations: [\"gelu\",\"linear\"]\n"),
+        &["decoder_block", "framework"],
+    );
+    let own = file("decoder_block: llama2\nlogits_via_embedding: true\n");
+    assert_eq!(asked(&own), [("seq_length", "4096"), ("micro_batch_size", "1")]);
+    assert_eq!(value(&own, Field::UntieEmbeddingsAndOutputWeights), "false");
+    let gpt3 = file("decoder_block: gpt3\nmlp_activations: [\"gelu\"]\n");
+    assert_eq!(
+        (value(&gpt3, Field::Swiglu), value(&gpt3, Field::Normalization)),
+        ("false".into(), "LayerNorm".into())
+    );
+    let latent = file(
+        "decoder_block: deepseek\nattention_type: mla\nq_lora_rank: 0\nnum_experts: 8\nnum_experts_per_tok: 2\nbase_moe_mlp_dim: 2048\n",
+    );
+    let shown = [
+        Field::MultiLatentAttention,
+        Field::QLoraRank,
+        Field::KvLoraRank,
+        Field::NumExperts,
+        Field::MoeFfnHiddenSize,
+    ]
+    .map(|field| value(&latent, field));
+    assert_eq!(shown, ["true", "", "512", "8", "2048"]);
+    stopped(&file("decoder_block: llama2\nquantization: fp8\n"), &["quantization"]);
+}
+
+/// stanford-crfm/levanter, `config/gpt2_small_fast.yaml` and `llama2_7b.yaml`: once GELU and biases under the name of Llama.
+#[test]
+fn levanters_models_are_theirs_by_their_type() {
+    let file = |model: &str, trainer: &str| {
+        let text = format!(
+            "data:\n  tokenizer: gpt2\nmodel:\n  type: {model}\ntrainer:\n  train_batch_size: 256\n  mp: p=f32,c=bfloat16\n{trainer}"
+        );
+        said("a.yaml", &text, &[("world_size", "8"), ("without", "framework")])
+    };
+    let llama = file("llama", "");
+    let plan = llama.plan.as_ref().unwrap_or_else(|| panic!("{:?}", llama.diagnostics));
+    assert_eq!(plan.recipe().micro_batch_size, 32, "all samples of a device at once");
+    let shown = [
+        Field::NumLayers,
+        Field::FfnHiddenSize,
+        Field::Swiglu,
+        Field::AddBiasLinear,
+        Field::RecomputeGranularity,
+    ]
+    .map(|field| value(&llama, field));
+    assert_eq!(shown, ["32", "11008", "true", "false", "full"]);
+    let gpt2 = file("gpt2", "  per_device_parallelism: 4\n");
+    let shown =
+        [Field::HiddenSize, Field::FfnHiddenSize, Field::Swiglu, Field::AddBiasLinear, Field::MicroBatchSize]
+            .map(|field| value(&gpt2, field));
+    assert_eq!(shown, ["768", "3072", "false", "true", "4"]);
+    stopped(&file("gemma", ""), &["model.type"]);
+    stopped(&file("llama\n  gradient_checkpointing: offload", ""), &["model.gradient_checkpointing"]);
+    let sophia = "optimizer:\n  type: sophia-h\n";
+    stopped(&file("gpt2", sophia), &["optimizer.type"]);
+    let uneven = file("llama", "  train_steps: 1\n");
+    assert!(uneven.plan.is_some());
+    let text = "model:\n  type: llama\ntrainer:\n  train_batch_size: 100\n";
+    let refused =
+        said("a.yaml", text, &[("world_size", "8"), ("without", "framework"), ("vocab_size", "32000")]);
+    let told =
+        refused.diagnostics.iter().any(|said| said.message.contains("global batch 100 is no multiple"));
+    assert!(refused.plan.is_none() && told, "{:?}", refused.diagnostics);
+}

@@ -2,6 +2,7 @@
 //! read, and the verdict stops at what their layers keep.
 
 mod automodel;
+mod jax;
 mod levanter;
 mod lingua;
 mod litgpt;
@@ -19,7 +20,7 @@ pub(super) use levanter::LEVANTER;
 pub(super) use lingua::LINGUA;
 pub(super) use litgpt::LITGPT;
 pub(super) use llm_foundry::LLM_FOUNDRY;
-pub(super) use maxtext::MAXTEXT;
+pub(crate) use maxtext::MaxText;
 pub(super) use olmo::OLMO;
 pub(crate) use olmo_core::LACKING as OLMO_CORE_LACKING;
 pub(super) use olmo_core::OLMO_CORE;
