@@ -69,7 +69,7 @@ impl Reader for Nanotron {
     }
 
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
-        signs::any(tree, &["model.model_config", "parallelism.tp_mode"])
+        signs::any(tree, &["model.model_config.hidden_size", "parallelism.tp_mode"])
             .or_else(|| signs::all(tree, &["tokens", "parallelism"]))
     }
 

@@ -7,8 +7,8 @@ use super::dotted;
 use super::flags::MegatronFlags;
 use super::format::Format;
 use super::frameworks::{
-    AREAL, AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MaxText, OLMO, OLMO_CORE, PRIME_RL,
-    PRIME_SFT, ROLL, TORCHTUNE,
+    AREAL, AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MaxText, NEURON, OLMO, OLMO_CORE,
+    PRIME_RL, PRIME_SFT, ROLL, TORCHTUNE,
 };
 use super::huggingface::HuggingFace;
 use super::kubernetes::Kubernetes;
@@ -41,6 +41,7 @@ const READERS: &[&dyn Reader] = &[
     &LITGPT,
     &LEVANTER,
     &MaxText,
+    &NEURON,
     &RlFormat::Verl,
     &RlFormat::MindSpeedRl,
     &RlFormat::NemoRl,

@@ -289,3 +289,17 @@ fn levanters_models_are_theirs_by_their_type() {
         refused.diagnostics.iter().any(|said| said.message.contains("global batch 100 is no multiple"));
     assert!(refused.plan.is_none() && told, "{:?}", refused.diagnostics);
 }
+
+/// aws-neuron/neuronx-distributed-training, `examples/conf/hf_llama3_8B_SFT_config.yaml`: once nanotron's.
+#[test]
+fn trainium_is_no_gpu() {
+    let text = "name: hf_llama\nmodel_source: hf\ntrainer:\n  devices: 32\n  num_nodes: 1\ndistributed_strategy:\n  \
+        tensor_model_parallel_size: 32\n  sequence_parallel: True\ndata:\n  micro_batch_size: 1\n  global_batch_size: 64\n  \
+        seq_length: 4096\nmodel:\n  model_config: /home/ubuntu/config.json\n  num_layers: 32\n  hidden_size: 4096\n";
+    let read = said("a.yaml", text, &[("vocab_size", "128256"), ("num_attention_heads", "32")]);
+    stopped(&read, &["framework"]);
+    let shown = [Field::NumLayers, Field::SeqLength, Field::TensorModelParallelSize, Field::WorldSize]
+        .map(|field| value(&read, field));
+    assert_eq!(shown, ["32", "4096", "32", "32"]);
+    assert!(said("a.yaml", NANOTRON, &[]).plan.is_some());
+}
