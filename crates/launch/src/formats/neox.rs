@@ -100,6 +100,8 @@ fn read(root: &Node) -> Reading {
     mlp(&mut leaves);
     experts(&mut leaves);
     recompute(&mut leaves);
+    otherwise(&mut leaves);
+    leaves.pass_words("neox");
     if leaves.reading.value(Field::GlobalBatchSize).is_none() {
         leaves.state(Field::NumMicroBatches, "1", Origin::Default, WHOSE);
     }
@@ -180,6 +182,45 @@ fn mlp(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// Layers of another kind or arrangement (`megatron/model/transformer.py`).
+fn otherwise(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("attention_config") {
+        let kinds = leaf.value.split(|c: char| !(c.is_ascii_alphabetic() || c == '_'));
+        let other = |kind: &&str| !matches!(*kind, "" | "all" | "global" | "flash");
+        if let Some(kind) = kinds.into_iter().find(other) {
+            let what = "layers of another kind than attention to all tokens";
+            lack(leaves, "attention_config", kind, Effect::Model, what);
+        }
+    }
+    for path in ["te_columnparallel", "te_rowparallel", "te_layernorm_mlp", "te_mha", "te_fp8_mha"] {
+        if leaves.yes(path).is_some() {
+            lack(leaves, path, "", Effect::Memory, "layers of Transformer Engine in GPT-NeoX");
+        }
+    }
+    if leaves.flag("use_bias_in_norms") == Some(false)
+        && leaves.reading.value(Field::Normalization) != Some("RMSNorm")
+    {
+        lack(leaves, "use_bias_in_norms", "false", Effect::Model, "norms without biases in GPT-NeoX");
+    }
+    let Some(leaf) = leaves.yes("gpt_j_residual") else { return };
+    // One sum and one reduction of both halves of a layer; recomputed whole on one tensor-parallel rank it keeps its input alike.
+    let cut = leaves.reading.count(Field::TensorModelParallelSize).is_some_and(|degree| degree > 1);
+    if cut || leaves.yes("checkpoint_activations").is_none() {
+        let what = "attention and MLP over the same input, reduced together (GPT-J's residual)";
+        lack(leaves, "gpt_j_residual", "", Effect::Communication, what);
+    } else {
+        leaves.not_estimated(
+            leaf,
+            "attention and MLP read the same input, and one sum less stands while a layer runs backward",
+        );
+    }
+}
+
+fn lack(leaves: &mut Leaves<'_>, path: &str, value: &str, effect: Effect, what: &str) {
+    let span = leaves.get(path).and_then(|leaf| leaf.span);
+    leaves.reading.not_modelled.push(NotModelled::new(path, value, effect, what).at_some(span));
+}
+
 fn experts(leaves: &mut Leaves<'_>) {
     if leaves.whole("moe_num_experts").is_none_or(|experts| experts < 2) {
         return;
@@ -199,9 +240,7 @@ fn recompute(leaves: &mut Leaves<'_>) {
         leaves.state(Field::RecomputeNumLayers, "1", Origin::Default, WHOSE);
         leaves.turn_on("partition_activations", Field::DistributeSavedActivations);
     }
-    for path in
-        &["checkpoint_num_layers", "partition_activations", "gpt_j_residual", "mlp_multiple_of", "activation"]
-    {
+    for path in &["checkpoint_num_layers", "partition_activations", "mlp_multiple_of", "activation"] {
         leaves.pass(path);
     }
 }

@@ -303,3 +303,41 @@ fn trainium_is_no_gpu() {
     assert_eq!(shown, ["32", "4096", "32", "32"]);
     assert!(said("a.yaml", NANOTRON, &[]).plan.is_some());
 }
+
+const NEOX: &str = "pipe_parallel_size: 0\nmodel_parallel_size: 1\nnum_layers: 24\nhidden_size: 768\nnum_attention_heads: 12\n\
+    seq_length: 2048\nmax_position_embeddings: 2048\ntrain_micro_batch_size_per_gpu: 4\ncheckpoint_activations: true\n";
+
+/// EleutherAI/gpt-neox, `configs/mamba/mamba-130M.yml`, `rwkv/170M.yml`, `gmlp_small.yml`, `20B.yml`: once layers of GPT.
+#[test]
+fn layers_of_gpt_neox_are_told_by_their_kind() {
+    let read = |more: &str| {
+        let text = NEOX.replace("model_parallel_size: 1\n", "");
+        said("a.yml", &format!("{text}{more}"), &[("world_size", "8"), ("vocab_size", "50257")])
+    };
+    assert!(read("").plan.is_some());
+    let plain = read("attention_config: [[[\"flash\"], 24]]\n");
+    assert_eq!((plain.plan.is_some(), value(&plain, Field::AttentionKernel)), (true, "flash".into()));
+    assert!(read("attention_config: [[[\"global\"], \"all\"]]\n").plan.is_some());
+    for kind in ["mamba", "rwkv", "gmlp", "local"] {
+        stopped(&read(&format!("attention_config: [[[\"{kind}\"], 24]]\n")), &["attention_config"]);
+    }
+    stopped(&read("te_mha: true\n"), &["te_mha"]);
+    stopped(&read("use_bias_in_norms: false\n"), &["use_bias_in_norms"]);
+    assert!(read("use_bias_in_norms: false\nnorm: rmsnorm\n").plan.is_some());
+    // Recomputed whole on one rank, the layer of GPT-J keeps what GPT's does.
+    assert!(read("gpt_j_residual: true\n").plan.is_some());
+    stopped(&read("gpt_j_residual: true\nmodel_parallel_size: 2\n"), &["gpt_j_residual"]);
+}
+
+/// `configs/local_setup.yml` and `text_generation.yml` of the same repository, which once asked for a model.
+#[test]
+fn paths_of_gpt_neox_are_no_training() {
+    for text in [
+        "{\n  \"data_path\": \"data/enwik8\",\n  \"vocab_file\": \"a\",\n  \"merge_file\": \"b\",\n  \"save\": \"c\"\n}\n",
+        "text_gen_type: unconditional\nmaximum_tokens: 102\ntemperature: 1.0\n",
+    ] {
+        let read = said("local_setup.yml", text, &[]);
+        assert!(read.questions.is_empty(), "{:?}", read.questions);
+        assert!(read.diagnostics.iter().any(|said| said.message.contains("trains nothing")), "{text}");
+    }
+}
