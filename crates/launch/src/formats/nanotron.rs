@@ -69,7 +69,9 @@ impl Reader for Nanotron {
     }
 
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
-        signs::any(tree, &["model.model_config.hidden_size", "parallelism.tp_mode"])
+        // Elsewhere `model_config` names a file.
+        signs::holds(tree, "model.model_config")
+            .or_else(|| signs::any(tree, &["parallelism.tp_mode"]))
             .or_else(|| signs::all(tree, &["tokens", "parallelism"]))
     }
 

@@ -12,6 +12,7 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
         "sglang-dp-size" | "sglang-data-parallel-size" => value == "1",
         "train-backend" => value == "megatron",
         "loss-type" => matches!(value, "policy_loss" | "sft_loss"),
+        "transformer-type" => value == "megatron",
         _ => matches!(value, "false" | "standard" | "causal_lm"),
     }
 }
@@ -153,6 +154,7 @@ const FORKS: &[Fork] = &[
     lacking("post-self-attn-layernorm", Arity::On, Effect::Model, "norms behind attention"),
     lacking("post-mlp-layernorm", Arity::On, Effect::Model, "norms behind the MLP"),
     // epfLLM, Pai and others.
+    lacking("transformer-type", Arity::One, Effect::Model, "a model of transformers in Pai's Megatron loop"),
     switch("use-rms-norm", &[(Field::Normalization, Some("RMSNorm"))]),
     switch("no-tie-embed-logits", &[(Field::UntieEmbeddingsAndOutputWeights, YES)]),
     switch("add-qkv-bias-linear", &[(Field::AddQkvBias, YES)]),

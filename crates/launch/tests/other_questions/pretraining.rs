@@ -1,6 +1,6 @@
 //! Pre-training: files that are not here, and what others than decoders are trained from.
 
-use super::{MODEL, said, script, stopped, value};
+use super::{MODEL, launch, said, script, stopped, value};
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
@@ -340,4 +340,23 @@ fn paths_of_gpt_neox_are_no_training() {
         assert!(read.questions.is_empty(), "{:?}", read.questions);
         assert!(read.diagnostics.iter().any(|said| said.message.contains("trains nothing")), "{text}");
     }
+}
+
+/// yanring/Megatron-MoE-ModelZoo, `ckpt_convert_scripts/DeepSeek-V3`; aws-samples, `3.test_cases/megatron/bionemo`; Pai's
+/// `examples/baichuan/run_finetune_huggingface_baichuan.sh`; ColossalAI's `examples/tutorial/opt`: each once a decoder that trains.
+#[test]
+fn programs_of_other_purposes_are_told_by_their_names_and_options() {
+    for (program, more) in [
+        ("/w/deepseek_v3_hf_to_mg.py", "--target-tensor-model-parallel-size 1"),
+        ("esm2/scripts/train_esm2.py", ""),
+        ("examples/protein/esm1nv/pretrain.py", ""),
+    ] {
+        assert!(script(&launch("pretrain_gpt.py", "")).plan.is_some());
+        stopped(&script(&launch(program, more)), &["program"]);
+    }
+    stopped(&script(&launch("finetune.py", "--transformer-type huggingface")), &["--transformer-type"]);
+    assert!(script(&launch("finetune.py", "--transformer-type megatron")).plan.is_some());
+    let opt = "torchrun --nproc_per_node 4 run_clm.py --model_name_or_path facebook/opt-125m --per_device_train_batch_size 16 \
+        --block_size 1024 --mem_cap 0\n";
+    stopped(&script(opt), &["program"]);
 }
