@@ -28,6 +28,7 @@ mod hardware;
 mod hostile;
 mod hostile_inputs;
 mod interval;
+mod joined;
 mod kept_by_adapters;
 mod kept_by_axolotl;
 mod kept_by_compiled;

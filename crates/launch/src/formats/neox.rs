@@ -202,18 +202,19 @@ fn otherwise(leaves: &mut Leaves<'_>) {
     {
         lack(leaves, "use_bias_in_norms", "false", Effect::Model, "norms without biases in GPT-NeoX");
     }
-    let Some(leaf) = leaves.yes("gpt_j_residual") else { return };
-    // One sum and one reduction of both halves of a layer; recomputed whole on one tensor-parallel rank it keeps its input alike.
-    let cut = leaves.reading.count(Field::TensorModelParallelSize).is_some_and(|degree| degree > 1);
-    if cut || leaves.yes("checkpoint_activations").is_none() {
-        let what = "attention and MLP over the same input, reduced together (GPT-J's residual)";
-        lack(leaves, "gpt_j_residual", "", Effect::Communication, what);
-    } else {
-        leaves.not_estimated(
-            leaf,
-            "attention and MLP read the same input, and one sum less stands while a layer runs backward",
-        );
+    if let Some(leaf) = leaves.yes("gpt_j_residual") {
+        leaves.switch(Field::ParallelResidual, true, leaf);
+        if leaves.yes("gpt_j_tied").is_some() {
+            lack(
+                leaves,
+                "gpt_j_tied",
+                "",
+                Effect::Model,
+                "one norm in front of attention and MLP in GPT-NeoX",
+            );
+        }
     }
+    leaves.pass("gpt_j_residual");
 }
 
 fn lack(leaves: &mut Leaves<'_>, path: &str, value: &str, effect: Effect, what: &str) {

@@ -324,9 +324,9 @@ fn layers_of_gpt_neox_are_told_by_their_kind() {
     stopped(&read("te_mha: true\n"), &["te_mha"]);
     stopped(&read("use_bias_in_norms: false\n"), &["use_bias_in_norms"]);
     assert!(read("use_bias_in_norms: false\nnorm: rmsnorm\n").plan.is_some());
-    // Recomputed whole on one rank, the layer of GPT-J keeps what GPT's does.
-    assert!(read("gpt_j_residual: true\n").plan.is_some());
-    stopped(&read("gpt_j_residual: true\nmodel_parallel_size: 2\n"), &["gpt_j_residual"]);
+    let joined = read("gpt_j_residual: true\nmodel_parallel_size: 2\n");
+    assert_eq!((joined.plan.is_some(), value(&joined, Field::ParallelResidual)), (true, "true".into()));
+    stopped(&read("gpt_j_residual: true\ngpt_j_tied: true\n"), &["gpt_j_tied"]);
 }
 
 /// `configs/local_setup.yml` and `text_generation.yml` of the same repository, which once asked for a model.
@@ -359,4 +359,28 @@ fn programs_of_other_purposes_are_told_by_their_names_and_options() {
     let opt = "torchrun --nproc_per_node 4 run_clm.py --model_name_or_path facebook/opt-125m --per_device_train_batch_size 16 \
         --block_size 1024 --mem_cap 0\n";
     stopped(&script(opt), &["program"]);
+}
+
+/// alibaba/Pai-Megatron-Patch, `examples/llama2/run_finetune_megatron_llama.sh`: written for releases whose parser has 1.
+#[test]
+fn layers_recomputed_as_one_are_asked_for_or_those_of_the_release() {
+    let full = "--recompute-granularity full --recompute-method uniform";
+    assert_eq!(asked(&script(&launch("pretrain_gpt.py", full))), [("recompute_num_layers", "1")]);
+    let old = script(&launch("pretrain_gpt.py", &format!("{full} --DDP-impl local")));
+    assert_eq!((old.plan.is_some(), value(&old, Field::RecomputeNumLayers)), (true, "1".into()));
+}
+
+/// `examples/qwen2/run_mcore_qwen2_moe.sh` of the same repository: a degree that only one size of model uses.
+#[test]
+fn degrees_behind_a_script_are_proposed_as_one() {
+    let text = format!(
+        "SIZE=$1\nA=$2\nB=$3\nC=$4\nEP=$5\nif [ $SIZE = 1B ]; then\n  MOE=\"\"\nelif [ $SIZE = A3B ]; then\n  \
+         MOE=\"--num-experts 8 --expert-model-parallel-size $EP\"\nfi\ntorchrun --nproc_per_node 8 pretrain_gpt.py {MODEL} \
+         --train-iters $A --tensor-model-parallel-size $B --pipeline-model-parallel-size $C --log-interval $A $MOE\n"
+    )
+    .replace("--micro-batch-size 1", "--micro-batch-size $A");
+    let open = script(&text);
+    let line =
+        asked(&open).into_iter().find(|(name, _)| *name == "arguments").map(|(_, line)| line.to_owned());
+    assert_eq!(line.as_deref(), Some("1B 1 1 1 1"), "{:?}", open.questions);
 }
