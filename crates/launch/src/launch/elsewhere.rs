@@ -44,6 +44,26 @@ pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option
     if !ENDS.iter().any(|end| name.ends_with(end)) {
         name.push_str(".yaml");
     }
+    absent(name, span, source)
+}
+
+/// The experiment of Primus that the environment names (`EXP=examples/megatron/configs/MI355X/llama3.1_8B-BF16-pretrain.yaml`):
+/// its launchers hand on words that change it.
+pub(super) fn experiment(script: &Script, source: &Source) -> Option<(String, Diagnostic)> {
+    const LAUNCHERS: [&str; 3] = ["run_pretrain.sh", "run_local_pretrain.sh", "run_slurm_pretrain.sh"];
+    let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
+    let started = |word: &&Word| LAUNCHERS.contains(&base_name(word.text()));
+    let launcher = runs.flat_map(|command| &command.words).find(started)?;
+    let named = script.variables.iter().find(|variable| variable.name == "EXP" && variable.exported)?;
+    let file = base_name(named.values.first()?.text());
+    if !ENDS.iter().any(|end| file.ends_with(end)) {
+        return None;
+    }
+    absent(file.to_owned(), Some(launcher.origin()), source)
+}
+
+/// What to say of a file of settings, if it is not among the texts.
+fn absent(name: String, span: Option<Span>, source: &Source) -> Option<(String, Diagnostic)> {
     if source.parts().iter().any(|part| base_name(&part.name) == name) {
         return None;
     }

@@ -76,7 +76,9 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
         Some(chosen) => {
             launch.take(&script, &chosen);
             let bare = chosen.bare || elsewhere::is_driven(&launch.line);
-            if let Some((name, said)) = elsewhere::missing(&launch.arguments, source, bare) {
+            let missing = elsewhere::missing(&launch.arguments, source, bare)
+                .or_else(|| elsewhere::experiment(&script, source));
+            if let Some((name, said)) = missing {
                 launch.diagnostics.push(said);
                 launch.elsewhere = Some(name);
             }

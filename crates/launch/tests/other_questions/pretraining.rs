@@ -384,3 +384,26 @@ fn degrees_behind_a_script_are_proposed_as_one() {
         asked(&open).into_iter().find(|(name, _)| *name == "arguments").map(|(_, line)| line.to_owned());
     assert_eq!(line.as_deref(), Some("1B 1 1 1 1"), "{:?}", open.questions);
 }
+
+/// AMD-AGI/Primus, `examples/customer_package/run_llama3.1_8b_pretrain_mi355x.sh`: once Megatron's words alone, in fp32.
+#[test]
+fn an_experiment_of_primus_that_the_environment_names_is_asked_for() {
+    let text = "export EXP=\"examples/megatron/configs/MI355X/llama3.1_8B-pretrain.yaml\"\nexport NNODES=1\n\
+        bash ./examples/run_slurm_pretrain.sh --micro_batch_size 8 --global_batch_size 256 --seq_length 4096\n";
+    let open = script(text);
+    let named = open
+        .diagnostics
+        .iter()
+        .any(|said| said.message.contains("llama3.1_8B-pretrain.yaml, which is not here"));
+    assert!(open.plan.is_none() && named, "{:?}", open.diagnostics);
+    let experiment = "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n    model: llama3.1_8B.yaml\n    \
+        overrides:\n      seq_length: 8192\n      micro_batch_size: 4\n      recompute_granularity: full\n      recompute_method: block\n      \
+        recompute_num_layers: 2\n";
+    let source = Source::from_files([("run.sh", text), ("llama3.1_8B-pretrain.yaml", experiment)]);
+    let world = [("world_size".to_owned(), "8".to_owned())];
+    let both = read(&Request { source: &source, environment: &Environment::default(), overrides: &world });
+    let shown = [Field::SeqLength, Field::MicroBatchSize, Field::RecomputeNumLayers, Field::ParamsDtype]
+        .map(|field| value(&both, field));
+    assert_eq!(shown, ["4096", "8", "2", "bf16"]);
+    assert!(both.plan.is_some(), "{:?}", both.diagnostics);
+}
