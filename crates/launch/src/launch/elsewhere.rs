@@ -50,7 +50,8 @@ pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option
 /// The experiment of Primus that the environment names (`EXP=examples/megatron/configs/MI355X/llama3.1_8B-BF16-pretrain.yaml`):
 /// its launchers hand on words that change it.
 pub(super) fn experiment(script: &Script, source: &Source) -> Option<(String, Diagnostic)> {
-    const LAUNCHERS: [&str; 3] = ["run_pretrain.sh", "run_local_pretrain.sh", "run_slurm_pretrain.sh"];
+    const LAUNCHERS: [&str; 4] =
+        ["run_pretrain.sh", "run_local_pretrain.sh", "run_slurm_pretrain.sh", "primus-cli"];
     let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
     let started = |word: &&Word| LAUNCHERS.contains(&base_name(word.text()));
     let launcher = runs.flat_map(|command| &command.words).find(started)?;

@@ -59,6 +59,8 @@ const DP_ATTENTION: &str = "attention of the rollout engine over data-parallel r
 
 const FORKS: &[Fork] = &[
     // FlagScale.
+    takes("multiple-of", &[]),
+    takes("hidden-dim-multiplier", &[]),
     lacking(
         "enable-hetero",
         Arity::On,

@@ -11,6 +11,7 @@ mod renamed;
 mod software;
 mod spell;
 mod unmodelled;
+mod width;
 
 pub(crate) use flags::TABLE as FLAGS;
 pub use flags::{flags_of, known_flags};

@@ -6,6 +6,7 @@ use super::forks;
 use super::remarks::{Idle, LISTED, listed, without_influence};
 use super::renamed;
 use super::software::{Signs, software};
+use super::width::Multiple;
 use super::{idle, unmodelled};
 use crate::named::quantised_word;
 use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
@@ -41,6 +42,8 @@ struct ArgumentReader<'a> {
     ascend: bool,
     /// Nothing generates rollouts.
     train_only: bool,
+    /// What FlagScale works the inner width out from.
+    multiple: Multiple,
     /// DeepSpeed's engine runs.
     deepspeed: bool,
     /// The file that it takes its settings from.
@@ -109,6 +112,7 @@ impl ArgumentReader<'_> {
             self.lack(fork.name, &value, effect, what);
         }
         self.train_only |= fork.name == forks::TRAIN_ONLY && value.text != "false";
+        self.multiple.see(fork.name, &value.text);
         self.deepspeed |= fork.name == "deepspeed" && value.text != "false";
         if matches!(fork.name, "deepspeed-config" | "deepspeed_config") {
             self.engine_file = Some(value.clone());
@@ -315,6 +319,7 @@ impl ArgumentReader<'_> {
         if let Some(file) = self.engine_file.take().filter(|_| self.deepspeed) {
             engine::leave(&mut self.reading, &file);
         }
+        self.multiple.state(&mut self.reading);
         self.reading.software = software(&self.signs, &self.reading);
         self.reading
     }

@@ -396,6 +396,11 @@ fn an_experiment_of_primus_that_the_environment_names_is_asked_for() {
         .iter()
         .any(|said| said.message.contains("llama3.1_8B-pretrain.yaml, which is not here"));
     assert!(open.plan.is_none() && named, "{:?}", open.diagnostics);
+    let cli = text.replace(
+        "./examples/run_slurm_pretrain.sh",
+        "./primus-cli direct -- train pretrain --config \"$EXP\"",
+    );
+    assert!(script(&cli).diagnostics.iter().any(|said| said.message.contains("which is not here")));
     let experiment = "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n    model: llama3.1_8B.yaml\n    \
         overrides:\n      seq_length: 8192\n      micro_batch_size: 4\n      recompute_granularity: full\n      recompute_method: block\n      \
         recompute_num_layers: 2\n";
@@ -406,4 +411,18 @@ fn an_experiment_of_primus_that_the_environment_names_is_asked_for() {
         .map(|field| value(&both, field));
     assert_eq!(shown, ["4096", "8", "2", "bf16"]);
     assert!(both.plan.is_some(), "{:?}", both.diagnostics);
+}
+
+/// FlagOpen/FlagScale, `examples/aquila/conf/train/7b.yaml`: once Megatron's own 10,880.
+#[test]
+fn flagscales_inner_width_is_a_multiple() {
+    let model = MODEL.replace("--ffn-hidden-size 12288 ", "");
+    let width = |more: &str| {
+        let text = format!("torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py {model} {more}\n");
+        value(&script(&text), Field::FfnHiddenSize)
+    };
+    assert_eq!(width(""), "10880");
+    assert_eq!(width("--multiple-of 256"), "11008");
+    assert_eq!(width("--multiple-of 4096 --hidden-dim-multiplier 1.3"), "16384");
+    assert_eq!(width("--multiple-of 256 --ffn-hidden-size 512"), "512");
 }
