@@ -34,6 +34,10 @@ fn the_stage_of_a_file_that_is_not_here_is_asked_for() {
     );
     // Without its switch the engine does not run.
     assert!(script(&run("").replace("--deepspeed ", "")).plan.is_some());
+    // deepspeedai/DeepSpeedExamples, `training/bing_bert`: no word of Megatron's.
+    let other =
+        "deepspeed --num_gpus 8 deepspeed_train.py --cf bert.json --deepspeed --deepspeed_config ds.json\n";
+    assert!(asked(&script(other)).iter().all(|(name, _)| *name != "zero_stage"));
     let on_host = run(here).replace("--deepspeed ", "--deepspeed --checkpoint-in-cpu ");
     stopped(&script(&on_host), &["--checkpoint-in-cpu"]);
 }
