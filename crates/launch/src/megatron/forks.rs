@@ -13,6 +13,7 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
         "train-backend" => value == "megatron",
         "loss-type" => matches!(value, "policy_loss" | "sft_loss"),
         "transformer-type" => value == "megatron",
+        "stage" => matches!(value, "sft" | "pt" | "pretrain"),
         _ => matches!(value, "false" | "standard" | "causal_lm"),
     }
 }
@@ -112,6 +113,7 @@ const FORKS: &[Fork] = &[
     takes("pad-vocab-size-to", &[(Field::PaddedVocabSize, None)]),
     takes("tokenizer-name-or-path", &[(Field::TokenizerModel, None)]),
     switch("embed-layernorm", &[]),
+    lacking("use-bnb-optimizer", Arity::On, Effect::Memory, "Adam's states in 8 bits by bitsandbytes"),
     switch("sync-tp-duplicated-parameters", &[]),
     // The zero-bubble fork.
     switch("enable-zero-bubble", &[(Field::PipelineSchedule, Some("zb-h2"))]),
@@ -152,6 +154,14 @@ const FORKS: &[Fork] = &[
     lacking("recompute-norm", Arity::On, Effect::Memory, "recomputation of norms"),
     lacking("moe-zero-memory", Arity::One, Effect::Memory, "MindSpeed's recomputation of experts"),
     lacking("tp-2d", Arity::On, Effect::Communication, "two-dimensional tensor parallelism"),
+    lacking(
+        "stage",
+        Arity::One,
+        Effect::Memory,
+        "a training on preferences, and the model that it is held against",
+    ),
+    lacking("add-dense-bias", Arity::On, Effect::Model, "biases of attention's output alone"),
+    lacking("add-output-layer-bias", Arity::On, Effect::Model, "biases of the output layer"),
     lacking("post-norm", Arity::On, Effect::Model, "norms behind attention and MLP"),
     lacking("post-self-attn-layernorm", Arity::On, Effect::Model, "norms behind attention"),
     lacking("post-mlp-layernorm", Arity::On, Effect::Model, "norms behind the MLP"),

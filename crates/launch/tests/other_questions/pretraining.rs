@@ -430,3 +430,17 @@ fn flagscales_inner_width_is_a_multiple() {
     assert_eq!(width("--multiple-of 4096 --hidden-dim-multiplier 1.3"), "16384");
     assert_eq!(width("--multiple-of 256 --ffn-hidden-size 512"), "512");
 }
+
+/// Ascend/MindSpeed-LLM, `examples/mcore/qwen3_moe/dpo_qwen3_30b_a3b_16K_A3_ptd.sh`; bigscience, `train/tr8b-104B/tr8b-104B-bnb.slurm`:
+/// once trainings of the next token, and by Adam in fp32.
+#[test]
+fn preferences_and_small_states_of_forks_stop() {
+    for name in ["--stage dpo", "--use-bnb-optimizer", "--add-output-layer-bias"] {
+        stopped(&script(&launch("pretrain_gpt.py", name)), &[name.split(' ').next().unwrap_or(name)]);
+    }
+    let sft = script(&launch(
+        "posttrain_gpt.py",
+        "--stage sft --train-weighted-split-paths-path a --loss-on-targets-only",
+    ));
+    assert!(sft.plan.is_some_and(|plan| plan.recipe().marks.is_empty()));
+}
