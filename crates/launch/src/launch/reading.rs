@@ -87,11 +87,14 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
             launch.tell_branches(&script, source.part_text(part), source);
         }
         None => {
+            let started = elsewhere::started(&script, source);
+            // Before a training that another script starts, one of variables alone is not what lacks.
+            let waits = started.as_ref().is_some_and(|said| said.code == Code::MissingFile);
             let mut files: Vec<&str> = script
                 .missing_files
                 .iter()
                 .map(|(name, _)| name.as_str())
-                .filter(|name| matters(name))
+                .filter(|name| matters(name) && !(waits && shell::base_name(name) == "env.sh"))
                 .collect();
             files.dedup();
             if let Some(first) = files.first() {
@@ -106,7 +109,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
                 let hint = "paste the script that starts the training";
                 let said = Diagnostic::error(Code::NoTraining, message).hint(hint);
                 launch.diagnostics.push(said.at(program.origin()));
-            } else if let Some(said) = elsewhere::started(&script, source) {
+            } else if let Some(said) = started {
                 launch.diagnostics.push(said);
             } else {
                 let message = "no command with training options is found in this text";

@@ -444,3 +444,13 @@ fn preferences_and_small_states_of_forks_stop() {
     ));
     assert!(sft.plan.is_some_and(|plan| plan.recipe().marks.is_empty()));
 }
+
+/// HYGON-AI/Megatron-LM-das, `examples/GLM/run_glm5_300B.sh`: what lacks is the training, not the variables of its network.
+#[test]
+fn a_script_that_starts_another_asks_for_that_one() {
+    let text = "source requirements/env.sh\nmpirun -np 8 --hostfile hosts bash -c 'source requirements/env.sh && \
+        bash train_glm5_300B.sh localhost 25900 --data_path=/d'\n";
+    let open = script(text);
+    let first = open.diagnostics.first().map(|said| said.message.clone()).unwrap_or_default();
+    assert!(first.contains("train_glm5_300B.sh, which is not here"), "{first}");
+}
