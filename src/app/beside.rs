@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use gloo::events::EventListener;
 use js_sys::{Function, Promise, Reflect};
-use shardscope::session::beside::{Found, PlanFile, Reply, Task, Told};
+use shardscope::session::beside::{EvidenceRow, Found, PlanFile, Provenance, Reply, Task, Told};
 use shardscope::session::{Asked, UserInput};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
@@ -77,6 +77,22 @@ pub(crate) fn file(input: &UserInput, file: PlanFile, told: impl Fn(Option<Strin
     let hears = move |_, said| {
         told(match said {
             Some(Told::File(text)) => Some(text),
+            _ => None,
+        });
+    };
+    Work::begin(vec![task.clone()], task, Rc::new(hears))
+}
+
+/// Makes a row of evidence of the run of `input`; `told` gets none where the module that does it cannot be loaded.
+pub(crate) fn row(
+    input: &UserInput,
+    provenance: &Provenance,
+    told: impl Fn(Option<EvidenceRow>) + 'static,
+) -> Work {
+    let task = Task::row(input, provenance);
+    let hears = move |_, said| {
+        told(match said {
+            Some(Told::Row(row)) => Some(row),
             _ => None,
         });
     };

@@ -46,13 +46,15 @@ impl AppState {
 }
 
 impl AppState {
-    /// A search begins by itself for a plan made of a model and GPUs, and where nothing fits yet: single changes may not do.
+    /// A search begins by itself for a plan made of a model and GPUs, where nothing fits yet (single changes may not do), and
+    /// where the reader looks at its tab.
     ///
     /// A rule of the state and not an effect of a component: one that watches "wants a search" misses a plan that takes the
     /// place of another between two renderings.
     pub(super) fn search_by_itself(&mut self) {
         let Some(shown) = &self.session.shown else { return };
-        let wanted = self.is_of_model_and_gpus() || shown.is_out_of_memory();
+        let looked_at = self.ui.panel == PanelId::Search;
+        let wanted = self.is_of_model_and_gpus() || shown.is_out_of_memory() || looked_at;
         if wanted && self.ui.search.is_none() && !is_embedded() {
             self.search(true);
         }

@@ -297,9 +297,16 @@ CASES = {
     "solar_open": dict(n_group=1, topk_group=1, norm_topk_prob=True, **GROUPED, **HEADS),
     "mistral4": dict(q_lora_rank=48, n_group=1, topk_group=1, norm_topk_prob=True, **LATENT, **GROUPED),
     "youtu": dict(q_lora_rank=48, **LATENT),
+    "gpt_bigcode": GPT2,
+    "ministral3": HEADS,
+    "jais2": WHOLE,
+    "vaultgemma": dict(sliding_window=40, query_pre_attn_scalar=32, **HEADS),
+    "minicpm3": dict(q_lora_rank=48, **LATENT),
+    "mellum": dict(moe_intermediate_size=96, **ROUTED, **HEADS),
     "gemma4_text": dict(sliding_window=40, global_head_dim=32, hidden_size_per_layer_input=0,
                         layer_types=["sliding_attention"] * 3 + ["full_attention"], **HEADS),
     # Behind the colon, what differs from the type's defaults.
+    "lfm2:named": dict(layer_types=["conv"] * 3 + ["full_attention"], block_auto_adjust_ff_dim=False, **WHOLE),
     "gpt2:no_dropout": dict(attn_pdrop=0, resid_pdrop=0, embd_pdrop=0, **GPT2),
     "phi:dropout": dict(resid_pdrop=0.1, embd_pdrop=0.1, **WHOLE),
     "phi3:dropout": dict(resid_pdrop=0.1, attention_dropout=0.1, **WHOLE),
@@ -321,7 +328,7 @@ CASES = {
 }
 
 # Types that were recorded with flash attention too.
-FLASH = ["llama", "mistral", "qwen3_moe", "deepseek_v3", "deepseek_v2", "glm4_moe", "glm4_moe_lite:even", "llama4_text", "minimax_m2",
+FLASH = ["lfm2", "llama", "mistral", "qwen3_moe", "deepseek_v3", "deepseek_v2", "glm4_moe", "glm4_moe_lite:even", "llama4_text", "minimax_m2",
          "glm4"]
 
 PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -357,11 +364,13 @@ ADAPTED = {
     "ernie4_5_moe": ["v_proj", "o_proj"],
     "minimax_m2": ["q_proj", "k_proj", "v_proj", "o_proj"],
     "dots1": ["q_proj", "v_proj"],
+    "lfm2": "all-linear",
+    "lfm2:named": ["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"],
 }
 
 # Types that were recorded under autocast to bf16 too, whose weights are then fp32.
 AUTOCAST = ["llama", "qwen3_moe", "deepseek_v3", "deepseek_v2:grouped", "glm4_moe:normed", "minimax_m2", "hunyuan_v1_moe", "hunyuan_v1_dense",
-            "llama4_text", "ernie4_5_moe", "phimoe"]
+            "llama4_text", "ernie4_5_moe", "phimoe", "lfm2"]
 
 if __name__ == "__main__":
     import sys

@@ -70,6 +70,10 @@ fn advice_keeps_what_it_promises() {
             let peak = advised(plan).expect("an estimate").memory.worst.peak_reserved;
             assert_eq!(peak, promised, "{}: {:?}", finding.code, finding.change);
         }
+        for (index, finding) in report.advice.iter().enumerate() {
+            let mut before = report.advice[..index].iter().filter(|before| !before.change.is_empty());
+            assert!(!before.any(|before| before.change == finding.change), "{} is told twice", finding.code);
+        }
         let ways_out: Vec<_> =
             report.advice.iter().filter(|finding| finding.code == "out-of-memory").collect();
         assert_eq!(report.memory.fits, ways_out.is_empty(), "{script}");

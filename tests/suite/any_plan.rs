@@ -55,6 +55,8 @@ const DRAWN: &[&[&str]] = &[
          linear_num_value_heads=16",
         "mixer_pattern=M* linear_mixer=mamba linear_num_key_heads=1 linear_num_value_heads=1 linear_key_head_dim=16 \
          linear_value_head_dim=2048 linear_rank=64",
+        "mixer_pattern=MMM* linear_mixer=short_convolution linear_num_key_heads=1 linear_num_value_heads=1 \
+         linear_key_head_dim=1024 linear_value_head_dim=1024 linear_conv_kernel_dim=3 linear_biases=none",
     ],
     &[
         "",

@@ -105,3 +105,36 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
     assert!(off.is_empty(), "{}", off.join("\n"));
     assert!(layers >= 1000, "{layers}");
 }
+
+#[test]
+fn a_mixers_projection_that_is_named_alone_stops_and_so_does_a_short_convolution_elsewhere() {
+    let lines = || RECORDED.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let plan_of = |model_type: &str, set: &[(&str, &str)]| {
+        let case = lines().find(|case| case["type"] == model_type).unwrap();
+        let mut config = case["config"].clone();
+        config["model_type"] = model_type.into();
+        let usual =
+            [("seq_length", "128"), ("micro_batch_size", "1"), ("world_size", "1"), ("params_dtype", "bf16")];
+        let set: Vec<_> =
+            usual.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        resolved(&Source::from_files([("config.json", config.to_string().as_str())]), &set)
+    };
+    let adapted = |model_type, targets| {
+        let lora = [("train_type", "lora"), ("lora_rank", "8"), ("lora_target_modules", targets)];
+        plan_of(model_type, &[&[("software", "hf_transformers")], &lora[..]].concat())
+    };
+    for (model_type, targets, stops) in [
+        ("lfm2", "q_proj v_proj", false),
+        ("lfm2", "in_proj out_proj", false),
+        ("lfm2", "q_proj out_proj", true),
+        ("lfm2", "in_proj", true),
+        ("bamba", "q_proj o_proj", false),
+        ("bamba", "in_proj out_proj", true),
+        ("llama", "q_proj in_proj", true),
+    ] {
+        let stopped = adapted(model_type, targets).not_modelled;
+        assert_eq!(stops, !stopped.is_empty(), "{model_type}, {targets}: {stopped:?}");
+    }
+    let elsewhere = plan_of("lfm2", &[("software", "megatron_core")]).not_modelled;
+    assert!(elsewhere.iter().any(|item| item.is_called("linear_mixer")), "{elsewhere:?}");
+}

@@ -64,10 +64,14 @@ fn models_on_the_hub_count_as_the_library_counts_them() {
             "{name}: {total}, {}",
             read.parameters
         );
-        assert_eq!(total, read.in_megatron, "{name}: the count that gaps are told by");
+        // Without a query latent Transformer Engine's query projection begins with a norm of its own, which gaps are not told by.
+        let normed = read.shape.latent.is_some_and(|latent| latent.query_rank.is_none());
+        let attending = read.shape.mixers.chars().filter(|sign| normed && *sign != 'M').count() as u64;
+        let counted = total - attending * read.shape.hidden;
+        assert_eq!(counted, read.in_megatron, "{name}: the count that gaps are told by");
     }
     println!("{compared} compared, {equal} equal");
-    assert!(compared >= 90 && towers >= 20, "{compared}, {towers}");
+    assert!(compared >= 220 && towers >= 20, "{compared}, {towers}");
 }
 
 #[test]

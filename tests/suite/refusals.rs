@@ -188,6 +188,17 @@ fn what_megatron_refuses_is_refused_with_what_would_work() {
         "needs --overlap-grad-reduce",
         "--use-distributed-optimizer",
     );
+    // 8 replicas of dense weights divide into 4 groups, and 2 of experts do not.
+    let experts = "--num-experts 8 --expert-model-parallel-size 4 --moe-ffn-hidden-size 64";
+    refused(
+        &format!(
+            "{SMALL} {experts} --use-distributed-optimizer --num-distributed-optimizer-instances 4 --global-batch-size 8"
+        ),
+        8,
+        "instances",
+        "2 expert data-parallel ranks cannot be split into 4 instances",
+        "",
+    );
     refused(
         &format!("{SMALL} --exp-avg-dtype bf16"),
         1,

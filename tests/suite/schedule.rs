@@ -14,7 +14,7 @@ use super::drawn::wanted;
 use super::random::Random;
 use super::sweeping::sweep;
 
-const KINDS: [PipelineSchedule; 10] = [
+pub(crate) const KINDS: [PipelineSchedule; 10] = [
     PipelineSchedule::OneForwardOneBackward,
     PipelineSchedule::GPipe,
     PipelineSchedule::ZeroBubbleH1,

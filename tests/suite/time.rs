@@ -300,6 +300,40 @@ fn states_on_the_host_are_updated_by_the_host() {
     assert!(all > host && all - none > 0.9 * host, "{none} {all} {host}");
 }
 
+/// Groups of replicas scatter and gather each by itself, and what a rank has of the gradients is added up over them: two groups
+/// of a node each take what one node does, and a sum of an eighth of the gradients over two ranks on two nodes.
+#[test]
+fn groups_of_replicas_take_their_own_time_and_that_of_a_sum_over_them() {
+    let data = |nodes: &str, per_node: &str, more: &[(&str, &str)]| {
+        let set = [
+            ("seq_length", "4096"),
+            ("num_nodes", nodes),
+            ("gpus_per_node", per_node),
+            ("accelerator", "H100-SXM"),
+            ("global_batch_size", "16"),
+        ];
+        let plan = planned(&[&set, more].concat());
+        let time = time(&plan);
+        let found = time.breakdown.children().iter().find(|part| part.label() == "data");
+        found.expect("data").value().get()
+    };
+    let sharded = ("use_distributed_optimizer", "true");
+    let groups = ("num_distributed_optimizer_instances", "2");
+    // What each further layer takes, so that starts are left out.
+    let each = |nodes: &str, per_node: &str, more: &[(&str, &str)]| {
+        let (many, few) =
+            (data(nodes, per_node, more), data(nodes, per_node, &[more, &[("num_layers", "16")]].concat()));
+        (many - few) / 16.0
+    };
+    let (two, one) = (each("2", "8", &[sharded, groups]), each("1", "8", &[sharded]));
+    let sum = each("2", "1", &[]) / 8.0;
+    assert!((two - one - sum).abs() < 1e-9 * two, "{two} {one} {sum}");
+    // FSDP gathers weights for every micro-batch, which takes less within a node.
+    let fsdp = [("zero_stage", "3"), ("seq_length", "128"), ("global_batch_size", "256")];
+    let (whole, hybrid) = (data("2", "8", &fsdp), data("2", "8", &[&fsdp[..], &[groups]].concat()));
+    assert!(hybrid < whole, "{hybrid} {whole}");
+}
+
 /// An RMSNorm written in plain PyTorch passes its input through memory operation by operation: what Liger's one kernel saves of
 /// it is what those read and write more.
 #[test]

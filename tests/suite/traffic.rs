@@ -309,6 +309,36 @@ fn optimizer_instances_add_up_their_shards() {
     assert_eq!(across.bytes().get() * 4, scatter.bytes().get());
 }
 
+/// HSDP of Megatron: each unit's gradients are scattered within a group behind every micro-batch, and what a rank has of them
+/// is added up over the groups behind the last one; so with gradients alone sharded.
+#[test]
+fn groups_of_fsdp_add_up_their_shards_once_a_step() {
+    let flags = |strategy: &str| {
+        format!(
+            "--tensor-model-parallel-size 2 --num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 \
+             --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 32 --bf16 --vocab-size 32000 \
+             --use-megatron-fsdp --data-parallel-sharding-strategy {strategy} --num-distributed-optimizer-instances 2 \
+             --untie-embeddings-and-output-weights --transformer-impl transformer_engine --ckpt-format torch_dist"
+        )
+    };
+    for strategy in ["optim_grads", "optim_grads_params"] {
+        let ledger = traffic(&plan(&flags(strategy), 16));
+        let data = ledger.of(Parallelism::Data).expect("replicas").operations.iter();
+        let sums = |tensor: &str| -> Vec<(u64, u64, u64)> {
+            let own = data.clone().filter(|one| one.tensor == tensor);
+            own.map(|one| (one.ranks, one.shape[0], one.per_iteration[0])).collect()
+        };
+        // 8 replicas in 2 groups of 4, and 4 micro-batches.
+        let (scattered, across) = (sums("gradients"), sums("gradient shards"));
+        assert!(!scattered.is_empty(), "{strategy}");
+        let expected = scattered.into_iter().map(|(ranks, elements, calls)| {
+            assert_eq!((ranks, calls % 4), (4, 0), "{strategy}");
+            (2, elements.div_ceil(4), calls / 4)
+        });
+        assert_eq!(across, expected.collect::<Vec<_>>(), "{strategy}");
+    }
+}
+
 /// A balancing loss adds up each layer's token counts over the ranks that share a sequence, in whichever
 /// pass records gradients; the experts' biases follow once a step. A loss without weight sends nothing.
 #[test]

@@ -10,6 +10,7 @@ pub mod documents;
 pub mod fingerprint;
 pub mod hooks;
 pub mod install;
+pub mod installed;
 pub mod javascript;
 mod packages;
 pub mod page;

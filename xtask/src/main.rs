@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask::phases::{self, Phase};
 use xtask::{
-    browser, deny, docs_tools, documents, hooks, install, javascript, page, publish, published, reproducible,
-    speed, versions, weight, wheel,
+    browser, deny, docs_tools, documents, hooks, install, installed, javascript, page, publish, published,
+    reproducible, speed, versions, weight, wheel,
 };
 
 #[derive(Parser)]
@@ -55,6 +55,8 @@ enum Command {
     },
     /// Builds the Python wheel, installs it into an environment of its own and tests it there
     Wheel,
+    /// Installs the terminal program by `cargo install --path` into a folder of its own and calls it there
+    Installed,
     /// Fails where the version is not everywhere that of the workspace; prints it
     Version {
         /// The tag of a release
@@ -110,6 +112,7 @@ fn main() -> ExitCode {
         Command::Npm { build: true } => javascript::build(),
         Command::Npm { .. } => javascript::build().and_then(|()| javascript::test()),
         Command::Wheel => wheel::test(),
+        Command::Installed => installed::test(),
         Command::Version { tag } => versions::check(tag.as_deref()),
         Command::Build => page::build(),
         Command::Deny => deny::check(),

@@ -33,7 +33,8 @@ pub enum Phase {
     Page,
     /// what the page weighs, compressed by brotli; fails above the limit
     Size,
-    /// the JavaScript package, built and held against the terminal in Node; the Python wheel, installed and called
+    /// the JavaScript package, built and held against the terminal in Node; the Python wheel and the terminal program, installed and
+    /// called
     Package,
     /// the journeys of e2e/, on the page in dist/, in headless Chromium
     Browser,
@@ -104,7 +105,7 @@ impl Phase {
             Self::Deny => vec![xtask("deny")],
             Self::Page => vec![xtask("build")],
             Self::Size => vec![xtask("size")],
-            Self::Package => vec![xtask("npm"), xtask("wheel")],
+            Self::Package => vec![xtask("npm"), xtask("wheel"), xtask("installed")],
         }
     }
 }

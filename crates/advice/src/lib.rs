@@ -53,6 +53,19 @@ pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
     // The fastest first; what promises no time stands behind.
     let seconds = |one: &Finding| one.expected.step.map_or(f64::INFINITY, shardscope_units::Seconds::get);
     sort_by(&mut others, |one, other| seconds(one).total_cmp(&seconds(other)));
-    findings.extend(others);
+    for other in others {
+        match findings.iter_mut().find(|finding| same_change(finding, &other)) {
+            // What the rule knows is the reason that the best change lacks.
+            Some(told) => told.why = format!("{}; {}", told.why, other.why),
+            None => findings.push(other),
+        }
+    }
     findings
+}
+
+/// Whether both set the same values, in whatever order.
+fn same_change(one: &Finding, other: &Finding) -> bool {
+    !one.change.is_empty()
+        && one.change.len() == other.change.len()
+        && one.change.iter().all(|change| other.change.contains(change))
 }

@@ -79,7 +79,12 @@ impl Architecture {
         let place = inner.unwrap_or(root);
         // Whether the embeddings are tied is said of the whole, also where the text model is a part of it.
         let tied = if inner.is_some() {
-            root.get("tie_word_embeddings").and_then(Node::flag).or(defaults.flag("tie_word_embeddings"))
+            let whole =
+                root.get("tie_word_embeddings").and_then(Node::flag).or(defaults.flag("tie_word_embeddings"));
+            // Files from before version 5 say it of the text model alone; some types still ask that.
+            let asks = defaults.flag("tied_by_text_model") == Some(true) && whole != Some(true);
+            let part = place.get("tie_word_embeddings").and_then(Node::flag);
+            if asks { part.or(Defaults::of(model_type).flag("tie_word_embeddings")).or(whole) } else { whole }
         } else {
             None
         };
@@ -151,7 +156,8 @@ const RECORDED: &str = "llama mistral ministral mixtral qwen2 qwen2_moe qwen2_vl
     olmoe flex_olmo yi internlm gpt_oss glm glm4 ernie4_5 nemotron granitemoe stablelm cohere cohere2 phi opt gpt2 \
     seed_oss deepseek_v3 kimi_k2 deepseek_v2 glm4_moe glm4v_moe_text glm4_moe_lite minimax_m2 dots1 hunyuan_v1_moe \
     solar_open exaone_moe hy_v3 cwm granitemoeshared youtu llama4_text ernie4_5_moe phimoe granitemoehybrid \
-    bamba falcon_h1 nemotron_h bloom gptj";
+    bamba falcon_h1 nemotron_h bloom gptj \
+    lfm2 ministral3 gpt_bigcode jais2 vaultgemma minicpm3 mellum";
 
 /// Under which key composite configurations keep a vision tower's.
 const VISION: &str = "vision_config";

@@ -12,8 +12,6 @@ pub enum Gap {
     Mamba2,
     /// Real-gated recurrent units (RecurrentGemma).
     Recurrent,
-    /// Short convolutions in place of attention (LFM2).
-    ShortConvolution,
     /// Attention to selected tokens, with an indexer (DeepSeek-V3.2, GLM-5, MiniMax-M3).
     SparseAttention,
     /// Attention to compressed tokens (DeepSeek-V4).
@@ -72,7 +70,6 @@ const WORDS: &[(Gap, &str, &str)] = &[
     (Gap::Mamba, "mamba", "state-space layers (Mamba)"),
     (Gap::Mamba2, "mamba2", "state-space layers (Mamba-2)"),
     (Gap::Recurrent, "recurrent", "recurrent layers (RG-LRU)"),
-    (Gap::ShortConvolution, "short_convolution", "short convolutions in place of attention"),
     (Gap::SparseAttention, "sparse_attention", "attention to tokens that an indexer selects"),
     (Gap::CompressedAttention, "compressed_attention", "attention to compressed tokens"),
     (Gap::GatedAttention, "gated_attention", "a gate on the attention's output"),

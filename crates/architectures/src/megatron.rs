@@ -107,6 +107,10 @@ fn linear_mixer(mixer: &Linear, h: u128) -> u128 {
             let projection = h * projected + bias("in_proj", projected);
             projection + convolution(convolved) + 3 * heads + norm(values) + output
         }
+        "short_convolution" => {
+            let projected = 2 * keys + values;
+            h * projected + bias("in_proj", projected) + convolution(values) + output
+        }
         "kimi_delta_attention" => {
             let decay = heads * key_width;
             let low = 2 * h * rank + rank * (decay + values);

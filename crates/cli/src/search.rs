@@ -43,13 +43,15 @@ pub(crate) struct SearchArguments {
     /// For `cheapest` and `scaling`: nodes that there are [default: the run's own].
     #[arg(long, value_name = "NODES")]
     most_nodes: Option<u64>,
-    /// Keep a dimension as in the run: tp, pp, vpp, split, schedule, cp, ep, etp, mbs, sp, sharding, recompute, overlap, rank-order.
+    /// Keep a dimension as in the run: tp, pp, vpp, split, schedule, cp, ep, etp, mbs, sp, sharding, recompute, overlap,
+    /// rank-order.
     #[arg(long, value_name = "DIMENSION", value_parser = dimension)]
     fix: Vec<Dimension>,
     /// Try sizes of a dimension between two bounds only, for example tp=1..4.
     #[arg(long, value_name = "DIMENSION=LEAST..MOST", value_parser = range)]
     range: Vec<(Dimension, u64, u64)>,
-    /// Vary a dimension that is kept unless asked for: precision.
+    /// Vary a dimension that is kept unless asked for: precision, offload (optimizer states on the host), offload-modules (what
+    /// modules of a layer save on the host), instances (groups of replicas that each have all that is shared; HSDP).
     #[arg(long, value_name = "DIMENSION", value_parser = dimension)]
     open: Vec<Dimension>,
     /// Layouts listed.

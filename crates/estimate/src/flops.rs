@@ -242,6 +242,8 @@ fn megatron_linear(model: &Model) -> f64 {
     let projections = h * (2.0 * keys + 2.0 * values + heads) + h * values;
     match linear.kind {
         LinearKind::Mamba2 | LinearKind::Mamba => projections + 3.5 * values * key,
+        // Megatron has none; as it counts the projections and the convolution of others.
+        LinearKind::ShortConvolution => h * (2.0 * keys + 2.0 * values) + number(linear.convolution) * values,
         LinearKind::GatedDeltaNet | LinearKind::KimiDelta => {
             let convolution = number(linear.convolution) * (2.0 * keys + values);
             projections + h * heads + convolution + 4.0 * heads * value * value

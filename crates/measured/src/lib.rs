@@ -9,6 +9,7 @@ mod json;
 mod number;
 mod pickle;
 mod profile;
+mod row;
 mod smi;
 mod snapshot;
 mod summary;
@@ -19,6 +20,7 @@ use std::fmt;
 
 pub use figures::{Measured, Step, Tool};
 pub use pickle::PickleError;
+pub use row::{Contribution, Provenance, Row};
 
 /// Largest file that is read. Unit: byte.
 pub const MOST_BYTES: usize = 512 << 20;

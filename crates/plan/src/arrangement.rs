@@ -46,8 +46,8 @@ pub struct Arrangement {
     pub norms_behind_rotation: bool,
     /// Norms of queries and keys that have no weights, in layers with a window (Llama 4).
     pub plain_head_norms: bool,
-    /// Queries of layers without a window are multiplied by a number for each position (Llama 4).
-    pub query_temperature: bool,
+    /// Whether queries are multiplied by a number for each position.
+    pub query_temperature: QueryTemperature,
     /// Eager attention has queries and keys in fp32 (GPT-J).
     pub fp32_scores: bool,
     /// A norm behind the embedding (BLOOM).
@@ -110,6 +110,18 @@ pub struct Dropout {
     pub residual: bool,
     /// Behind the embedding.
     pub embedding: bool,
+}
+
+/// What queries are multiplied by at each position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueryTemperature {
+    /// Nothing.
+    #[default]
+    None,
+    /// A number in fp32, in layers without a window (Llama 4).
+    Unwindowed,
+    /// A number in the type of the queries, in every layer (Ministral 3).
+    Typed,
 }
 
 /// How often the cosines and sines of the rotation are there, and how wide.
@@ -190,7 +202,7 @@ impl Default for Arrangement {
             typed_softmax: false,
             norms_behind_rotation: false,
             plain_head_norms: false,
-            query_temperature: false,
+            query_temperature: QueryTemperature::None,
             fp32_scores: false,
             embedding_norm: false,
             head_bias: false,

@@ -1,8 +1,8 @@
 //! The settings that turn one variant of a plan into another.
 
 use super::{
-    DpSharding, Field, Fp8Recipe, HostOptimizer, RankOrder, Recompute, RecomputeModule, Software, StageSplit,
-    Variant,
+    DpSharding, Field, Fp8Recipe, HostOptimizer, OffloadModule, RankOrder, Recompute, RecomputeModule,
+    Software, StageSplit, Variant,
 };
 
 /// A value that takes a setting back.
@@ -50,6 +50,12 @@ impl Variant {
         }
         if self.optimizer_on_host != other.optimizer_on_host {
             changes.extend(self.host_settings());
+        }
+        if self.instances != other.instances {
+            changes.push((Field::NumDistributedOptimizerInstances, self.instances.to_string()));
+        }
+        if self.offloaded != other.offloaded {
+            changes.extend(self.offload_settings());
         }
         changes
     }
@@ -172,6 +178,13 @@ impl Variant {
             ],
             HostOptimizer::Fraction => vec![(Field::OptimizerCpuOffload, on)],
         }
+    }
+
+    /// What says which modules' saved tensors wait on the host.
+    fn offload_settings(&self) -> Vec<(Field, String)> {
+        let names: Vec<&str> = self.offloaded.each().map(OffloadModule::name).collect();
+        let on = (Field::FineGrainedActivationOffloading, (!names.is_empty()).to_string());
+        vec![on, (Field::OffloadModules, names.join(" "))]
     }
 }
 

@@ -167,11 +167,14 @@ pub enum LinearKind {
     Mamba2,
     /// Mamba (Jamba): Gu and Dao 2023. One value head of all channels; the key width is its state.
     Mamba,
+    /// A short convolution between two gates (LFM2). One head of all channels; the gates are its queries and keys.
+    ShortConvolution,
 }
 
 impl LinearKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::GatedDeltaNet, Self::KimiDelta, Self::Mamba2, Self::Mamba];
+    pub const ALL: [Self; 5] =
+        [Self::GatedDeltaNet, Self::KimiDelta, Self::Mamba2, Self::Mamba, Self::ShortConvolution];
 
     /// The words of the setting, in the order of [`LinearKind::ALL`].
     pub const NAMES: &'static [&'static str] = &{
@@ -192,6 +195,7 @@ impl LinearKind {
             Self::KimiDelta => "kimi_delta_attention",
             Self::Mamba2 => "mamba2",
             Self::Mamba => "mamba",
+            Self::ShortConvolution => "short_convolution",
         }
     }
 }

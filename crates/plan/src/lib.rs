@@ -43,7 +43,8 @@ mod whole;
 
 pub use adapters::{AdapterLibrary, AdapterSemantics};
 pub use arrangement::{
-    ActivationSteps, Arrangement, Dropout, NormPlaces, NormProduct, NormWeights, RotationTables, Router,
+    ActivationSteps, Arrangement, Dropout, NormPlaces, NormProduct, NormWeights, QueryTemperature,
+    RotationTables, Router,
 };
 pub use asked::{Budget, LeftOut};
 pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
@@ -63,7 +64,7 @@ pub use model::{
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
 pub use not_modelled::{Effect, NotModelled, NotRead};
 pub use number::Number;
-pub use offload::{Offload, OffloadModule, OffloadModules};
+pub use offload::{LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules};
 pub use optimizer::{DpSharding, Optimizer, OptimizerKind, StateFormat};
 pub use precision::{Fp8, Fp8Recipe};
 pub use recipe::{HEADROOM, Overlap, Recipe};

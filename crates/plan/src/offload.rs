@@ -1,5 +1,9 @@
 //! What is moved to the host, and which modules of a layer Megatron offloads one by one.
 
+/// Elements of the smallest tensor that goes to the host with its module, unless it is said
+/// (`TransformerConfig.min_offloaded_tensor_size`). Unit: element.
+pub const LEAST_OFFLOADED: u64 = 1 << 20;
+
 /// What is moved to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Offload {
@@ -104,6 +108,11 @@ impl OffloadModules {
     #[must_use]
     pub const fn has(self, module: OffloadModule) -> bool {
         self.0 & 1 << module as u8 != 0
+    }
+
+    /// The modules in it, in the order in which a layer's forward pass begins them.
+    pub fn each(self) -> impl Iterator<Item = OffloadModule> {
+        OffloadModule::BEGUN.into_iter().filter(move |module| self.has(*module))
     }
 
     /// Whether there is none in it.

@@ -254,6 +254,7 @@ impl LoraModules {
             "up_proj" | "linear_fc1_up" | "w3" | "up" => &[Up],
             "gate_up_proj" | "dense_h_to_4h" | "linear_fc1" | "fc1" | "c_fc" | "fc_in" => &[Gate, Up],
             "down_proj" | "w2" | "dense_4h_to_h" | "linear_fc2" | "fc2" | "fc_out" | "down" => &[Down],
+            "in_proj" => &[LinearModule::Mixer],
             "q_a_proj" => &[LinearModule::QueryDown],
             "q_b_proj" => &[LinearModule::QueryUp],
             "kv_a_proj_with_mqa" => &[LinearModule::KeyValueDown],

@@ -1,8 +1,8 @@
 //! A plan with another cut: what advice and search vary.
 
 use super::{
-    Cluster, Contradiction, Degrees, DpSharding, Field, Fp8, HostOptimizer, Layout, Model, Overlap,
-    PipelineSchedule, Plan, RankOrder, Recipe, Recompute, Software, StageSplit,
+    Cluster, Contradiction, Degrees, DpSharding, Field, Fp8, HostOptimizer, Layout, Model, OffloadModules,
+    Overlap, PipelineSchedule, Plan, RankOrder, Recipe, Recompute, Software, StageSplit,
 };
 use shardscope_source::Code;
 
@@ -44,6 +44,10 @@ pub struct Variant {
     pub fp8: Option<Fp8>,
     /// Whether optimizer states, or a part of them, stay on the host.
     pub optimizer_on_host: bool,
+    /// Groups of replicas that each have all optimizer states, or all that they share.
+    pub instances: u64,
+    /// Modules of a layer whose saved tensors wait on the host.
+    pub offloaded: OffloadModules,
     /// Which software it is told to; never varied.
     pub software: Software,
     /// Whether the model has routed experts; never varied.
@@ -73,6 +77,8 @@ impl Variant {
             overlap: recipe.overlap,
             fp8: recipe.fp8.clone(),
             optimizer_on_host: recipe.optimizer_on_host(),
+            instances: layout.distributed_optimizer_instances,
+            offloaded: recipe.offload.modules,
             software: recipe.software,
             has_experts: plan.model().experts.is_some(),
         }
@@ -125,6 +131,7 @@ impl Variant {
         recipe.overlap.tensor &= layout.sequence_parallel;
         recipe.fp8.clone_from(&self.fp8);
         self.move_optimizer(&mut recipe);
+        recipe.offload.modules = self.offloaded;
         if let Some(padding) = model.vocab_padding {
             model.padded_vocab_size = padding.padded(self.tensor);
         }
@@ -182,7 +189,7 @@ impl Variant {
             } else {
                 Vec::new()
             },
-            distributed_optimizer_instances: old.distributed_optimizer_instances,
+            distributed_optimizer_instances: self.instances,
             second_shards: old.second_shards,
             microbatch_group_size: self.group.filter(|_| self.pipeline == old.pipeline),
             schedule: self.schedule,

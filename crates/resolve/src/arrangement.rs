@@ -2,8 +2,8 @@
 
 use super::table::Table;
 use shardscope_plan::{
-    ActivationSteps, Arrangement, Dropout, Field, NormPlaces, NormProduct, NormWeights, RotationTables,
-    Router,
+    ActivationSteps, Arrangement, Dropout, Field, NormPlaces, NormProduct, NormWeights, QueryTemperature,
+    RotationTables, Router,
 };
 
 /// How modules are arranged, as readers know it of the model's type.
@@ -61,7 +61,13 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         typed_softmax: differs("typed_softmax"),
         norms_behind_rotation: differs("norms_behind_rotation"),
         plain_head_norms: differs("plain_head_norms"),
-        query_temperature: differs("query_temperature"),
+        query_temperature: if differs("query_temperature") {
+            QueryTemperature::Unwindowed
+        } else if differs("typed_query_temperature") {
+            QueryTemperature::Typed
+        } else {
+            QueryTemperature::None
+        },
         fp32_scores: differs("fp32_scores"),
         embedding_norm: differs("embedding_norm"),
         head_bias: differs("head_bias"),

@@ -1,7 +1,7 @@
 //! Which values of settings are read and not modelled, and what becomes of them: they stop the verdict, unless the reader
 //! goes on without them.
 
-use super::lacking_adapters::{beside_adapters, fused, over_expert_tensor};
+use super::lacking_adapters::{beside_adapters, fused, is_of_mixer, of_linear_mixers, over_expert_tensor};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use super::{evaluation, offload, tuning, vision};
@@ -135,8 +135,10 @@ pub(super) fn find(table: &mut Table, software: Software) {
     if let Some(library) = library {
         over_expert_tensor(table, library);
     }
+    of_linear_mixers(table, software);
     let mut unknown = table.words(Field::LoraTargetModules);
-    unknown.retain(|name| LoraModules::default().named(name).is_none());
+    let mixer = table.has(Field::LinearMixer);
+    unknown.retain(|name| LoraModules::default().named(name).is_none() || (!mixer && is_of_mixer(name)));
     if !unknown.is_empty() {
         let value = unknown.join(" ");
         let message = "adapters on these modules; all weights would be counted as trained";

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::{Effect, NotModelled};
-use shardscope_plan::{AdapterKernels, AdapterLibrary, Field, LoraModules, Software};
+use shardscope_plan::{AdapterKernels, AdapterLibrary, Field, LinearKind, LoraModules, Software};
 
 /// Layers beside which no adapters are known.
 const BESIDE: &[(Field, &str)] = &[
@@ -60,6 +60,32 @@ pub(super) fn fused(table: &mut Table, software: Software) {
         return;
     };
     table.lack(Field::LoraKernels, &value, Effect::Memory, message);
+}
+
+/// Whether a target module is the input projection of a linear mixer.
+pub(super) fn is_of_mixer(name: &str) -> bool {
+    name.rsplit(['.', '/']).next() == Some("in_proj")
+}
+
+/// Linear mixers that are known in some software alone, and adapters beside projections of theirs that are named: `out_proj` is the
+/// attention's too in some types, and in others the mixer's alone.
+pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
+    let short = table.says(Field::LinearMixer, LinearKind::ShortConvolution.name());
+    if short && software != Software::HfTransformers {
+        let message = "short convolutions in place of attention, in this software";
+        table.lack(Field::LinearMixer, LinearKind::ShortConvolution.name(), Effect::Model, message);
+    }
+    if !table.has(Field::LinearMixer) || !matches!(table.word(Field::TrainType), "lora" | "qlora") {
+        return;
+    }
+    let targets = table.words(Field::LoraTargetModules);
+    let of_output = |name: &&str| name.rsplit(['.', '/']).next() == Some("out_proj");
+    let (input, output) =
+        (targets.iter().any(|name| is_of_mixer(name)), targets.iter().any(|name| of_output(&name)));
+    if (input || output) && !(short && input && output) {
+        let message = "adapters on one of a linear mixer's projections by its name";
+        table.lack(Field::LoraTargetModules, "", Effect::Model, message);
+    }
 }
 
 /// The name under which a reader goes on without the messages of adapters beside cut experts. No setting has it: nothing

@@ -2,11 +2,8 @@
 
 use super::table::Table;
 use crate::{Effect, SettingValue};
-use shardscope_plan::{Field, Offload, OffloadModule, OffloadModules, Software};
+use shardscope_plan::{Field, LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules, Software};
 use shardscope_source::Code;
-
-/// Elements of the smallest tensor that goes to the host with its module (`TransformerConfig.min_offloaded_tensor_size`).
-const LEAST: u64 = 1 << 20;
 
 /// Modules that Megatron offloads and whose tensors are not known here.
 const UNKNOWN: [(&str, &str); 2] = [
@@ -19,12 +16,20 @@ pub(super) fn offload(table: &mut Table) -> Offload {
     let modules = if table.on(Field::FineGrainedActivationOffloading) { modules(table) } else { None };
     let modules = modules.unwrap_or_default();
     if !modules.is_empty() {
-        table.default(Field::MinOffloadedTensorSize, SettingValue::Int(LEAST), "default of Megatron core");
+        table.default(
+            Field::MinOffloadedTensorSize,
+            SettingValue::Int(LEAST_OFFLOADED),
+            "default of Megatron core",
+        );
     }
     Offload {
         activation_layers: table.number(Field::CpuOffloadingNumLayers),
         modules,
-        least: table.number(Field::MinOffloadedTensorSize),
+        least: if table.has(Field::MinOffloadedTensorSize) {
+            table.number(Field::MinOffloadedTensorSize)
+        } else {
+            LEAST_OFFLOADED
+        },
         layer_inputs: table.on(Field::OffloadLayerInputs),
         saved_tensors: table.on(Field::OffloadSavedTensors),
         optimizer: table.on(Field::OffloadOptimizer),

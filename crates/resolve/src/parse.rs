@@ -86,7 +86,8 @@ pub(super) fn says_nothing(field: Field, text: &str) -> bool {
     let is_none = text.eq_ignore_ascii_case("none");
     let a_word = match field.kind() {
         Kind::Word(words) => words.contains(&"none"),
-        _ => field == Field::MoeRouterLoadBalancingType,
+        // No layer of a mixer with a bias is not a mixer of which nothing is said.
+        _ => matches!(field, Field::MoeRouterLoadBalancingType | Field::LinearBiases),
     };
     is_none && !a_word || ["", "null", "~"].iter().any(|nothing| text.eq_ignore_ascii_case(nothing))
 }

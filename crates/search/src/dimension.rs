@@ -35,11 +35,15 @@ pub enum Dimension {
     Precision,
     /// Whether optimizer states stay on the host.
     Offload,
+    /// Modules of a layer whose saved tensors wait on the host.
+    OffloadModules,
+    /// Groups of replicas that each have all that is shared: partial sharding, HSDP.
+    Instances,
 }
 
 impl Dimension {
     /// Every dimension with its name for readers and terminals.
-    pub const NAMED: [(Self, &'static str); 16] = [
+    pub const NAMED: [(Self, &'static str); 18] = [
         (Self::Tensor, "tp"),
         (Self::Pipeline, "pp"),
         (Self::VirtualPipeline, "vpp"),
@@ -56,6 +60,8 @@ impl Dimension {
         (Self::RankOrder, "rank-order"),
         (Self::Precision, "precision"),
         (Self::Offload, "offload"),
+        (Self::OffloadModules, "offload-modules"),
+        (Self::Instances, "instances"),
     ];
 
     /// Its name.
@@ -108,12 +114,14 @@ impl Values {
 pub struct Choices([Values; Dimension::NAMED.len()]);
 
 impl Default for Choices {
-    /// Everything open that changes no number of the training, but for the host's part, which never makes a step shorter; precision
-    /// as stated.
+    /// Everything open that changes no number of the training, but for the host's part, which never makes a step shorter, and for
+    /// groups of replicas, with which a search takes as many times as long; precision as stated.
     fn default() -> Self {
         Self([const { Values::Open }; Dimension::NAMED.len()])
             .with(Dimension::Precision, Values::Stated)
             .with(Dimension::Offload, Values::Stated)
+            .with(Dimension::OffloadModules, Values::Stated)
+            .with(Dimension::Instances, Values::Stated)
     }
 }
 

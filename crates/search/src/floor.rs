@@ -61,6 +61,7 @@ pub fn least_gpus(plan: &Plan) -> Option<u64> {
         expert: 1,
         expert_tensor: own.tensor,
         micro_batch_size: 1,
+        instances: 1,
         ..own
     };
     let one = variant.checked_on(plan, plan.model().clone(), cluster).ok()?;

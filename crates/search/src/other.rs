@@ -68,6 +68,7 @@ fn some_layout(plan: &Plan, model: &Model, cluster: &Cluster) -> Option<Plan> {
                 expert_tensor: tensor,
                 sequence_parallel: tensor > 1,
                 micro_batch_size: 1,
+                instances: 1,
                 recompute: Recompute::None,
                 ..own.clone()
             };

@@ -15,7 +15,7 @@ use super::results::Results;
 use super::space::Space;
 use shardscope_estimate::Verdict;
 use shardscope_estimate::time::{Draft, Sections, exact_step_seconds};
-use shardscope_plan::{Plan, Variant};
+use shardscope_plan::{OffloadModules, Plan, Variant};
 use shardscope_sorting::sort_by;
 use shardscope_source::Code;
 use shardscope_units::Seconds;
@@ -197,8 +197,10 @@ impl Walk {
         let mut measured: Option<Draft> = None;
         for cut in cuts {
             if measured.is_none() {
-                let mut plans =
-                    self.space.shapes(&cut).into_iter().filter_map(|shape| shape.apply(&self.space.plan));
+                // What goes to the host makes no step shorter, and not the same of every cut longer.
+                let here = |shape| Variant { offloaded: OffloadModules::default(), ..shape };
+                let shapes = self.space.shapes(&cut).into_iter().map(here);
+                let mut plans = shapes.filter_map(|shape| shape.apply(&self.space.plan));
                 // A second copy of the model would count twice.
                 let plan = plans.find(|plan| plan.layout().copies() == 1);
                 measured = plan.map(|plan| Draft::of(&plan, &mut Sections::default()));

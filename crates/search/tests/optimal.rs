@@ -217,6 +217,88 @@ fn over_whole_spaces_of_small_models() {
     }
 }
 
+/// The same with groups of replicas and modules that wait on the host opened: sharding within groups across a slow network, a
+/// mixture of experts whose groups divide its own replicas too, and devices that hardly hold what layers keep.
+const WITH_GROUPS_AND_HOSTS: [(&str, u64, &str, &[Dimension], &str); 5] = {
+    use Dimension as D;
+    [
+        (
+            "groups of replicas",
+            32,
+            "A100-SXM-80GB",
+            &[D::Instances, D::Sharding, D::Tensor, D::MicroBatch, D::Overlap],
+            "--num-layers 4 --hidden-size 4096 --num-attention-heads 32 --global-batch-size 64 --seq-length 1024 --swiglu",
+        ),
+        (
+            "HSDP",
+            32,
+            "A100-SXM-80GB",
+            &[D::Instances, D::Recompute, D::Tensor],
+            "--num-layers 8 --hidden-size 4096 --num-attention-heads 32 --global-batch-size 512 --seq-length 256 --swiglu \
+             --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params",
+        ),
+        (
+            "groups of experts' replicas",
+            16,
+            "H100-SXM",
+            &[D::Instances, D::Sharding, D::Expert, D::Pipeline],
+            "--num-layers 4 --hidden-size 2048 --num-attention-heads 16 --num-experts 8 --moe-router-topk 2 --moe-grouped-gemm \
+             --moe-token-dispatcher-type alltoall --global-batch-size 32 --seq-length 1024 --swiglu",
+        ),
+        (
+            "modules on the host",
+            2,
+            "A100-SXM-40GB",
+            &[D::OffloadModules, D::Recompute, D::MicroBatch, D::Tensor, D::Pipeline, D::VirtualPipeline],
+            "--num-layers 4 --hidden-size 4096 --num-attention-heads 32 --global-batch-size 8 --seq-length 8192 --swiglu",
+        ),
+        (
+            "experts' modules on the host",
+            2,
+            "A100-SXM-40GB",
+            &[D::OffloadModules, D::Recompute, D::Expert],
+            "--num-layers 4 --hidden-size 2048 --num-attention-heads 16 --num-experts 8 --moe-router-topk 2 --moe-grouped-gemm \
+             --moe-token-dispatcher-type alltoall --global-batch-size 4 --seq-length 8192 --swiglu",
+        ),
+    ]
+};
+
+#[test]
+fn over_groups_of_replicas_and_modules_on_the_host() {
+    for (name, gpus, accelerator, opened, flags) in WITH_GROUPS_AND_HOSTS {
+        let more = "--max-position-embeddings 8192 --vocab-size 64000 --micro-batch-size 1 --bf16 --disable-bias-linear \
+                    --untie-embeddings-and-output-weights --position-embedding-type rope --normalization RMSNorm \
+                    --transformer-impl transformer_engine";
+        // Replicated and sharded from the start: groups are found from both.
+        for sharded in ["", "--use-distributed-optimizer"] {
+            let plan = of_flags(gpus, accelerator, &format!("{flags} {more} {sharded}"));
+            let choices =
+                opened.iter().fold(Choices::stated(), |choices, one| choices.with(*one, Values::Open));
+            let space = Space::with(&plan, choices);
+            let (found, all) = (walk(space.clone()), exhaust(&space));
+            let step = |one: Option<&shardscope_search::Outcome>| one.map(|one| one.step.get());
+            let both = || format!("{name} {sharded}: {:?} for {:?}", found.best().first(), all.best);
+            println!("{} of {:?}, {} worked out", both(), all.tally, found.tally().estimated);
+            assert!(all.tally.estimated > 20, "{name}: {:?}", all.tally);
+            assert_eq!(step(found.best().first()), step(all.best.as_ref()), "{}", both());
+            if found.best().is_empty() {
+                assert_eq!(step(found.tight().first()), step(all.tight.as_ref()), "{name}");
+            }
+            // Neither is opened for nothing: weights gathered within a node and modules on the host are the fastest there.
+            let best = found.best().first().expect("one that fits");
+            assert_eq!(best.variant.instances > 1, name == "HSDP", "{}", both());
+            assert_eq!(!best.variant.offloaded.is_empty(), name.ends_with("on the host"), "{}", both());
+            let decided = |tally: &shardscope_search::Tally| tally.decided() - tally.refused();
+            assert!(
+                decided(found.tally()) >= decided(&all.tally),
+                "{name}: {:?} for {:?}",
+                found.tally(),
+                all.tally
+            );
+        }
+    }
+}
+
 /// The fastest over whole spaces, an hour of work: `cargo test --release -p shardscope-search -- --ignored`.
 #[test]
 #[ignore = "tries some ten million layouts"]

@@ -65,11 +65,16 @@ fn check_set(name: &str, set: &[(&str, &str)], more: &str, ranges: &[(Dimension,
 
 #[test]
 fn changes_open_as_what_was_searched() {
-    use Dimension::{Expert, MicroBatch, Offload, Pipeline, Precision, Tensor};
+    use Dimension::{Expert, Instances, MicroBatch, Offload, OffloadModules, Pipeline, Precision, Tensor};
     check("llama-3 8b, 8 H100", "", &[(Precision, 0, 1), (MicroBatch, 1, 2)], 401);
     let on_host = "--optimizer-cpu-offload --use-precision-aware-optimizer --use-distributed-optimizer";
     for more in ["", on_host, "--fp8-format e4m3 --fp8-recipe blockwise"] {
         let opened = [(Offload, 0, 1), (Precision, 0, 1), (MicroBatch, 1, 2), (Tensor, 1, 2)];
+        check("llama-3 8b, 8 H100", more, &opened, 401);
+    }
+    let on_host = "--fine-grained-activation-offloading --offload-modules qkv_linear core_attn";
+    for more in ["", on_host, "--num-distributed-optimizer-instances 2 --use-distributed-optimizer"] {
+        let opened = [(Instances, 1, 4), (OffloadModules, 0, 1), (MicroBatch, 1, 2), (Tensor, 1, 2)];
         check("llama-3 8b, 8 H100", more, &opened, 401);
     }
     // ZeRO's own way of saying it, and the formats of Blackwell.

@@ -1,12 +1,14 @@
-//! Work that an answer does not wait for (a search, a question, a file to take away), as a task that is done elsewhere: in workers
+//! Work that an answer does not wait for (a search, a question, a file to take away, a row of evidence), as a task that is done elsewhere: in workers
 //! beside the page.
 //! Tasks and what is told of them are texts, since two programs share nothing else.
 
 mod file;
 mod found;
 mod reply;
+mod row;
 
 use serde::{Deserialize, Serialize};
+pub use shardscope_measured::Provenance;
 use shardscope_plan::Plan;
 use shardscope_search::{Choices, Inquiry, Question, Walk};
 
@@ -17,6 +19,7 @@ use super::user_input::UserInput;
 pub use file::PlanFile;
 pub use found::{DEGREES, Found, Layout, Recomputed};
 pub use reply::{Reached, Reply, ReplyLine};
+pub use row::EvidenceRow;
 
 /// What is to be done for a reader.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +37,8 @@ enum Work {
     Question(Asked),
     /// A file of the plan.
     File(PlanFile),
+    /// The run as a row of evidence.
+    Row(Provenance),
 }
 
 /// What is known so far of a task.
@@ -45,6 +50,8 @@ pub enum Told {
     Reply(Reply),
     /// The file that was asked for.
     File(String),
+    /// The run as a row of evidence.
+    Row(EvidenceRow),
 }
 
 impl Task {
@@ -64,6 +71,12 @@ impl Task {
     #[must_use]
     pub fn file(input: &UserInput, file: PlanFile) -> Self {
         Self { kept: keep_input(input), work: Work::File(file) }
+    }
+
+    /// The run of `input`, measured by the log beside it, as a row of evidence.
+    #[must_use]
+    pub fn row(input: &UserInput, provenance: &Provenance) -> Self {
+        Self { kept: keep_input(input), work: Work::Row(provenance.clone()) }
     }
 
     /// As a text.
@@ -98,6 +111,8 @@ enum Stage {
     Refused(String),
     /// A file, which is written at once.
     File(String),
+    /// A row of evidence, likewise.
+    Row(EvidenceRow),
 }
 
 impl Working {
@@ -117,6 +132,7 @@ impl Working {
                 Err(why) => Stage::Refused(why.to_string()),
             },
             Work::File(file) => Stage::File(file.written(&*State::new(input).shown?)),
+            Work::Row(provenance) => Stage::Row(EvidenceRow::of(&State::new(input), &provenance)),
         }))
     }
 
@@ -144,7 +160,7 @@ impl Working {
                 *goes_on = asking.step(count);
                 *goes_on
             }
-            Stage::Refused(_) | Stage::File(_) => false,
+            Stage::Refused(_) | Stage::File(_) | Stage::Row(_) => false,
         }
     }
 
@@ -161,6 +177,7 @@ impl Working {
             Stage::Question(asking, goes_on) => Told::Reply(Reply::of(asking, *goes_on)),
             Stage::Refused(why) => Told::Reply(Reply::refused(why)),
             Stage::File(text) => Told::File(text.clone()),
+            Stage::Row(row) => Told::Row(row.clone()),
         }
     }
 
@@ -187,6 +204,37 @@ mod tests {
             Told::Found(found) => found,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_measured_run_becomes_a_row() {
+        let mut log = String::new();
+        for step in 1..=12 {
+            log +=
+                &format!(" iteration {step}/ 12 | elapsed time per iteration (ms): {}.0 |\n", 5_000 + step);
+        }
+        let mut input = crate::with_log(&UserInput::of(&format!("# secret\n{EXAMPLE}")), &log);
+        let row = |input: &UserInput, provenance: &Provenance| match finished(&Task::row(input, provenance)) {
+            Told::Row(row) => row,
+            other => panic!("{other:?}"),
+        };
+        let short = row(&input, &Provenance::default());
+        let lacks: Vec<&str> = short.lacking.iter().filter_map(|what| what.split(':').next()).collect();
+        assert_eq!(lacks, ["source", "date", "versions", "accelerator"]);
+        let stated = Provenance {
+            source: "https://example.org/log".to_owned(),
+            date: "2026-03".to_owned(),
+            versions: "core 0.14".to_owned(),
+        };
+        // A correction by the run's own step is no setting of the run: the row is what the estimate is held against.
+        for (name, value) in [("accelerator", "H100-SXM"), ("measured_over_estimated", "1.1")] {
+            input.settings.push((name.to_owned(), value.to_owned()));
+        }
+        let whole = row(&input, &stated);
+        assert_eq!(whole.lacking, [String::new(); 0]);
+        let read = shardscope_measured::Row::read(whole.line.trim_end()).unwrap();
+        assert_eq!((read.steps, read.step_seconds), (12, Some(5.007)));
+        assert!(!whole.line.contains("secret") && !whole.line.contains("measured_over"), "{}", whole.line);
     }
 
     #[test]

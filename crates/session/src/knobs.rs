@@ -64,6 +64,13 @@ fn short(field: Field) -> &'static str {
         Field::UseDistributedOptimizer => "distributed optimizer",
         Field::TpCommOverlap => "TP overlap",
         Field::OverlapP2pComm => "P2P overlap",
+        Field::OverlapMoeExpertParallelComm => "EP overlap",
+        Field::OverlapGradReduce => "gradient overlap",
+        Field::OverlapParamGather => "parameter overlap",
+        Field::PipelineModelParallelLayout => "stage layout",
+        Field::Fp8 => "FP8",
+        Field::Fp8Recipe => "FP8 recipe",
+        Field::Fp8ParamGather => "FP8 parameter gather",
         other => other.name(),
     }
 }
@@ -82,10 +89,17 @@ pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> Stri
         ("", value) => format!("{} {value}", short(*field)),
         (now, value) => format!("{} {now} → {value}", short(*field)),
     };
-    // "recompute full" says it: how it is asked of the software stands among the settings.
-    let detail = |field| matches!(field, Field::RecomputeMethod | Field::RecomputeNumLayers);
-    let recomputes = changes.iter().any(|(field, _)| *field == Field::RecomputeGranularity);
-    let told = changes.iter().filter(|(field, _)| !(recomputes && detail(*field)));
+    // "recompute full" says it, and so does "FP8 hybrid": how it is asked of the software stands among the settings.
+    let told_by = |field: Field, value: &str| match field {
+        Field::RecomputeMethod | Field::RecomputeNumLayers => Some(Field::RecomputeGranularity),
+        Field::Fp8ParamGather if value == "false" => Some(Field::Fp8),
+        _ => None,
+    };
+    let changed = |field: Field| changes.iter().any(|(other, _)| *other == field);
+    // Search states values that hold already, where another software would choose otherwise.
+    let told = changes.iter().filter(|(field, value)| {
+        !told_by(*field, value).is_some_and(changed) && (value.is_empty() || now(*field) != *value)
+    });
     told.map(one).collect::<Vec<_>>().join(", ")
 }
 
@@ -154,10 +168,17 @@ mod tests {
         ];
         assert_eq!(change_line(resolution, &changes), "TP 2 → 1, recompute full");
         assert_eq!(change_line(resolution, &changes[2..]), "recompute_method uniform");
-        assert_eq!(change_line(resolution, &[(Field::Fp8, String::new())]), "without fp8");
-        let switches = [(Field::SequenceParallel, "true"), (Field::OverlapP2pComm, "false")];
+        assert_eq!(change_line(resolution, &[(Field::Fp8, String::new())]), "without FP8");
+        let fp8 = [(Field::Fp8, "hybrid"), (Field::Fp8Recipe, "delayed"), (Field::Fp8ParamGather, "false")];
+        let fp8 = fp8.map(|(field, value)| (field, value.to_owned()));
+        assert_eq!(change_line(resolution, &fp8), "FP8 hybrid, FP8 recipe delayed");
+        // What holds already is no change.
+        let same = [(Field::TensorModelParallelSize, "2"), (Field::PipelineModelParallelSize, "4")];
+        let same = same.map(|(field, value)| (field, value.to_owned()));
+        assert_eq!(change_line(resolution, &same), "PP 2 → 4");
+        let switches = [(Field::SequenceParallel, "true"), (Field::UseDistributedOptimizer, "false")];
         let switches = switches.map(|(field, value)| (field, value.to_owned()));
-        assert_eq!(change_line(resolution, &switches), "sequence parallel on, P2P overlap off");
+        assert_eq!(change_line(resolution, &switches), "sequence parallel on, distributed optimizer off");
     }
 
     #[test]

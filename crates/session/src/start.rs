@@ -1,6 +1,7 @@
 //! A plan from a model and a cluster alone: the first usual layout that fits, to be changed by its settings.
 
 mod choice;
+mod rollouts;
 mod said;
 mod tuned;
 
@@ -9,7 +10,7 @@ pub use choice::{Choice, Objective};
 use super::UserInput;
 use said::{Named, count, say};
 use shardscope_catalog as catalog;
-use shardscope_estimate::memory_totals;
+use shardscope_estimate::{memory, memory_totals};
 use shardscope_launch::resolve;
 use shardscope_plan::{Field, Plan};
 use shardscope_sorting::sort;
@@ -54,10 +55,12 @@ pub fn start(choice: &Choice) -> Option<UserInput> {
     };
     let sequence = choice.sequence.min(number(Field::MaxPositionEmbeddings).unwrap_or(u64::MAX));
     let base = base(&Choice { sequence, ..choice.clone() }, &model);
-    if choice.objective != Objective::PreTrain {
-        return first_that_fits(tuned::ways(&base, choice));
-    }
     let per_node = per_node(choice);
+    match choice.objective {
+        Objective::PreTrain => {}
+        Objective::Rl => return first_that_fits(rollouts::ways(&base, choice, per_node)),
+        _ => return first_that_fits(tuned::ways(&base, choice)),
+    }
     let heads = number(Field::NumQueryGroups).or(number(Field::NumAttentionHeads)).unwrap_or(1);
     let shape = Room {
         layers: number(Field::NumLayers).unwrap_or(1),
@@ -85,7 +88,9 @@ fn first_that_fits(tried: impl IntoIterator<Item = Named>) -> Option<UserInput> 
 
 fn fits(plan: &Plan) -> bool {
     let capacity = plan.cluster().accelerator.memory;
-    memory_totals(plan).iter().all(|rank| rank.peak_required <= capacity)
+    // Rollouts have a peak of their own, which the totals of training do not have.
+    let rollouts = plan.recipe().rollout.is_none() || memory(plan).fits;
+    rollouts && memory_totals(plan).iter().all(|rank| rank.peak_required <= capacity)
 }
 
 /// As many accelerators in a node as is usual, or the most below that into which all of them divide.
@@ -279,6 +284,17 @@ mod tests {
     fn preferences_need_a_reference() {
         let shown = tuned("Qwen2.5-7B", Objective::Dpo, "H100-SXM", 8);
         assert!(shown.answer.resolution.setting(Field::TrainingObjective).is_some());
+    }
+
+    #[test]
+    fn rollouts_are_sharded_until_both_phases_fit() {
+        let degree = |model: &str, gpus| {
+            let shown = tuned(model, Objective::Rl, "H100-SXM", gpus);
+            assert!(shown.fullest().is_some_and(|fullest| fullest.fit != Fit::DoesNotFit), "{model}");
+            shown.plan.recipe().rollout.as_ref().expect("rollouts").tensor
+        };
+        assert_eq!(degree("Qwen2.5-7B", 8), 1);
+        assert!(degree("Qwen2.5-72B", 64) > 1);
     }
 
     #[test]

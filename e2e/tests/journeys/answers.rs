@@ -122,7 +122,6 @@ fn however_many_workers_search_they_find_the_same() {
         );
         page.goto("");
         panel(&page, "search");
-        page.click_text("#search button", "Search");
         page.wait_for("#search .layout-table tbody tr");
         page.wait_gone("#search progress");
         assert_eq!(page.js("return hired", &[]), workers);
@@ -138,7 +137,6 @@ fn other_layouts_are_searched() {
     let page = Page::open("");
     let before = page.text(".stats dd");
     panel(&page, "search");
-    page.click_text("#search button", "Search");
     page.wait_gone("#search progress");
     page.wait_for("#search .layout-table tbody tr");
     assert!(page.count("#search .front circle") > 1);
@@ -210,7 +208,6 @@ fn where_the_module_of_searches_does_not_arrive_the_page_says_so_and_goes_on() {
     page.devtools("Network.setBlockedURLs", json!({ "urls": ["*shardscope-worker_bg.wasm"] }));
     page.goto("");
     panel(&page, "search");
-    page.click_text("#search button", "Search");
     page.wait_text("#search [role=alert]", "could not be loaded");
     page.click_text("#questions button", "Answer");
     page.wait_text("#questions [role=status]", "could not be loaded");

@@ -173,7 +173,6 @@ fn nothing_is_asked_of_anyone_after_the_load() {
     page.press(e2e::Key::Escape);
     page.wait_gone("#share");
     super::steps::panel(&page, "search");
-    page.click_text("#search button", "Search");
     page.wait_gone("#search progress");
     page.click_text("button", "Share");
     page.click_text("#share button", "Cluster map, PNG");

@@ -95,6 +95,41 @@ fn a_log_stands_beside_the_prediction() {
 }
 
 #[test]
+fn a_run_that_was_measured_becomes_a_row_of_evidence() {
+    let page = Page::open("");
+    panel(&page, "time");
+    page.click("#time details:nth-of-type(2) summary");
+    let log: String = (1..=12)
+        .map(|step| {
+            format!(" iteration {step}/ 12 | elapsed time per iteration (ms): {}.0 |\\n", 5_000 + step)
+        })
+        .collect();
+    // Pasted at once: typed line breaks would be keys.
+    page.js(&format!("document.querySelector('#time textarea').value = \"{log}\";"), &[]);
+    page.js(
+        "document.querySelector('#time textarea').dispatchEvent(new Event('change', { bubbles: true }))",
+        &[],
+    );
+    page.click_text("#contribute button", "Contribute this run");
+    page.wait_text("#contribute", "source: an https address");
+    page.click_text("#contribute button", "It ran on H100-SXM");
+    for (place, words) in [(1, "https://example.org/log"), (2, "2026-03"), (3, "core 0.14, torch 2.9")] {
+        page.type_into(&format!("#contribute label:nth-child({place}) input"), words);
+        page.press(Key::Tab);
+    }
+    page.wait_text("#contribute [role=status]", "The row is complete.");
+    let row = page.value("#evidence-row");
+    let read: serde_json::Value = serde_json::from_str(&row).expect("a line of JSON");
+    assert_eq!((&read["steps"], &read["step_seconds"]), (&12.into(), &5.007.into()));
+    assert_eq!(read["settings"]["num_layers"], "24");
+    // Nothing of the script: not a word of its comments.
+    assert!(!row.contains("Edit anything"), "{row}");
+    assert_eq!(page.axe(), []);
+    page.screenshot("contribute");
+    page.assert_quiet();
+}
+
+#[test]
 fn what_was_measured_takes_the_place_of_the_data_sheet() {
     let page = Page::open("");
     panel(&page, "time");

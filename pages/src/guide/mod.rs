@@ -25,6 +25,11 @@ use write::Chapter;
 
 pub use formulas::{Entry, entries};
 
+/// The plans from which formulas are shown with numbers, by name: together they meet every formula.
+pub fn plans() -> impl Iterator<Item = (&'static str, &'static shardscope::plan::Plan)> {
+    plans::plans().iter().map(|named| (named.name.as_str(), &named.plan))
+}
+
 /// The pages of the guide.
 #[must_use]
 pub fn pages() -> [Page; 3] {

@@ -68,6 +68,11 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&autocast=bf16",
     ),
     (
+        "queries with a temperature in their own type, as in Ministral 3",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none&module_variants=typed_query_temperature",
+    ),
+    (
         "experts that are given every token, as in Llama 4",
         "Mixtral-8x7B",
         "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none&module_variants=weighing_router%20query_temperature",
@@ -491,6 +496,16 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "Mamba-2 under transformers",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=mamba2",
+    ),
+    (
+        "Short convolutions under transformers",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=short_convolution&linear_num_key_heads=1&linear_num_value_heads=1&linear_key_head_dim=4096&linear_value_head_dim=4096&linear_conv_kernel_dim=3&linear_biases=none",
+    ),
+    (
+        "the same with adapters on all linear layers",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=short_convolution&linear_num_key_heads=1&linear_num_value_heads=1&linear_key_head_dim=4096&linear_value_head_dim=4096&linear_conv_kernel_dim=3&linear_biases=none",
     ),
     (
         "Experts with a shared one that a gate switches, under transformers",

@@ -65,7 +65,14 @@ fn communication(shown: &PtrEq<Shown>) -> Html {
 
 fn summary(shown: &Shown) -> Html {
     let traffic = &shown.report.traffic;
-    let busiest = traffic.stages().into_iter().max_by_key(|stage| stage.bytes).unwrap_or_default();
+    // One GPU in every row, so that the rows add up to the last: a dimension may be at its peak on another stage.
+    let stages = traffic.stages();
+    let busiest = (0..stages.len()).rev().max_by_key(|stage| stages[*stage].bytes).unwrap_or_default();
+    let of_stage = |stages: &[Totals]| stages.get(busiest).copied().unwrap_or_default();
+    let whose = match stages.len() {
+        0 | 1 => "per GPU".to_owned(),
+        _ => format!("a GPU of stage {busiest}, the busiest"),
+    };
     let row = |class: Option<&'static str>, head: Html, gpu: Totals, cluster: Totals| {
         html! {
             <tr {class}>
@@ -82,7 +89,7 @@ fn summary(shown: &Shown) -> Html {
             <thead>
                 <tr>
                     <td></td>
-                    <th class="number" scope="colgroup" colspan="3">{ "per GPU" }</th>
+                    <th class="number" scope="colgroup" colspan="3">{ whose }</th>
                     <th class="number" scope="colgroup" colspan="4">{ "whole cluster" }</th>
                 </tr>
                 { heads(&[
@@ -93,13 +100,13 @@ fn summary(shown: &Shown) -> Html {
                 { for traffic.dimensions.iter().map(|of| row(
                     None,
                     pair(html! { { named(of.parallelism.name()) } }, dimension_line(of)),
-                    of.per_gpu(),
+                    of_stage(&of.stages),
                     of.cluster,
                 )) }
                 { row(
                     Some("total"),
-                    pair("all", "one GPU of the busiest stage: dimensions peak on different stages"),
-                    busiest,
+                    html!("all"),
+                    of_stage(&stages),
                     traffic.cluster(),
                 ) }
             </tbody>

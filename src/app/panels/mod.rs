@@ -4,6 +4,7 @@
 mod advice;
 mod communication;
 mod compare;
+mod contribute;
 mod front;
 mod gemms;
 mod layers;

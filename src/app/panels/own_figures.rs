@@ -6,6 +6,7 @@ use shardscope::session::{
 };
 use yew::prelude::*;
 
+use super::contribute::Contribute;
 use super::panel::PlanProps;
 use crate::app::action::Action;
 use crate::app::browser;
@@ -119,6 +120,9 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
                             }) }
                         </tbody>
                     </table> }) }
+            }
+            if !lines.is_empty() {
+                <Contribute />
             }
             if let Some(onclick) = calibrate {
                 <p class="soft small">

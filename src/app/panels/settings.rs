@@ -31,7 +31,8 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
     let chapters = chapters(&session.answer.resolution.settings);
     let rows = || chapters.iter().flat_map(|chapter| &chapter.rows);
     let stated = rows().filter(|row| row.is_stated()).count();
-    let assumed = rows().count() - stated;
+    let derived = rows().filter(|row| row.setting.origin == Origin::Derived).count();
+    let defaults = rows().count() - stated - derived;
     let alone = input.is_settings_alone();
     let toggle = {
         let (all, now) = (all.setter(), *all);
@@ -42,7 +43,7 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
             <header>
                 <h2 id="settings-title">{ "Settings" }</h2>
                 <p>
-                    { format!("{stated} {}, {assumed} defaults. ", if alone { "set" } else { "from the script" }) }
+                    { format!("{stated} {}, {derived} derived, {defaults} defaults. ", if alone { "set" } else { "from the script" }) }
                     { if alone { "The plan is made of these settings; change any of them." } else { "Change a value to try it; the script stays as it is." } }
                     if input.is_changed() && !alone {
                         { " " }

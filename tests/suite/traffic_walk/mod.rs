@@ -2,6 +2,7 @@
 //! schedule, emits each message as Megatron's code does, and adds up. Its sums must be the ledger's.
 //! Sends must equal receives, groups must agree on what they do, degrees must multiply to the world.
 
+mod replicas;
 mod run;
 mod walker;
 
@@ -42,8 +43,13 @@ const RUNS: u64 = 200;
 #[test]
 fn the_ledger_is_what_a_walk_through_the_schedule_adds_up_to() {
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
-    for seed in 0..drawn::wanted(RUNS) {
+    let mut features: BTreeMap<&str, u64> = BTreeMap::new();
+    let wanted = drawn::wanted(RUNS);
+    for seed in 0..wanted {
         let run = Run::random(seed);
+        for feature in run.features() {
+            *features.entry(feature).or_default() += 1;
+        }
         let plan = run.plan();
         let groups = Groups::of(plan.layout());
         let logs = walk(&run, &plan);
@@ -56,8 +62,13 @@ fn the_ledger_is_what_a_walk_through_the_schedule_adds_up_to() {
         let product = layout.expert_data * layout.expert_tensor * layout.expert * layout.pipeline;
         assert_eq!(product, layout.world_size);
     }
+    println!("{wanted} plans; {features:?}");
     for (name, times) in seen {
         assert!(times > 100, "{name} only {times} times");
+    }
+    assert_eq!(features.len(), Run::FEATURES);
+    for (name, times) in features {
+        assert!(times * 200 >= wanted, "{name} in {times} of {wanted} plans");
     }
 }
 

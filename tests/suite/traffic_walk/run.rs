@@ -39,8 +39,32 @@ pub(super) enum Dispatch {
 pub(super) enum Again {
     Nothing,
     CoreAttention,
+    /// The dense MLP, or the experts with what is shared.
+    FeedForward,
     Uniform,
     Block(u64),
+}
+
+/// What replicas share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Share {
+    Nothing,
+    /// Optimizer states, in so many groups.
+    States(u64),
+    /// Gradients too, in so many groups.
+    Gradients(u64),
+    /// Weights too, in so many groups: Megatron's FSDP.
+    Weights(u64),
+}
+
+/// How layers are spread over the parts of the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Split {
+    Even,
+    /// Embedding and loss count as a layer.
+    Counted(bool, bool),
+    /// Layers of the first and the last stage.
+    Ends(u64, u64),
 }
 
 /// A random run, in plain numbers.
@@ -67,7 +91,10 @@ pub(super) struct Run {
     pub(super) layer_norm: bool,
     pub(super) swiglu: bool,
     pub(super) fused_loss: bool,
-    pub(super) sharded: bool,
+    pub(super) share: Share,
+    pub(super) split: Split,
+    /// Ranks numbered with data parallelism behind the pipeline.
+    pub(super) pipeline_inside: bool,
     pub(super) again: Again,
     pub(super) ring: Ring,
     /// Experts, top-k, expert size, expert tensor size, width, shared width, dispatcher.
@@ -109,9 +136,11 @@ impl Run {
             moe = Some(Moe { experts: 8, topk: dice.pick(&[1, 2]), e, et, width: 256, shared, dispatch });
             sp = t > 1;
         }
-        let layers = p * v * dice.pick(&[1, 2, 3]);
+        let each = dice.pick(&[1, 2, 3]);
+        let (split, layers) = split(dice, p, v, each);
         let ring = dice.pick(&[Ring::PointToPoint, Ring::AllGather, Ring::AllToAll]);
         let bias = moe.is_none() && dice.flip();
+        let share = share(dice, p, d * c, moe.map_or(d * c, |moe| t * c * d / (moe.et * moe.e)));
         Self {
             t,
             p,
@@ -129,13 +158,24 @@ impl Run {
             layers,
             sp,
             learned: dice.flip(),
-            tied: dice.flip(),
+            // A unit of FSDP has its weights for itself.
+            tied: dice.flip() && !matches!(share, Share::Weights(_)),
             bias,
             layer_norm: dice.flip(),
             swiglu: dice.flip(),
             fused_loss: dice.flip(),
-            sharded: dice.flip(),
-            again: dice.pick(&[Again::Nothing, Again::CoreAttention, Again::Uniform, Again::Block(1)]),
+            share,
+            split,
+            pipeline_inside: dice.roll().is_multiple_of(3)
+                && (p == 1 || t * c == moe.map_or(t, |moe| moe.et * moe.e)),
+            again: dice.pick(&[
+                Again::Nothing,
+                Again::CoreAttention,
+                Again::FeedForward,
+                Again::Uniform,
+                Again::Block(1),
+                Again::Block(2),
+            ]),
             ring,
             moe,
         }
@@ -167,10 +207,21 @@ impl Run {
                 flags.push_str(flag);
             }
         };
-        add(
-            self.v > 1,
-            &format!("--num-layers-per-virtual-pipeline-stage {}", self.layers / (self.p * self.v)),
-        );
+        add(self.v > 1, &format!("--num-virtual-stages-per-pipeline-rank {}", self.v));
+        match self.split {
+            Split::Even => {}
+            Split::Counted(embedding, loss) => {
+                add(embedding, "--account-for-embedding-in-pipeline-split");
+                add(loss, "--account-for-loss-in-pipeline-split");
+            }
+            Split::Ends(first, last) => add(
+                true,
+                &format!(
+                    "--decoder-first-pipeline-num-layers {first} --decoder-last-pipeline-num-layers {last}"
+                ),
+            ),
+        }
+        add(self.pipeline_inside, "--use-tp-pp-dp-mapping");
         add(self.sp, "--sequence-parallel");
         add(!self.learned, "--position-embedding-type rope");
         add(!self.tied, "--untie-embeddings-and-output-weights");
@@ -178,11 +229,32 @@ impl Run {
         add(!self.layer_norm, "--normalization RMSNorm");
         add(self.swiglu, "--swiglu");
         add(self.fused_loss, "--cross-entropy-loss-fusion --cross-entropy-fusion-impl native");
-        add(self.sharded, "--use-distributed-optimizer");
+        match self.share {
+            Share::Nothing => {}
+            Share::States(groups) => add(
+                true,
+                &format!("--use-distributed-optimizer --num-distributed-optimizer-instances {groups}"),
+            ),
+            Share::Gradients(groups) | Share::Weights(groups) => add(
+                true,
+                &format!(
+                    "--use-megatron-fsdp --data-parallel-sharding-strategy {} --num-distributed-optimizer-instances {groups} --ckpt-format fsdp_dtensor",
+                    if matches!(self.share, Share::Weights(_)) {
+                        "optim_grads_params"
+                    } else {
+                        "optim_grads"
+                    },
+                ),
+            ),
+        }
         match self.again {
             Again::Nothing => {}
             Again::CoreAttention => {
                 add(true, "--recompute-granularity selective --recompute-modules core_attn")
+            }
+            Again::FeedForward => {
+                let module = if self.moe.is_some() { "moe" } else { "mlp" };
+                add(true, &format!("--recompute-granularity selective --recompute-modules {module}"))
             }
             Again::Uniform => {
                 add(true, "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1")
@@ -216,6 +288,42 @@ impl Run {
         flags
     }
 
+    /// How many features there are.
+    pub(super) const FEATURES: usize = 21;
+
+    /// The named things that it is made of, so that a test can tell that each was met.
+    pub(super) fn features(&self) -> Vec<&'static str> {
+        let groups = match self.share {
+            Share::Nothing => 1,
+            Share::States(groups) | Share::Gradients(groups) | Share::Weights(groups) => groups,
+        };
+        let dispatch = self.moe.map(|moe| moe.dispatch);
+        let all = [
+            (self.sp, "sequence"),
+            (self.v > 1, "interleaved"),
+            (self.tied && self.p > 1, "tied ends"),
+            (matches!(self.split, Split::Counted(..)), "ends counted"),
+            (matches!(self.split, Split::Ends(..)), "ends of other sizes"),
+            (self.pipeline_inside && self.p > 1 && self.d > 1, "other order of ranks"),
+            (matches!(self.share, Share::States(_)), "optimizer states shared"),
+            (matches!(self.share, Share::Gradients(_)), "gradients shared"),
+            (matches!(self.share, Share::Weights(_)), "weights shared"),
+            (groups > 1, "groups of replicas"),
+            (self.c > 1 && self.ring == Ring::PointToPoint, "ring"),
+            (self.c > 1 && self.ring == Ring::AllGather, "gathered keys"),
+            (self.c > 1 && self.ring == Ring::AllToAll, "exchanged heads"),
+            (dispatch == Some(Dispatch::AllGather), "gathered tokens"),
+            (dispatch == Some(Dispatch::AllToAll), "exchanged tokens"),
+            (dispatch == Some(Dispatch::Flex), "fused dispatch"),
+            (self.moe.is_some_and(|moe| moe.shared > 0), "shared experts"),
+            (self.again == Again::CoreAttention, "attention again"),
+            (self.again == Again::FeedForward, "MLP or experts again"),
+            (self.again == Again::Uniform, "layers again"),
+            (matches!(self.again, Again::Block(_)), "some layers again"),
+        ];
+        all.into_iter().filter_map(|(has, name)| has.then_some(name)).collect()
+    }
+
     pub(super) fn world(&self) -> u64 {
         self.t * self.p * self.c * self.d
     }
@@ -225,5 +333,35 @@ impl Run {
         let per_node = if self.world().is_multiple_of(8) { 8 } else { 1 };
         plan_from_flags(&self.flags(), self.world(), per_node, "H100-SXM")
             .unwrap_or_else(|reasons| panic!("{reasons:?}\n{}", self.flags()))
+    }
+}
+
+/// A split of `p` stages with `v` chunks each, about `each` layers in a chunk, and how many layers there are.
+fn split(dice: &mut Dice, p: u64, v: u64, each: u64) -> (Split, u64) {
+    match dice.pick(&[0, 0, 1, 2]) {
+        1 if p > 1 => {
+            let (embedding, loss) = (dice.flip(), dice.flip());
+            let counted = u64::from(embedding) + u64::from(loss);
+            (Split::Counted(embedding, loss), p * v * (each + 1) - counted)
+        }
+        2 if p > 1 && v == 1 => {
+            let (first, last) = (dice.pick(&[1, 2, 3]), dice.pick(&[1, 2, 4]));
+            (Split::Ends(first, last), first + last + (p - 2) * each)
+        }
+        _ => (Split::Even, p * v * each),
+    }
+}
+
+/// What the replicas share, in groups that divide those of dense weights and those of experts.
+fn share(dice: &mut Dice, p: u64, dense: u64, experts: u64) -> Share {
+    let wide: Vec<u64> =
+        [1, 1, 2, 4].into_iter().filter(|n| dense.is_multiple_of(*n) && experts.is_multiple_of(*n)).collect();
+    let groups = dice.pick(&wide);
+    match dice.pick(&[0, 0, 1, 1, 2, 3]) {
+        0 => Share::Nothing,
+        // Megatron's FSDP is drawn where it has been used: without a pipeline.
+        2 if p == 1 => Share::Weights(groups),
+        3 if p == 1 => Share::Gradients(groups),
+        _ => Share::States(groups),
     }
 }

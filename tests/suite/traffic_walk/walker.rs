@@ -1,6 +1,6 @@
 //! What one rank sends, message by message, as Megatron's code does.
 
-use super::run::{Again, Dispatch, Moe, Ring, Run};
+use super::run::{Again, Dispatch, Moe, Ring, Run, Split};
 use shardscope::schedule::Action;
 use shardscope::topology::{GroupKind, Groups, Rank};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    fn collective(&mut self, of: &'static str, kind: GroupKind, groups: &Groups, bytes: u64) {
+    pub(super) fn collective(&mut self, of: &'static str, kind: GroupKind, groups: &Groups, bytes: u64) {
         if groups.size(kind) > 1 {
             let sum = self.sums.entry((of, kind)).or_default();
             sum.0 += 1;
@@ -118,6 +118,10 @@ impl Walker<'_> {
 
     fn layer_forward(&mut self) {
         self.pair_forward(|walker| walker.core_attention(false));
+        self.feed_forward();
+    }
+
+    fn feed_forward(&mut self) {
         match self.run.moe {
             None => self.pair_forward(|_| {}),
             Some(moe) => {
@@ -208,9 +212,20 @@ impl Walker<'_> {
     }
 }
 
-/// Layers of one chunk.
-fn layers_of_chunk(run: &Run) -> u64 {
-    run.layers / (run.p * run.v)
+/// Layers of one part of the model, a chunk of a stage.
+pub(super) fn layers_of_part(run: &Run, part: u64) -> u64 {
+    let parts = run.p * run.v;
+    let (first, last) = (part == 0, part + 1 == parts);
+    match run.split {
+        Split::Even => run.layers / parts,
+        Split::Counted(embedding, loss) => {
+            let each = (run.layers + u64::from(embedding) + u64::from(loss)) / parts;
+            each - u64::from(embedding && first) - u64::from(loss && last)
+        }
+        Split::Ends(layers, _) if first => layers,
+        Split::Ends(_, layers) if last => layers,
+        Split::Ends(ahead, behind) => (run.layers - ahead - behind) / (parts - 2),
+    }
 }
 
 impl Walker<'_> {
@@ -219,7 +234,7 @@ impl Walker<'_> {
         let part = chunk * run.p + stage;
         let parts = run.p * run.v;
         let (first, last) = (part == 0, part + 1 == parts);
-        let layers = layers_of_chunk(&run);
+        let layers = layers_of_part(&run, part);
         let message = self.stream() / if run.sp { run.t } else { 1 };
         let pipeline = self.groups.group_of(GroupKind::Pipeline, Rank::new(self.rank));
         let neighbour = |part: u64| pipeline[(part % run.p) as usize].get();
@@ -252,6 +267,7 @@ impl Walker<'_> {
                 Again::Uniform => self.layer_forward(),
                 Again::Block(n) if layer < n => self.layer_forward(),
                 Again::CoreAttention => self.core_attention(false),
+                Again::FeedForward => self.feed_forward(),
                 _ => {}
             }
             self.layer_backward();
@@ -269,7 +285,7 @@ impl Walker<'_> {
         let run = *self.run;
         let (first, last) = (stage == 0, stage + 1 == run.p);
         let norm = if run.layer_norm { 2 * run.h } else { run.h };
-        let layers = layers_of_chunk(&run) * run.v;
+        let layers: u64 = (0..run.v).map(|chunk| layers_of_part(&run, chunk * run.p + stage)).sum();
         if run.sp {
             let mut whole = layers * 2 * norm + if last { norm } else { 0 };
             if run.bias {
@@ -286,62 +302,6 @@ impl Walker<'_> {
         }
         for chunk in 0..run.v {
             self.replicas(stage, chunk);
-        }
-    }
-
-    /// Gradients and weights of one chunk.
-    fn replicas(&mut self, stage: u64, chunk: u64) {
-        let run = *self.run;
-        let part = chunk * run.p + stage;
-        let (first, last) = (part == 0, part + 1 == run.p * run.v);
-        let norm = if run.layer_norm { 2 * run.h } else { run.h };
-        let width = run.h / run.a;
-        let rows = (run.a + 2 * run.kv) * width / run.t;
-        let gate = if run.swiglu { 2 } else { 1 };
-        let bias = u64::from(run.bias);
-        let mut layer = 2 * norm + rows * run.h + bias * rows + run.h * run.h / run.t + bias * run.h;
-        let mut experts = 0;
-        match run.moe {
-            None => layer += (gate + 1) * run.f * run.h / run.t + bias * (gate * run.f / run.t + run.h),
-            Some(moe) => {
-                layer += moe.experts * run.h + (gate + 1) * moe.shared * run.h / run.t;
-                let own = moe.experts / moe.e * (gate + 1) * moe.width * run.h / moe.et;
-                if moe.e > 1 || moe.et != run.t {
-                    experts = own;
-                } else {
-                    layer += own;
-                }
-            }
-        }
-        let words = run.vocab / run.t * run.h;
-        let shared = if run.tied && run.p > 1 { words } else { 0 };
-        let mut dense = layers_of_chunk(&run) * layer;
-        let mut own_bucket = 0;
-        if first {
-            dense += if run.learned { run.s * run.h } else { 0 };
-            own_bucket += shared;
-            dense += words - shared;
-        }
-        if last {
-            dense += norm;
-            own_bucket += shared;
-            dense += if run.tied { 0 } else { words };
-        }
-        let experts = layers_of_chunk(&run) * experts;
-        if run.sharded {
-            self.reduce(GroupKind::DataContext, &[dense, own_bucket]);
-        } else {
-            self.reduce(GroupKind::DataContext, &[dense + own_bucket]);
-        }
-        self.reduce(GroupKind::ExpertData, &[experts]);
-    }
-
-    fn reduce(&mut self, kind: GroupKind, buckets: &[u64]) {
-        for &elements in buckets.iter().filter(|elements| **elements > 0) {
-            self.log.collective("data", kind, self.groups, 4 * elements);
-            if self.run.sharded {
-                self.log.collective("data", kind, self.groups, 2 * elements);
-            }
         }
     }
 }

@@ -61,6 +61,16 @@ def text_model(cls):
     return None
 
 
+def tied_by_text_model(cls):
+    """Whether embeddings are tied where the text model's configuration alone says so, as files from before version 5 do."""
+    key = next((key for key in TEXT if getattr(cls(), key, None) is not None), None)
+    try:
+        text = type(getattr(cls(), key))(tie_word_embeddings=True)
+        return bool(cls(**{key: text.to_dict(), "tie_word_embeddings": False}).tie_word_embeddings)
+    except Exception:
+        return False
+
+
 def line(name, keys):
     cls = CONFIG_MAPPING[name]
     aliases = dict(getattr(cls, "attribute_map", {}))
@@ -86,9 +96,11 @@ def main():
         else:
             continue
         words += [word for word in (text, BESIDE.get(name)) if word]
+        if text and tied_by_text_model(CONFIG_MAPPING[name]):
+            words.append("tied_by_text_model=true")
         lines.append(f"{name}: {' '.join(words)}")
     print("# What a configuration may leave out, by model type: defaults (key=value), other names of keys (name>key)")
-    print("# and the text model of a composite one (key@type). From the configuration classes of transformers 5.23.0.")
+    print("# and the text model of a composite one (key@type). From the configuration classes of transformers 5.24.0.")
     print("# Read by `rules.rs`; made by tests/data/defaults.py.")
     print("\n".join(lines))
 

@@ -101,8 +101,8 @@ fn a_run_is_contributed_without_its_script() {
     let rows = folder.file("rows.jsonl", &row);
     assert_eq!(printed(&["contribute", "--check", &rows], "", 0), "");
     for (wrong, why) in [
-        (row.replace("https://", "ftp://"), "row 1: --source"),
-        (row.replace("2026-03", "March"), "row 1: --date"),
+        (row.replace("https://", "ftp://"), "row 1: source"),
+        (row.replace("2026-03", "March"), "row 1: date"),
         (row.replace("\"steps\":12", "\"steps\":3"), "row 1: steps: 3 are timed"),
         (row.replace("num_layers", "num_layer"), "row 1: settings that make a plan"),
         (row.replace("\"steps\"", "\"script\""), "row 1 is none"),
@@ -118,7 +118,8 @@ fn a_run_is_contributed_without_its_script() {
     let (code, row, told) = call_of(&[], &short);
     assert_eq!(code, Some(1));
     assert_eq!(json(&row)["steps"], 3);
-    for what in ["--source", "--date", "--versions", "steps: 3 are timed", "the accelerator was assumed"] {
+    for what in ["source", "date", "versions", "steps: 3 are timed", "accelerator: the one here was assumed"]
+    {
         assert!(told.contains(&format!("lacking: {what}")), "{what}: {told}");
     }
 }

@@ -113,8 +113,11 @@ pub(super) struct Rings {
     pub(super) expert: Ring,
     pub(super) expert_tensor: Ring,
     pub(super) tensor_expert: Ring,
+    /// Ranks among which gradients are scattered and weights gathered: replicas, or those of one group of them.
     pub(super) data: Ring,
     pub(super) expert_data: Ring,
+    /// Ranks over which such groups add up their shards.
+    pub(super) across: Ring,
     /// Ranks that gather weights from second shards; those of `data` without.
     pub(super) second: Ring,
     pub(super) pipeline: Ring,
@@ -123,14 +126,21 @@ pub(super) struct Rings {
 impl Rings {
     pub(super) fn of(groups: &Groups, cluster: &Cluster) -> Self {
         let ring = |kind| Ring::of(groups, kind, cluster);
+        let across = ring(GroupKind::ExpertDataAcross);
+        let (data, expert_data) = if across.size > 1 {
+            (GroupKind::DataContextInstance, GroupKind::ExpertDataInstance)
+        } else {
+            (GroupKind::DataContext, GroupKind::ExpertData)
+        };
         Self {
             tensor: ring(GroupKind::Tensor),
             context: ring(GroupKind::Context),
             expert: ring(GroupKind::Expert),
             expert_tensor: ring(GroupKind::ExpertTensor),
             tensor_expert: ring(GroupKind::TensorExpert),
-            data: ring(GroupKind::DataContext),
-            expert_data: ring(GroupKind::ExpertData),
+            data: ring(data),
+            expert_data: ring(expert_data),
+            across,
             second: ring(GroupKind::SecondShards),
             pipeline: ring(GroupKind::Pipeline),
         }

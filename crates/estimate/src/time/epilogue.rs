@@ -101,12 +101,24 @@ impl Setting<'_> {
         };
         match recipe.dp_sharding {
             DpSharding::Replicated => (sum(Collective::AllReduce, gradient), Seconds::ZERO),
-            DpSharding::OptimizerStates | DpSharding::Gradients => {
-                (sum(Collective::ReduceScatter, gradient), sum(Collective::AllGather, weight))
-            }
+            DpSharding::OptimizerStates | DpSharding::Gradients => (
+                sum(Collective::ReduceScatter, gradient) + self.across_groups(rank),
+                sum(Collective::AllGather, weight),
+            ),
             // Sharded weights are gathered and scattered around every micro-batch (`sharded_weights`), not once a step.
-            DpSharding::Parameters => (Seconds::ZERO, Seconds::ZERO),
+            DpSharding::Parameters => (self.across_groups(rank), Seconds::ZERO),
         }
+    }
+
+    /// What several groups of replicas take to add up the shards of their gradients, once a step.
+    fn across_groups(&self, rank: &RankParameters) -> Seconds {
+        let layout = self.x.plan.layout();
+        let shards =
+            [(rank.dense_trained(), layout.dense_shards()), (rank.expert_trained, layout.expert_shards())];
+        let width = self.x.recipe().reduce_dtype().width();
+        let sent = |(count, shards): (Count, u64)| Count::new(count.get().div_ceil(shards)).bytes(width);
+        let time = |bytes: Bytes| self.rings.across.time(&self.device, Collective::AllReduce, bytes);
+        shards.into_iter().map(sent).filter(|bytes| *bytes > Bytes::ZERO).map(time).sum()
     }
 
     /// Copying one micro-batch's saved tensors to the host, and as long again back: on the stream that computes, so that

@@ -71,7 +71,9 @@ fn whole_buffers(builder: &mut Builder<'_>) {
             once.clone()
         };
         gradients(builder, &bucket, Collective::ReduceScatter, reductions.clone());
-        across_instances(builder, &bucket, reductions);
+        // Across instances once a step: behind the last micro-batch (`megatron_fsdp.py:_root_post_backward`).
+        let shard = bucket.elements / super::buffers::shards(plan, bucket.group);
+        across_instances(builder, bucket.group, shard, once.clone());
         let weights = Sent {
             name: name(bucket.group),
             tensor: "weights",
@@ -131,16 +133,14 @@ fn gradients(builder: &mut Builder<'_>, bucket: &Buckets, collective: Collective
 }
 
 /// With several optimizer instances the shards are added up over the same place in each.
-fn across_instances(builder: &mut Builder<'_>, bucket: &Buckets, calls: Calls) {
+fn across_instances(builder: &mut Builder<'_>, group: WeightGroup, shard: u64, calls: Calls) {
     let plan = builder.plan();
     if plan.layout().distributed_optimizer_instances <= 1 {
         return;
     }
-    // Exact: a bucket is padded to a multiple of its shards.
-    let shard = bucket.elements / super::buffers::shards(plan, bucket.group);
     let recipe = plan.recipe();
     let sent = Sent {
-        name: name(bucket.group),
+        name: name(group),
         tensor: "gradient shards",
         collective: Collective::AllReduce,
         place: Place::AfterLastBackward,
@@ -257,6 +257,8 @@ fn units(builder: &mut Builder<'_>) {
             if trained > 0 {
                 let calls = if recipe.defers_reduction() { once.clone() } else { calls.clone() };
                 builder.add(Parallelism::Data, group, scatter, calls);
+                let shard = trained.div_ceil(super::buffers::shards(x.plan, weights));
+                across_instances(builder, weights, shard, once.clone());
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Adapters of PEFT beside modules of plain PyTorch: weights and arithmetic.
 
 use crate::{Account, Kernel, Operator, Shape, Symbols, Weight, WeightRole, Work};
-use shardscope_plan::{LinearModule, Lora, Quantization};
+use shardscope_plan::{LinearKind, LinearModule, Lora, Quantization};
 use shardscope_units::Bytes;
 
 /// A linear layer that may have an adapter: which module, its account, and its columns in and out.
@@ -84,9 +84,12 @@ fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
             out.extend(first.into_iter().take(usize::from(x.gate == 2) + 1));
             out
         }
-        Operator::Linear(_) => {
+        Operator::Linear(kind) => {
             let (keys, values) = (x.linear.keys(), x.linear.values());
-            let inner = 2 * keys + 2 * values + 2 * x.linear.value_heads;
+            let inner = match kind {
+                LinearKind::ShortConvolution => 2 * keys + values,
+                _ => 2 * keys + 2 * values + 2 * x.linear.value_heads,
+            };
             vec![(Mixer, Account::Attention, [x.h, inner]), (Mixer, Account::Attention, [values, x.h])]
         }
         Operator::OutputLayer => vec![(OutputLayer, Account::OutputLayer, [x.h, x.v])],

@@ -7,7 +7,8 @@ use super::{joined, manual, norm};
 use crate::Symbols;
 use shardscope_explain::Formula;
 use shardscope_plan::{
-    AttentionKernel, AttentionSoftmax, LinearBias, PositionEmbedding, Rotation, RotationTables,
+    AttentionKernel, AttentionSoftmax, LinearBias, PositionEmbedding, QueryTemperature, Rotation,
+    RotationTables,
 };
 
 const EAGER: &str = "transformers: eager_attention_forward";
@@ -58,6 +59,11 @@ static TEMPERATURE: Formula = Formula::new(
     "4·s",
     "What queries are multiplied by at each position, fp32.",
     "transformers/models/llama4/modeling_llama4.py:Llama4TextAttention",
+);
+static TYPED_TEMPERATURE: Formula = Formula::new(
+    "s·Bc",
+    "What queries are multiplied by at each position.",
+    "transformers/models/ministral3/modeling_ministral3.py:Ministral3Attention.forward",
 );
 static SINK_SOFTMAX: Formula =
     Formula::new("a·s·(s + 1)·b·Bc", "The attention probabilities, the sink's among them.", SINKS);
@@ -130,8 +136,14 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
         &CLIPPED,
     );
     norm::query_and_key(tape, &flow);
-    let tuned = x.model().arrangement.query_temperature && !x.in_window;
-    tape.keep(flow.query && tuned, "temperature of queries", &[x.s], FLOAT, &TEMPERATURE);
+    let temperature = match x.model().arrangement.query_temperature {
+        QueryTemperature::Unwindowed if !x.in_window => Some((FLOAT, &TEMPERATURE)),
+        QueryTemperature::Typed => Some((x.compute_width, &TYPED_TEMPERATURE)),
+        QueryTemperature::Unwindowed | QueryTemperature::None => None,
+    };
+    if let Some((width, formula)) = temperature {
+        tape.keep(flow.query, "temperature of queries", &[x.s], width, formula);
+    }
     tables(tape, &flow);
     core(tape, &flow);
     // Queries of a fused projection or of a rotation of a part of each head come out of a concatenation; the kernel's
@@ -259,17 +271,19 @@ fn eager(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let width = x.compute_width;
     let wide = [x.n, x.a, x.d];
     let either = flow.query || flow.key;
+    // One head of keys for all queries is spread without a copy, and in a batch of one so are its parts' views.
+    let whole = is_view(tape) && !rotates(x) && x.b == 1 && x.k == 1;
     // Autocast takes their product in 16 bits all the same.
     if x.model().arrangement.fp32_scores && !x.recipe().autocasts() {
         tape.keep(flow.key, "query", &wide, FLOAT, &WIDE_OPERAND);
         tape.keep(flow.query, "repeated key", &wide, FLOAT, &WIDE_OPERAND);
-    } else {
+    } else if !whole {
         tape.keep(flow.key, "query", &wide, width, &QUERIES);
         tape.keep(flow.query, "repeated key", &wide, width, &REPEATED);
     }
     scores(tape, flow);
     // Without a rotation queries and keys are parts of the fused projection's output too.
-    if is_view(tape) && x.k == x.a && x.b == 1 && rotates(x) {
+    if whole || (is_view(tape) && x.k == x.a && x.b == 1 && rotates(x)) {
         tape.keep(either, "repeated value", &[x.n, x.a + 2 * x.k, x.d], width, &BUFFER);
     } else {
         tape.keep(either, "repeated value", &wide, width, &REPEATED);

@@ -152,6 +152,7 @@ linears! {
     KV_UP KeyValueUp "kv_b_proj" "kl" "a·(dn + dv)";
     HEADS_OUT Output "o_proj" "a·dv" "h";
     IN_PROJ Mixer "in_proj" "h" "2·lk + 2·lv + 2·hv";
+    GATES_IN Mixer "in_proj" "h" "2·lk + lv";
     OUT_PROJ Mixer "out_proj" "lv" "h";
     OUTPUT_LAYER OutputLayer "lm_head" "h" "V";
 }

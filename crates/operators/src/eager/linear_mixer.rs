@@ -1,7 +1,7 @@
 //! Linear mixers as the modules of transformers run them on the kernels of flash-linear-attention and mamba_ssm.
 
 use super::flow::Flow;
-use super::linear::{IN_PROJ, Input, OUT_PROJ};
+use super::linear::{GATES_IN, IN_PROJ, Input, OUT_PROJ};
 use super::tape::Tape;
 use crate::linear::CHUNK;
 use shardscope_explain::Formula;
@@ -11,6 +11,7 @@ const MODULE: &str = "transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen
 const RULE: &str = "fla/ops/gated_delta_rule/chunk.py:ChunkGatedDeltaRuleFunction";
 const NORM: &str = "transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextRMSNormGated";
 const SCAN: &str = "mamba_ssm/ops/triton/ssd_combined.py:MambaSplitConv1dScanCombinedFn";
+const SHORT: &str = "transformers/models/lfm2/modeling_lfm2.py:Lfm2ShortConv.forward";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 /// Name of the tensor that the projections read.
@@ -39,11 +40,18 @@ static SCANNED: Formula = Formula::new("n·lv·Bc", "The scan's output before th
 static GROUPS: Formula =
     Formula::new("4·n·hk", "The inverse deviation of each group; the norm is inside the kernel.", SCAN);
 
+static GATES: Formula =
+    Formula::new("n·(2·lk + lv)·Bc", "The projection's output: both gates and what they act on.", SHORT);
+static GATED: Formula = Formula::new("n·lv·Bc", "The convolution's input, behind the first gate.", SHORT);
+static SHORT_OUTPUT: Formula =
+    Formula::new("n·lv·Bc", "The convolution's output, for the second gate.", SHORT);
+
 /// What `kind` keeps; whether it is one that these modules have.
 pub(super) fn mixer(tape: &mut Tape<'_, '_>, kind: LinearKind) -> bool {
     match kind {
         LinearKind::GatedDeltaNet => gated_delta_net(tape),
         LinearKind::Mamba2 => mamba2(tape),
+        LinearKind::ShortConvolution => short_convolution(tape),
         // As the package's own layer.
         LinearKind::KimiDelta | LinearKind::Mamba => return false,
     }
@@ -90,4 +98,15 @@ fn mamba2(tape: &mut Tape<'_, '_>) {
     tape.keep(any, "scanned output", &[x.n, values], w, &SCANNED);
     let norm = x.model().mixers.linear.is_some_and(|linear| linear.norm);
     tape.keep(any && norm, "norm statistics", &[x.n, sizes.key_heads], FLOAT, &GROUPS);
+}
+
+fn short_convolution(tape: &mut Tape<'_, '_>) {
+    let (x, w) = (tape.x, tape.x.compute_width);
+    let (keys, values) = (x.linear.keys(), x.linear.values());
+    let input = Input { shared: Some(NORMED), needed: Flow::of(x).norm1, cast: false };
+    let any = GATES_IN.run(tape, input, [x.h, 2 * keys + values]);
+    tape.keep(any, "projected input", &[x.n, 2 * keys + values], w, &GATES);
+    tape.keep(any || x.trains, "convolution input", &[x.n, values], w, &GATED);
+    tape.keep(any, "convolution output", &[x.n, values], w, &SHORT_OUTPUT);
+    OUT_PROJ.run(tape, Input { shared: None, needed: any || x.trains, cast: true }, [values, x.h]);
 }

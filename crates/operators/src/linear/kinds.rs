@@ -1,6 +1,6 @@
 //! The facets of each kind, by the kind.
 
-use super::{gated_delta_net, kimi_delta, mamba, mamba2};
+use super::{gated_delta_net, kimi_delta, mamba, mamba2, short_convolution};
 use crate::{Saved, Symbols, Weight, Work};
 use shardscope_plan::LinearKind;
 
@@ -10,6 +10,7 @@ pub(crate) fn weights(kind: LinearKind, x: &Symbols<'_>) -> Vec<Weight> {
         LinearKind::KimiDelta => kimi_delta::weights(x),
         LinearKind::Mamba2 => mamba2::weights(x),
         LinearKind::Mamba => mamba::weights(x),
+        LinearKind::ShortConvolution => short_convolution::weights(x),
     }
 }
 
@@ -19,6 +20,7 @@ pub(crate) fn saved(kind: LinearKind, x: &Symbols<'_>) -> Vec<Saved> {
         LinearKind::KimiDelta => kimi_delta::saved(x),
         LinearKind::Mamba2 => mamba2::saved(x),
         LinearKind::Mamba => mamba::saved(x),
+        LinearKind::ShortConvolution => short_convolution::saved(x),
     }
 }
 
@@ -28,5 +30,6 @@ pub(crate) fn work(kind: LinearKind, x: &Symbols<'_>) -> Vec<Work> {
         LinearKind::KimiDelta => kimi_delta::work(x),
         LinearKind::Mamba2 => mamba2::work(x),
         LinearKind::Mamba => mamba::work(x),
+        LinearKind::ShortConvolution => short_convolution::work(x),
     }
 }

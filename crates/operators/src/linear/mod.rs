@@ -8,6 +8,7 @@ mod mamba;
 mod mamba2;
 mod messages;
 mod parts;
+mod short_convolution;
 mod transient;
 
 pub(super) use kinds::{saved, weights, work};

@@ -30,6 +30,12 @@ static WEIGHT: Formula =
 static LAST_WEIGHT: Formula = Formula::new("lv·h·B", "The output projection's weight gradient.", AUTOGRAD);
 
 pub(crate) fn transients(kind: LinearKind, x: &Symbols<'_>) -> Vec<Transient> {
+    let own = |saved: &Saved| saved.name != "in_proj input";
+    let given_back: Bytes =
+        super::kinds::saved(kind, x).iter().filter(|saved| own(saved)).map(|saved| saved.bytes).sum();
+    if kind == LinearKind::ShortConvolution {
+        return super::short_convolution::transients(x, given_back);
+    }
     let sizes = x.linear;
     let (keys, values) = (sizes.keys(), sizes.values());
     let wide = 2 * keys + 2 * values;
@@ -58,9 +64,6 @@ pub(crate) fn transients(kind: LinearKind, x: &Symbols<'_>) -> Vec<Transient> {
     first.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));
     first.extend(scattered(x));
     first.extend(weight.then(|| Saved::new("in_proj weight gradient", &[wide, x.h], x.width, &WEIGHT)));
-    let own = |saved: &Saved| saved.name != "in_proj input";
-    let given_back: Bytes =
-        super::kinds::saved(kind, x).iter().filter(|saved| own(saved)).map(|saved| saved.bytes).sum();
     vec![
         Transient::new("backward of out_proj", Bytes::ZERO, last),
         Transient::new("backward of the scan", Bytes::ZERO, scan),

@@ -245,5 +245,15 @@ fn instances(plan: &Plan, refusals: &mut Refusals) {
         };
         let nearest = crate::hints::nearest_of(&divisors(replicas), n);
         refusals.refuse(rule, &[replicas, n]).nearest = nearest;
+    } else if plan.model().experts.is_some() && !layout.expert_data.is_multiple_of(n) {
+        // `parallel_state.py:initialize_model_parallel`.
+        let rule = &Rule {
+            code: Code::Instances,
+            fields: &[Field::NumDistributedOptimizerInstances, Field::ExpertModelParallelSize],
+            sentence: "{} expert data-parallel ranks cannot be split into {} instances of the distributed optimizer",
+            hint: "",
+        };
+        let nearest = crate::hints::nearest_of(&divisors(layout.expert_data), n);
+        refusals.refuse(rule, &[layout.expert_data, n]).nearest = nearest;
     }
 }

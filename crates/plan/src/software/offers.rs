@@ -40,6 +40,11 @@ pub struct Offers {
     pub dispatchers: &'static [Dispatcher],
     /// How optimizer states are asked to stay on the host.
     pub host_optimizer: HostOptimizer,
+    /// Whether replicas may share in several groups, each of which has everything
+    /// (`--num-distributed-optimizer-instances`; with Megatron's FSDP that is HSDP).
+    pub groups_replicas: bool,
+    /// Whether what modules of a layer save may wait on the host (`--fine-grained-activation-offloading`).
+    pub offloads_modules: bool,
 }
 
 /// How optimizer states are asked to stay on the host.

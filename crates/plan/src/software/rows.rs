@@ -43,10 +43,17 @@ const CORE_OFFERS: Offers = Offers {
     ],
     dispatchers: &[Dispatcher::AllGather, Dispatcher::AllToAll, Dispatcher::Flex],
     host_optimizer: HostOptimizer::Fraction,
+    groups_replicas: true,
+    offloads_modules: true,
 };
 
-const CORE_LOCAL_OFFERS: Offers =
-    Offers { shardings: STATES_OR_NONE, chooses_attention: false, fp8_recipes: &[], ..CORE_OFFERS };
+const CORE_LOCAL_OFFERS: Offers = Offers {
+    shardings: STATES_OR_NONE,
+    chooses_attention: false,
+    fp8_recipes: &[],
+    offloads_modules: false,
+    ..CORE_OFFERS
+};
 
 /// Where nothing is said of more.
 const OTHER_OFFERS: Offers = Offers {
@@ -62,6 +69,8 @@ const OTHER_OFFERS: Offers = Offers {
     fp8_recipes: &[],
     dispatchers: &[],
     host_optimizer: HostOptimizer::Absent,
+    groups_replicas: false,
+    offloads_modules: false,
     ..CORE_OFFERS
 };
 

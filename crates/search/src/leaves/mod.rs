@@ -6,7 +6,7 @@
 
 mod rows;
 
-use crate::dominance::{is_no_heavier, is_no_slower, is_within, lightest, recomputation_takes_time};
+use crate::dominance::{self, is_no_heavier, is_no_slower, lightest};
 use crate::known::Known;
 use crate::outcome::{Outcome, Tally};
 use crate::results::Results;
@@ -81,6 +81,12 @@ impl Leaves {
         Self { shape, plan, rests, recomputations, untouched: true, fit: Vec::new(), too_large: Vec::new() }
     }
 
+    /// Whether all that `less` recomputes is recomputed by `more` too, so that less is held with it. Of modules that are offloaded
+    /// what is recomputed does not go to the host, and comes back in another order: nothing follows of one from another.
+    fn is_within(&self, less: &Recompute, more: &Recompute) -> bool {
+        if self.shape.offloaded.is_empty() { dominance::is_within(less, more) } else { less == more }
+    }
+
     /// Whether all are decided.
     pub(crate) fn are_done(&self) -> bool {
         self.rests.is_empty()
@@ -99,7 +105,7 @@ impl Leaves {
     /// Whether nothing of it fits: what recomputes most, under the lightest shardings, does not. Everything is decided then.
     fn are_too_large(&mut self, workspace: &mut Workspace<'_>) -> bool {
         let all = &self.recomputations;
-        let Some(most) = all.iter().find(|most| all.iter().all(|one| is_within(one, most))) else {
+        let Some(most) = all.iter().find(|most| all.iter().all(|one| self.is_within(one, most))) else {
             return false;
         };
         for (sharding, overlap) in lightest(&self.rests) {
@@ -130,12 +136,17 @@ impl Row<'_, '_> {
         }
         let blocks: Vec<usize> = all.iter().copied().filter(|place| self.is_block(*place)).collect();
         let lists: Vec<usize> = all.iter().copied().filter(|place| !self.is_block(*place)).collect();
-        if recomputation_takes_time(self.rest.0) {
+        if self.recomputation_takes_time() {
             self.decide_lists(&lists);
             self.decide_blocks(&blocks);
         } else {
             self.decide_lists(&all);
         }
+    }
+
+    /// Whether more recomputation takes no less time.
+    fn recomputation_takes_time(&self) -> bool {
+        self.leaves.shape.offloaded.is_empty() && dominance::recomputation_takes_time(self.rest.0)
     }
 
     fn recompute(&self, place: usize) -> Option<&Recompute> {
@@ -166,7 +177,7 @@ impl Row<'_, '_> {
 
     /// `place` is slower than what was found, and so is what recomputes more under the same sharding.
     fn slower_from(&mut self, place: usize) {
-        if recomputation_takes_time(self.rest.0) {
+        if self.recomputation_takes_time() {
             if let Some(least) = self.recompute(place).cloned() {
                 self.slower_than(&least);
             }
@@ -178,7 +189,7 @@ impl Row<'_, '_> {
     /// Whatever recomputes as much as `least` or more is slower than what was found.
     fn slower_than(&mut self, least: &Recompute) {
         for place in 0..self.states.len() {
-            let within = self.recompute(place).is_some_and(|more| is_within(least, more));
+            let within = self.recompute(place).is_some_and(|more| self.leaves.is_within(least, more));
             if within && self.close(place) {
                 self.workspace.tally.slower += 1;
             }
@@ -193,7 +204,7 @@ impl Row<'_, '_> {
 
     fn mark_too_large(&mut self, most: &Recompute) {
         for place in 0..self.states.len() {
-            let within = self.recompute(place).is_some_and(|less| is_within(less, most));
+            let within = self.recompute(place).is_some_and(|less| self.leaves.is_within(less, most));
             if within && self.close(place) {
                 self.workspace.tally.too_large += 1;
             }

@@ -1,7 +1,6 @@
 //! One row of leaves decided: lists of recomputed modules one by one, blocks of whole layers by bisection.
 
 use super::{FEW, Row};
-use crate::dominance::is_within;
 use shardscope_estimate::Verdict;
 use shardscope_plan::Recompute;
 use shardscope_units::{Bytes, Seconds};
@@ -56,7 +55,8 @@ impl Row<'_, '_> {
         for &place in lists.iter().rev().filter(|_| lists.len() > FEW) {
             let Some(own) = self.recompute(place) else { continue };
             let mut others = lists.iter().filter(|other| **other != place && self.is_open(**other));
-            let is_most = others.all(|other| self.recompute(*other).is_none_or(|more| !is_within(own, more)));
+            let is_most = others
+                .all(|other| self.recompute(*other).is_none_or(|more| !self.leaves.is_within(own, more)));
             if is_most
                 && self.is_open(place)
                 && let Some(leaf) = self.leaf(place)

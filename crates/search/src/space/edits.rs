@@ -1,12 +1,12 @@
 //! Single changes of a plan: one setting, with what has to follow it.
 
 use super::sizes::{
-    contexts, experts, hosts, micro_batches, orders, pipelines, precisions, schedules, tensors,
+    contexts, experts, instances, micro_batches, orders, pipelines, precisions, schedules, tensors,
 };
 use super::values::Space;
-use super::{recomputations, rests, splits};
+use super::{hosts, recomputations, rests, splits};
 use crate::dimension::{Choices, Dimension};
-use shardscope_plan::{Fp8, Plan, Recompute, StageSplit, Variant};
+use shardscope_plan::{Fp8, OffloadModule, Plan, Recompute, StageSplit, Variant};
 
 /// One change, and the dimension that it is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +80,14 @@ pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
     for fp8 in precisions(plan, from, choices) {
         take(Dimension::Precision, Variant { fp8, ..from.clone() });
     }
-    for optimizer_on_host in hosts(plan, from, choices) {
+    for optimizer_on_host in hosts::optimizers(plan, from, choices) {
         take(Dimension::Offload, Variant { optimizer_on_host, ..from.clone() });
+    }
+    for offloaded in hosts::modules(plan, from, choices) {
+        take(Dimension::OffloadModules, Variant { offloaded, ..from.clone() });
+    }
+    for instances in instances(plan, from, choices, from.tensor) {
+        take(Dimension::Instances, Variant { instances, ..from.clone() });
     }
     for rank_order in orders(plan, from, choices) {
         take(Dimension::RankOrder, Variant { rank_order, ..from.clone() });
@@ -136,6 +142,7 @@ impl Edit {
             ("CP", from.context, to.context),
             ("EP", from.expert, to.expert),
             ("MBS", from.micro_batch_size, to.micro_batch_size),
+            ("optimizer instances", from.instances, to.instances),
         ];
         let mut said: Vec<String> = Vec::new();
         for (name, old, new) in sizes {
@@ -173,6 +180,14 @@ impl Edit {
                 "optimizer states on the {}",
                 if to.optimizer_on_host { "host" } else { "device" }
             ));
+        }
+        if from.offloaded != to.offloaded {
+            let names: Vec<&str> = to.offloaded.each().map(OffloadModule::name).collect();
+            said.push(if names.is_empty() {
+                "no modules offloaded".to_owned()
+            } else {
+                format!("modules offloaded: {}", names.join(", "))
+            });
         }
         let flags = [
             ("overlapped gradient reduction", from.overlap.grad_reduce, to.overlap.grad_reduce),

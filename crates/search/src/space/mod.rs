@@ -2,6 +2,7 @@
 //! number of stages, a shape their sizes, chunks and order, and a leaf what is recomputed, shared and overlapped.
 
 mod edits;
+mod hosts;
 mod recomputations;
 mod rests;
 mod sizes;

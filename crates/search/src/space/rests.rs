@@ -25,9 +25,9 @@ fn shardings(plan: &Plan, base: &Variant, choices: &Choices, of: &Variant) -> Ve
     if !out.contains(&base.sharding) {
         out.push(base.sharding);
     }
-    // States go to the host where they are shared alone (`host_optimizer`).
+    // States go to the host where they are shared alone (`host_optimizer`), and groups of replicas are groups that share.
     let shared = offers.shares_states_in_bf16 && plan.recipe().params_dtype == Number::Bf16;
-    if of.optimizer_on_host || shared {
+    if of.optimizer_on_host || of.instances > 1 || shared {
         out.retain(|sharding| *sharding != DpSharding::Replicated || *sharding == base.sharding);
     }
     out

@@ -2,7 +2,7 @@
 
 use crate::dimension::{Choices, Dimension, Values};
 use shardscope_plan::hints::divisors;
-use shardscope_plan::{Fp8, HostOptimizer, Lora, PipelineSchedule, Plan, RankOrder, Variant};
+use shardscope_plan::{Fp8, Lora, PipelineSchedule, Plan, RankOrder, Variant};
 use shardscope_sorting::sort;
 
 /// Deepest pipeline tried. Beyond it the bubble wants thousands of micro-batches.
@@ -158,13 +158,14 @@ pub(super) fn precisions(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<
     out
 }
 
-/// Whether optimizer states stay on the host: as stated and, where the reader opens it and the software can, both.
-pub(super) fn hosts(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<bool> {
-    let offers = plan.recipe().software.semantics().offers.host_optimizer;
-    let moves = offers != HostOptimizer::Absent && plan.recipe().tuning.is_full();
-    if choices.of(Dimension::Offload).vary() && moves {
-        vec![base.optimizer_on_host, !base.optimizer_on_host]
-    } else {
-        vec![base.optimizer_on_host]
+/// Groups of replicas that each have all that is shared: as stated and, where the reader opens it and the software can, as many
+/// as leave something to share. Which of them divide the replicas follows from the stages ([`super::Space::cuts`]).
+pub(super) fn instances(plan: &Plan, base: &Variant, choices: &Choices, tensor: u64) -> Vec<u64> {
+    let offers = plan.recipe().software.semantics().offers.groups_replicas;
+    let replicas = plan.layout().world_size / tensor.max(1);
+    let mut values = vec![1];
+    if offers && plan.recipe().tuning.is_full() {
+        values.extend(divisors(replicas).into_iter().filter(|value| *value < replicas));
     }
+    allowed(choices, Dimension::Instances, base.instances, values)
 }

@@ -1,14 +1,14 @@
 //! The layouts around a plan, from kernels down to leaves.
 
 use super::sizes::{
-    contexts, experts, hosts, micro_batches, orders, pipelines, precisions, schedules, tensors,
+    contexts, experts, instances, micro_batches, orders, pipelines, precisions, schedules, tensors,
 };
 use super::splits::Way;
-use super::{recomputations, rests, splits};
+use super::{hosts, recomputations, rests, splits};
 use crate::dimension::{Choices, Dimension};
 use shardscope_plan::{
-    Dispatcher, DpSharding, Field, Overlap, PipelineSchedule, Plan, RankOrder, Recompute, RecomputeModule,
-    Variant,
+    Dispatcher, DpSharding, Field, OffloadModules, Overlap, PipelineSchedule, Plan, RankOrder, Recompute,
+    RecomputeModule, Variant,
 };
 use shardscope_sorting::sort_by_key;
 use shardscope_source::Code;
@@ -29,11 +29,12 @@ pub struct Space {
     pipeline: Vec<u64>,
     orders: Vec<RankOrder>,
     schedules: Vec<PipelineSchedule>,
+    offloaded: Vec<OffloadModules>,
     /// Lists of modules that may be recomputed.
     lists: Vec<Vec<RecomputeModule>>,
     /// By number of stages and the chunks that a schedule has of its own, how layers are spread over them.
     ways: Vec<WaysOf>,
-    /// By number of stages, leaves of a cut without and with overlapped exchanges of experts.
+    /// By number of stages, recomputations of all shapes of a cut, where whole layers may be recomputed and where not.
     counts: Vec<(u64, [u64; 2])>,
     /// Kernels that no plan can have, by the reason.
     pub(crate) refused: Vec<(Code, u64)>,
@@ -55,6 +56,7 @@ impl Space {
             pipeline: pipelines(plan, &base, &choices),
             orders: orders(plan, &base, &choices),
             schedules: schedules(plan, &base, &choices),
+            offloaded: hosts::modules(plan, &base, &choices),
             plan: plan.clone(),
             origin: base.clone(),
             before: Vec::new(),
@@ -105,6 +107,7 @@ impl Space {
             (Dimension::Expert, base.expert),
             (Dimension::ExpertTensor, base.expert_tensor),
             (Dimension::MicroBatch, base.micro_batch_size),
+            (Dimension::Instances, base.instances),
         ];
         sizes.into_iter().all(|(dimension, size)| self.choices.of(dimension).allow(size, size))
     }
@@ -137,7 +140,12 @@ impl Space {
             let dense = kernel.tensor * kernel.context * pipeline;
             let sparse = kernel.expert_tensor * kernel.expert * pipeline;
             let divides = |size: u64| layout.world_size.is_multiple_of(size);
-            if !divides(dense) || (self.plan.model().experts.is_some() && !divides(sparse)) {
+            let experts = self.plan.model().experts.is_some();
+            if !divides(dense) || (experts && !divides(sparse)) {
+                continue;
+            }
+            let groups = |size: u64| (layout.world_size / size).is_multiple_of(kernel.instances);
+            if !groups(kernel.tensor * pipeline) || (experts && !groups(sparse)) {
                 continue;
             }
             let batch = kernel.micro_batch_size.saturating_mul(layout.world_size / dense);
@@ -182,8 +190,7 @@ impl Space {
         let layers = self.layers_of_part(shape);
         let mut all =
             recomputations::recomputations(&self.plan, &self.base, &self.choices, &self.lists, layers);
-        if shape.overlap.expert {
-            // Two micro-batches at once leave no whole layer to recompute (`transformer_config.py:__post_init__`).
+        if keeps_layers(shape) {
             all.retain(|one| !one.is_whole());
         }
         all
@@ -202,7 +209,8 @@ impl Space {
     /// How many leaves a cut has.
     pub(crate) fn leaves(&self, cut: &Variant) -> u64 {
         let of = self.counts.iter().find(|(pipeline, _)| *pipeline == cut.pipeline);
-        of.map_or(0, |(_, counts)| counts[usize::from(cut.overlap.expert)])
+        let whole = keeps_layers(cut);
+        of.map_or(0, |(_, counts)| counts[usize::from(whole)]) * self.rests(cut).len() as u64
     }
 
     /// How many leaves a shape has.
@@ -233,15 +241,15 @@ impl Space {
                 let each = each.unwrap_or_else(|| {
                     let of = |expert: bool| {
                         let overlap = Overlap { expert, ..shape.overlap };
-                        self.recomputations(&Variant { overlap, ..shape.clone() }).len() as u64
+                        let offloaded = OffloadModules::default();
+                        self.recomputations(&Variant { overlap, offloaded, ..shape.clone() }).len() as u64
                     };
                     let each = [of(false), of(true)];
                     known.push((layers, each));
                     each
                 });
-                let rests = self.rests(&shape).len() as u64;
                 for (count, each) in counts.iter_mut().zip(each) {
-                    *count += each * rests;
+                    *count += each;
                 }
             }
             self.counts.push((pipeline, counts));
@@ -293,7 +301,7 @@ impl Space {
                         continue;
                     }
                     for micro_batch_size in micro_batches(&self.plan, &self.base, &self.choices) {
-                        self.fill_flags(Variant {
+                        let kernel = Variant {
                             tensor,
                             context,
                             expert,
@@ -308,7 +316,10 @@ impl Space {
                                 stated => stated,
                             },
                             ..self.base.clone()
-                        });
+                        };
+                        for instances in instances(&self.plan, &self.base, &self.choices, tensor) {
+                            self.fill_flags(Variant { instances, ..kernel.clone() });
+                        }
                     }
                 }
             }
@@ -333,16 +344,19 @@ impl Space {
             let hides = overlaps.iter().any(|overlap| overlap.tensor);
             overlaps.retain(|overlap| overlap.tensor || !hides);
             for overlap in overlaps {
+                let kernel = Variant { sequence_parallel, overlap, ..kernel.clone() };
                 for fp8 in precisions(&self.plan, stated, &self.choices) {
-                    for optimizer_on_host in hosts(&self.plan, stated, &self.choices) {
-                        let fp8 = fp8.clone();
-                        kernels.push(Variant {
-                            sequence_parallel,
-                            overlap,
-                            fp8,
-                            optimizer_on_host,
-                            ..kernel.clone()
-                        });
+                    let kernel = Variant { fp8, ..kernel.clone() };
+                    for optimizer_on_host in hosts::optimizers(&self.plan, stated, &self.choices) {
+                        let sharding = shared(kernel.sharding, optimizer_on_host || kernel.instances > 1);
+                        for &offloaded in &self.offloaded {
+                            kernels.push(Variant {
+                                optimizer_on_host,
+                                sharding,
+                                offloaded,
+                                ..kernel.clone()
+                            });
+                        }
                     }
                 }
             }
@@ -381,5 +395,19 @@ impl Space {
         sort_by_key(&mut out, |one| (one.tensor, one.expert));
         out.dedup();
         out
+    }
+}
+
+/// Whether no layer of `cut` can be recomputed whole: two micro-batches at once leave none
+/// (`transformer_config.py:__post_init__`), and what modules offload in such a layer is not modelled.
+fn keeps_layers(cut: &Variant) -> bool {
+    cut.overlap.expert || !cut.offloaded.is_empty()
+}
+
+/// `stated`, or the least that is shared where it `must` be.
+fn shared(stated: DpSharding, must: bool) -> DpSharding {
+    match stated {
+        DpSharding::Replicated if must => DpSharding::OptimizerStates,
+        stated => stated,
     }
 }

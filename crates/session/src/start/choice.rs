@@ -29,11 +29,14 @@ pub enum Objective {
     QLora,
     /// Adapters by direct preference optimisation.
     Dpo,
+    /// The policy by GRPO with verl, whose rollouts share its accelerators.
+    Rl,
 }
 
 impl Objective {
     /// All of them, in the order they are offered.
-    pub const ALL: [Self; 5] = [Self::PreTrain, Self::FullFineTune, Self::Lora, Self::QLora, Self::Dpo];
+    pub const ALL: [Self; 6] =
+        [Self::PreTrain, Self::FullFineTune, Self::Lora, Self::QLora, Self::Dpo, Self::Rl];
 
     /// What it is called.
     #[must_use]
@@ -44,6 +47,7 @@ impl Objective {
             Self::Lora => "LoRA",
             Self::QLora => "QLoRA",
             Self::Dpo => "DPO, LoRA",
+            Self::Rl => "RL (GRPO)",
         }
     }
 }

@@ -45,7 +45,10 @@ fn way(base: &Named, choice: &Choice, engine: &str, recompute: bool) -> Named {
         say(&mut settings, "reference_model", "adapters");
     }
     match choice.objective {
-        Objective::PreTrain | Objective::FullFineTune => say(&mut settings, "train_type", "full"),
+        // Pre-training and rollouts are not of this trainer.
+        Objective::PreTrain | Objective::Rl | Objective::FullFineTune => {
+            say(&mut settings, "train_type", "full");
+        }
         Objective::Lora | Objective::Dpo => say(&mut settings, "train_type", "lora"),
         Objective::QLora => {
             say(&mut settings, "train_type", "qlora");

@@ -1,0 +1,50 @@
+//! Reinforcement learning by verl, whose policy trains under FSDP and whose rollouts vLLM makes on the same accelerators: what
+//! its GRPO examples run (`examples/grpo_trainer/run_qwen3-8b.sh` of verl), the least sharded rollouts first.
+
+use super::choice::Choice;
+use super::said::{Named, count, say};
+
+/// Samples of one optimizer step: 256 prompts with five rollouts each, the example's `ppo_mini_batch_size` and `rollout.n`.
+const PROMPTS: u64 = 256;
+const ROLLOUTS: u64 = 5;
+/// Part of an accelerator that vLLM may take, the example's.
+const MEMORY_FRACTION: &str = "0.6";
+/// What verl moves to the host while rollouts are made: gradients are gone by then (`fsdp_workers.py`), and the rest where its
+/// `param_offload` and `optimizer_offload` say so.
+const OFFLOADED: [&str; 2] = ["gradients", "weights gradients optimizer"];
+
+/// The plans to try: rollouts on ever more tensor ranks, each with the policy left where it is and moved to the host meanwhile.
+pub(super) fn ways(base: &Named, choice: &Choice, per_node: u64) -> Vec<Named> {
+    let degrees = [1, 2, 4, 8].into_iter().filter(|degree| per_node.is_multiple_of(*degree));
+    degrees.flat_map(|degree| OFFLOADED.map(|offloaded| way(base, choice, degree, offloaded))).collect()
+}
+
+fn way(base: &Named, choice: &Choice, degree: u64, offloaded: &str) -> Named {
+    let mut settings = base.clone();
+    for (name, value) in [
+        ("software", "hf_transformers"),
+        ("rl_framework", "verl"),
+        ("train_type", "full"),
+        ("training_objective", "policy"),
+        // verl holds what trains in fp32 and computes in bf16 (`fsdp_config.model_dtype`, `mixed_precision`).
+        ("params_dtype", "fp32"),
+        ("bf16", "true"),
+        ("reduce_dtype", "fp32"),
+        ("data_parallel_engine", "fsdp1"),
+        ("attn_implementation", "flash_attention_2"),
+        ("gradient_checkpointing", "true"),
+        ("rl_reference", "host"),
+        ("rl_critic", "none"),
+        ("rollout_engine", "vllm"),
+        ("rollout_memory_fraction", MEMORY_FRACTION),
+        ("rollout_sleep", "true"),
+        ("offload_between_phases", offloaded),
+    ] {
+        say(&mut settings, name, value);
+    }
+    count(&mut settings, "rollout_tensor_parallel_size", degree);
+    count(&mut settings, "rollouts_per_prompt", ROLLOUTS);
+    let gpus = choice.gpus.max(1);
+    count(&mut settings, "global_batch_size", (PROMPTS * ROLLOUTS).div_ceil(gpus) * gpus);
+    settings
+}
