@@ -29,6 +29,7 @@ mod hostile;
 mod hostile_inputs;
 mod hybrid_shards;
 mod interval;
+mod joined;
 mod kept_by_adapters;
 mod kept_by_axolotl;
 mod kept_by_compiled;

@@ -222,10 +222,25 @@ fn chart(root: &Node) -> Option<Diagnostic> {
 }
 
 /// Settings that start no training by themselves, told by their keys: what there is to paste in their place.
-const BESIDE: [(&[&str], &str, &str); 22] = [
+const BESIDE: [(&[&str], &str, &str); 25] = [
     (
         &["input", "output_prefix", "tokenizer_type"],
         "settings of a preparation of data, which trains nothing",
+        "paste the file or the script of the training",
+    ),
+    (
+        &["data_path", "vocab_file", "merge_file"],
+        "where GPT-NeoX's data and checkpoints lie, which trains nothing by itself",
+        "paste the model's file beside it (configs/125M.yml)",
+    ),
+    (
+        &["train_data_paths", "vocab_file"],
+        "where GPT-NeoX's data and checkpoints lie, which trains nothing by itself",
+        "paste the model's file beside it (configs/125M.yml)",
+    ),
+    (
+        &["text_gen_type", "maximum_tokens"],
+        "settings of a generation, which trains nothing",
         "paste the file or the script of the training",
     ),
     (

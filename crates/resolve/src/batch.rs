@@ -17,11 +17,33 @@ pub(super) struct Batch {
     pub(super) pack: Option<Pack>,
 }
 
+/// Whether the micro-batch follows from the global batch and the number of micro-batches.
+pub(super) fn follows(table: &Table) -> bool {
+    !table.has(Field::MicroBatchSize)
+        && table.has(Field::GlobalBatchSize)
+        && table.has(Field::NumMicroBatches)
+}
+
 /// The batch over `data` replicas; none when it does not divide.
 pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     if let Some(capacity) = packs::capacity(table) {
         let (count, pack) = packs::packs(table, capacity, data)?;
         return Some(Batch { micro: 1, global: count.saturating_mul(data), count, pack: Some(pack) });
+    }
+    if follows(table) {
+        // A trainer that shares a stated global batch out in a stated number of micro-batches.
+        let global = table.count(Field::GlobalBatchSize)?;
+        let share = data.saturating_mul(table.count(Field::NumMicroBatches)?).max(1);
+        if !global.is_multiple_of(share) {
+            let fields = [Field::GlobalBatchSize, Field::NumMicroBatches, Field::DataParallelSize];
+            let message =
+                format!("global batch {global} is no multiple of DP {data} x micro-batches = {share}");
+            let hint =
+                format!("{} would do, or another multiple of {share}", nearest_multiple(global, share));
+            table.refuse(Code::GlobalBatch, &fields, message, &hint);
+            return None;
+        }
+        table.derive(Field::MicroBatchSize, Int(global / share), "global batch / (DP x micro-batches)");
     }
     let micro = table.count(Field::MicroBatchSize)?;
     let slice = micro.saturating_mul(data);

@@ -76,7 +76,7 @@ fn missing(table: &mut Table) -> bool {
     }
     let (mut absent, mut unsaid) = (Vec::new(), String::new());
     for field in &needed {
-        if table.has(*field) {
+        if table.has(*field) || *field == Field::MicroBatchSize && super::batch::follows(table) {
             continue;
         }
         absent.push(*field);
@@ -118,7 +118,8 @@ fn ask_for_sizes(table: &mut Table) {
     // No sample is longer than a full pack, in most frameworks.
     proposals.extend(super::packs::capacity(table).map(|tokens| (Field::RolloutLength, tokens)));
     for (field, proposal) in proposals {
-        if !table.has(field) && !table.is_open(field) {
+        let follows = field == Field::MicroBatchSize && super::batch::follows(table);
+        if !follows && !table.has(field) && !table.is_open(field) {
             table.ask(Question {
                 name: field.name().to_owned(),
                 prompt: format!("{}?", field.about()),

@@ -1,7 +1,8 @@
 //! What is recomputed in the backward pass.
 
 use super::table::Table;
-use crate::SettingValue::{List, Text};
+use crate::Question;
+use crate::SettingValue::{Int, List, Text};
 use shardscope_plan::{Field, Recompute, RecomputeModule, Software};
 use shardscope_source::Code;
 
@@ -31,7 +32,20 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
             "add --recompute-method uniform (or block) and --recompute-num-layers",
         ),
         _ => {
+            // The parser of Megatron-LM of 2023 and its forks of that time has 1; today's has none, and asks for it.
+            if table.is_old() && !table.is_open(Field::RecomputeNumLayers) {
+                table.default(Field::RecomputeNumLayers, Int(1), "default of Megatron-LM until 2023");
+            }
             let Some(num_layers) = table.count(Field::RecomputeNumLayers) else {
+                if !table.is_open(Field::RecomputeNumLayers) {
+                    table.ask(Question {
+                        name: Field::RecomputeNumLayers.name().to_owned(),
+                        prompt: "Layers recomputed as one (releases that do not ask for it take 1)?"
+                            .to_owned(),
+                        choices: Vec::new(),
+                        proposal: Some("1".to_owned()),
+                    });
+                }
                 return refuse(
                     table,
                     "full recomputation needs a number of layers",

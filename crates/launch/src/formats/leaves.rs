@@ -1,5 +1,6 @@
 //! What a reader takes from the scalars of a settings file, and what it leaves aside.
 
+use super::names::words;
 use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
 use crate::megatron::reason_anywhere;
@@ -188,6 +189,12 @@ impl<'t> Leaves<'t> {
                 leaf.used.set(true);
             }
         }
+    }
+
+    /// Marks every key as read that a reader's section of `names.txt` knows to change none of the figures.
+    pub(super) fn pass_words(&self, section: &str) {
+        let known: Vec<&str> = words(section).collect();
+        self.pass_below(&known);
     }
 
     /// Marks a key as read wherever it stands, also inside groups.

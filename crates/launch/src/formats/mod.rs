@@ -33,6 +33,7 @@ mod workload;
 pub(super) use accelerate::{Accelerate, read_launcher};
 
 pub use format::Format;
+pub(super) use frameworks::MaxText;
 pub(crate) use frameworks::OLMO_CORE_LACKING;
 pub(crate) use huggingface::HARMLESS;
 pub(super) use huggingface::{HuggingFace, lacking};
@@ -44,6 +45,6 @@ pub(super) use recipes::{Recipe, Xtuner};
 pub use recipes::{RecipeSettings, recipe_names, recipe_settings};
 pub use register::{classify, formats, is_setting, keys, read_command};
 pub(crate) use rl::NEMO_RL;
-pub(crate) use trainer::VOCABULARY;
 pub(super) use trainer::{Dialect, Trainer, read_python};
+pub(crate) use trainer::{VOCABULARY, open_stage};
 pub use workload::Workload;

@@ -69,7 +69,9 @@ impl Reader for Nanotron {
     }
 
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
-        signs::any(tree, &["model.model_config", "parallelism.tp_mode"])
+        // Elsewhere `model_config` names a file.
+        signs::holds(tree, "model.model_config")
+            .or_else(|| signs::any(tree, &["parallelism.tp_mode"]))
             .or_else(|| signs::all(tree, &["tokens", "parallelism"]))
     }
 
@@ -97,6 +99,7 @@ fn read(root: &Node) -> Reading {
     doremi(&mut leaves);
     leaves.state_all(FIXED, Origin::Derived, "the code of nanotron's models");
     leaves.state_all(DEFAULTS, Origin::Default, WHOSE);
+    leaves.pass_words("nanotron");
     leaves.reading.software = Some((Software::Nanotron, "a nanotron configuration".to_owned()));
     leaves.finish("a nanotron configuration")
 }
@@ -128,6 +131,19 @@ fn attention(leaves: &mut Leaves<'_>) {
 }
 
 fn experts(leaves: &mut Leaves<'_>) {
+    // `examples/moe`: experts of megablocks instead of nanotron's own.
+    if let Some(leaf) = leaves.get("model.model_config.moe_num_experts") {
+        let what = "the experts of nanotron's example (examples/moe), which are megablocks'";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+        leaves.pass_below(&[
+            "model.model_config.is_llamoe_config",
+            "model.model_config.moe_capacity_factor",
+            "model.model_config.num_experts_per_tok",
+        ]);
+        // Without its experts it has no ranks for them either.
+        leaves.reading.keep(&|found| found.field != Field::ExpertModelParallelSize);
+    }
     let path = |key: &str| format!("model.model_config.moe_config.{key}");
     if leaves.get(&path("num_experts")).is_none() {
         return;
@@ -168,6 +184,17 @@ fn layout(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("parallelism.recompute_layer") {
         leaves.recompute_all(leaf);
         leaves.say(Field::RecomputeNumLayers, "1", leaf);
+    }
+    // What is gathered over tensor-parallel ranks is gathered again for backward unless told otherwise (`parallelism_config.py`).
+    for (path, unusual, what) in [
+        ("tp_recompute_allgather", false, "inputs of products kept as gathered over tensor-parallel ranks"),
+        ("moe_layer_recompute", true, "experts computed again, without the rest of their layer"),
+    ] {
+        let path = format!("parallelism.{path}");
+        if let Some(leaf) = leaves.get(&path).filter(|leaf| leaf.flag() == Some(unusual)) {
+            let item = NotModelled::new(&path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
     }
     let asynchronous = "parallelism.tp_linear_async_communication";
     leaves.follow(asynchronous, Field::AsyncTensorModelParallelAllreduce, true);

@@ -100,6 +100,8 @@ fn read(root: &Node) -> Reading {
     mlp(&mut leaves);
     experts(&mut leaves);
     recompute(&mut leaves);
+    otherwise(&mut leaves);
+    leaves.pass_words("neox");
     if leaves.reading.value(Field::GlobalBatchSize).is_none() {
         leaves.state(Field::NumMicroBatches, "1", Origin::Default, WHOSE);
     }
@@ -180,6 +182,46 @@ fn mlp(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// Layers of another kind or arrangement (`megatron/model/transformer.py`).
+fn otherwise(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("attention_config") {
+        let kinds = leaf.value.split(|c: char| !(c.is_ascii_alphabetic() || c == '_'));
+        let other = |kind: &&str| !matches!(*kind, "" | "all" | "global" | "flash");
+        if let Some(kind) = kinds.into_iter().find(other) {
+            let what = "layers of another kind than attention to all tokens";
+            lack(leaves, "attention_config", kind, Effect::Model, what);
+        }
+    }
+    for path in ["te_columnparallel", "te_rowparallel", "te_layernorm_mlp", "te_mha", "te_fp8_mha"] {
+        if leaves.yes(path).is_some() {
+            lack(leaves, path, "", Effect::Memory, "layers of Transformer Engine in GPT-NeoX");
+        }
+    }
+    if leaves.flag("use_bias_in_norms") == Some(false)
+        && leaves.reading.value(Field::Normalization) != Some("RMSNorm")
+    {
+        lack(leaves, "use_bias_in_norms", "false", Effect::Model, "norms without biases in GPT-NeoX");
+    }
+    if let Some(leaf) = leaves.yes("gpt_j_residual") {
+        leaves.switch(Field::ParallelResidual, true, leaf);
+        if leaves.yes("gpt_j_tied").is_some() {
+            lack(
+                leaves,
+                "gpt_j_tied",
+                "",
+                Effect::Model,
+                "one norm in front of attention and MLP in GPT-NeoX",
+            );
+        }
+    }
+    leaves.pass("gpt_j_residual");
+}
+
+fn lack(leaves: &mut Leaves<'_>, path: &str, value: &str, effect: Effect, what: &str) {
+    let span = leaves.get(path).and_then(|leaf| leaf.span);
+    leaves.reading.not_modelled.push(NotModelled::new(path, value, effect, what).at_some(span));
+}
+
 fn experts(leaves: &mut Leaves<'_>) {
     if leaves.whole("moe_num_experts").is_none_or(|experts| experts < 2) {
         return;
@@ -199,9 +241,7 @@ fn recompute(leaves: &mut Leaves<'_>) {
         leaves.state(Field::RecomputeNumLayers, "1", Origin::Default, WHOSE);
         leaves.turn_on("partition_activations", Field::DistributeSavedActivations);
     }
-    for path in
-        &["checkpoint_num_layers", "partition_activations", "gpt_j_residual", "mlp_multiple_of", "activation"]
-    {
+    for path in &["checkpoint_num_layers", "partition_activations", "mlp_multiple_of", "activation"] {
         leaves.pass(path);
     }
 }

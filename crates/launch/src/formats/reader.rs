@@ -74,6 +74,11 @@ pub trait Reader: Debug + Sync {
         &[]
     }
 
+    /// Whether a word is a setting of it under a key without a dot, for a program that takes `key=value`.
+    fn is_word(&self, _word: &str) -> bool {
+        false
+    }
+
     /// Programs that take nothing but such words.
     fn programs(&self) -> &'static [&'static str] {
         &[]

@@ -7,8 +7,8 @@ use super::dotted;
 use super::flags::MegatronFlags;
 use super::format::Format;
 use super::frameworks::{
-    AREAL, AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MAXTEXT, OLMO, OLMO_CORE, PRIME_RL,
-    PRIME_SFT, TORCHTUNE,
+    AREAL, AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MaxText, NEURON, OLMO, OLMO_CORE,
+    PRIME_RL, PRIME_SFT, TORCHTUNE,
 };
 use super::huggingface::HuggingFace;
 use super::kubernetes::Kubernetes;
@@ -39,7 +39,8 @@ const READERS: &[&dyn Reader] = &[
     &PRIME_SFT,
     &LITGPT,
     &LEVANTER,
-    &MAXTEXT,
+    &MaxText,
+    &NEURON,
     &RlFormat::Verl,
     &RlFormat::MindSpeedRl,
     &RlFormat::NemoRl,
@@ -103,7 +104,9 @@ pub fn read_command(command: &Command<'_>) -> Option<Reading> {
 /// program that takes nothing else.
 #[must_use]
 pub fn is_setting(word: &str) -> bool {
-    formats().any(|format| format.programs().contains(&word) || dotted::is_under(word, format.dotted()))
+    formats().any(|format| {
+        format.programs().contains(&word) || dotted::is_under(word, format.dotted()) || format.is_word(word)
+    })
 }
 
 /// Every key that a reader takes as it is, with its format and its setting, for those who look one up.

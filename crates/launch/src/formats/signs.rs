@@ -18,6 +18,11 @@ pub(super) fn all(tree: &Tree, paths: &[&str]) -> Option<Claim> {
     certain(tree, |root| paths.iter().all(|path| root.at(path).is_some()))
 }
 
+/// Certain where this path holds further keys.
+pub(super) fn holds(tree: &Tree, path: &str) -> Option<Claim> {
+    certain(tree, |root| root.at(path).is_some_and(|node| !node.entries().is_empty()))
+}
+
 /// Certain where all of these keys are there, with further keys below each.
 pub(super) fn maps(tree: &Tree, keys: &[&str]) -> Option<Claim> {
     let is_map = |root: &Node, key: &str| root.get(key).is_some_and(|node| !node.entries().is_empty());

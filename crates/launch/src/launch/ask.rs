@@ -14,6 +14,9 @@ const ANY_WORD: &str = "1000000000";
 /// The format that a script is asked for where it offers several.
 const USUAL_FORMAT: &str = "bf16";
 
+/// Variables by which scripts hold degrees of parallelism.
+const DEGREES: [&str; 9] = ["TP", "PP", "CP", "EP", "ETP", "TP_SIZE", "PP_SIZE", "EP_SIZE", "MP_SIZE"];
+
 /// Words behind the script with which it makes a plan: the first that it compares each with, else one that suits what it decides.
 fn call_line(script: &Script, holes: &[(HoleId, String)]) -> Option<String> {
     let mut words: Vec<&str> = Vec::new();
@@ -37,6 +40,15 @@ fn call_line(script: &Script, holes: &[(HoleId, String)]) -> Option<String> {
             {
                 *known = word;
             }
+        }
+    }
+    // A degree that only a branch uses which the call decides, told by the variable that holds it.
+    for variable in script.variables.iter().filter(|variable| DEGREES.contains(&variable.name.as_str())) {
+        let hole = variable.values.first().and_then(|value| script.hole(value.only_hole()?));
+        if let Some(known) = hole.and_then(place).and_then(|at| words.get_mut(at.wrapping_sub(1)))
+            && *known == ANY_WORD
+        {
+            *known = "1";
         }
     }
     (!words.is_empty()).then(|| words.join(" "))

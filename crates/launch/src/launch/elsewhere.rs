@@ -4,6 +4,7 @@
 use super::command_line::CommandLine;
 use super::flag::is_spelt;
 use crate::Argument;
+use crate::formats::{MaxText, Reader};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
@@ -12,6 +13,8 @@ const ENDS: [&str; 4] = [".yaml", ".yml", ".json", ".toml"];
 const FLAGS: [&str; 4] = ["--config-name", "--config", "--config-file", "--cfg"];
 /// The option under which it holds the model, whatever else the words say: torchtitan's.
 const WHOLE: &str = "--job.config-file";
+/// The group of Hydra under which NeMo's launcher takes the file of a training (`training=gpt3/5b`).
+const GROUP: &str = "training=";
 
 /// Programs that take their settings from a file, whatever their words change of it.
 const DRIVEN: [&str; 5] = ["axolotl", "llamafactory-cli", "lmf", "tune", "axolotl.cli.train"];
@@ -22,16 +25,46 @@ pub(super) fn is_driven(line: &CommandLine) -> bool {
     DRIVEN.contains(&program)
 }
 
+/// Whether the process that stands here says nothing of how many accelerators train: NeMo's launcher starts the training that it is
+/// told, and a process of MaxText has all accelerators of its host.
+pub(super) fn is_launched(words: &[Argument]) -> bool {
+    words.iter().any(|word| word.text.starts_with(GROUP) || MaxText.is_word(&word.text))
+}
+
 /// The file that the words name and that is not at hand, and what to say of it. `bare`: no setting stands in the words.
 pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option<(String, Diagnostic)> {
     let whole = |word: &Argument| is_spelt(word.text.split('=').next().unwrap_or(""), WHOLE);
-    if !bare && !words.iter().any(whole) {
+    let group = words.iter().find_map(|word| Some((word.text.strip_prefix(GROUP)?, word.span)));
+    if !bare && group.is_none() && !words.iter().any(whole) {
         return None;
     }
-    let (mut name, span) = named(words)?;
+    let group =
+        group.filter(|(name, _)| !name.is_empty()).map(|(name, span)| (base_name(name).to_owned(), span));
+    let (mut name, span) = group.or_else(|| named(words))?;
     if !ENDS.iter().any(|end| name.ends_with(end)) {
         name.push_str(".yaml");
     }
+    absent(name, span, source)
+}
+
+/// The experiment of Primus that the environment names (`EXP=examples/megatron/configs/MI355X/llama3.1_8B-BF16-pretrain.yaml`):
+/// its launchers hand on words that change it.
+pub(super) fn experiment(script: &Script, source: &Source) -> Option<(String, Diagnostic)> {
+    const LAUNCHERS: [&str; 4] =
+        ["run_pretrain.sh", "run_local_pretrain.sh", "run_slurm_pretrain.sh", "primus-cli"];
+    let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
+    let started = |word: &&Word| LAUNCHERS.contains(&base_name(word.text()));
+    let launcher = runs.flat_map(|command| &command.words).find(started)?;
+    let named = script.variables.iter().find(|variable| variable.name == "EXP" && variable.exported)?;
+    let file = base_name(named.values.first()?.text());
+    if !ENDS.iter().any(|end| file.ends_with(end)) {
+        return None;
+    }
+    absent(file.to_owned(), Some(launcher.origin()), source)
+}
+
+/// What to say of a file of settings, if it is not among the texts.
+fn absent(name: String, span: Option<Span>, source: &Source) -> Option<(String, Diagnostic)> {
     if source.parts().iter().any(|part| base_name(&part.name) == name) {
         return None;
     }

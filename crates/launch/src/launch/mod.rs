@@ -15,6 +15,7 @@ mod purposes;
 mod reading;
 mod said;
 mod scheduler;
+mod stage;
 mod swift;
 mod tidy;
 mod world;

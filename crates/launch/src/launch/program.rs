@@ -61,7 +61,7 @@ const PREFERENCES: &str = "a reference model, and perhaps a reward model, beside
 /// Words of programs that train something else.
 const OTHERS: &[(&str, Effect, &str)] = &[
     (
-        "bert squad glue t5 ict biencoder retro",
+        "bert squad glue t5 ict biencoder retro mlm esm esm2 esm1nv geneformer",
         Effect::Model,
         "another model than a decoder trained on its next token",
     ),
@@ -108,6 +108,26 @@ pub(super) fn purpose(program: &str) -> Purpose {
                 return Purpose::NoTraining(what);
             }
         }
+    }
+    // Converters of checkpoints are named after both formats (`deepseek_v3_hf_to_mg.py`).
+    const FORMATS: [&str; 7] = ["hf", "mg", "mcore", "megatron", "nemo", "huggingface", "meta"];
+    let between = name.split_once("_to_").filter(|(from, to)| {
+        let ends = |text: &str, last: bool| {
+            let mut words = text.split(['_', '-', '.']);
+            let word = if last { words.next_back() } else { words.next() };
+            word.is_some_and(|word| FORMATS.contains(&word))
+        };
+        ends(from, true) && ends(to, false)
+    });
+    if !trains && between.is_some() {
+        return Purpose::NoTraining(CONVERTS);
+    }
+    // BioNeMo's models of proteins (`examples/protein/esm1nv/pretrain.py`).
+    if program.contains("/esm1nv/") || program.contains("/esm2/") {
+        return Purpose::OtherTraining(
+            Effect::Model,
+            "another model than a decoder trained on its next token",
+        );
     }
     // Megatron's zero-shot tasks, the prompting of a dialogue model (`tasks/msdp/main.py`), and its tools beside training.
     if program.ends_with("tasks/main.py") || program.ends_with("tasks/msdp/main.py") {
@@ -160,15 +180,24 @@ mod tests {
             "../analyze_data.py",
             "generate_samples_gpt.py",
             "hf2mcore_qwen2.5.py",
+            "/w/deepseek_v3_hf_to_mg.py",
+            "llama_megatron_to_hf.py",
             "app",
             "web-ui",
             "rollout",
         ] {
             assert!(matches!(purpose(name), Purpose::NoTraining(_)), "{name}: {:?}", purpose(name));
         }
-        for name in
-            ["pretrain_vlm.py", "pretrain_bert.py", "pretrain_mamba.py", "train_ppo.py", "pretrain_retro.py"]
-        {
+        for name in [
+            "pretrain_vlm.py",
+            "pretrain_bert.py",
+            "pretrain_mamba.py",
+            "train_ppo.py",
+            "pretrain_retro.py",
+            "run_mlm.py",
+            "esm2/scripts/train_esm2.py",
+            "/workspace/bionemo/examples/protein/esm1nv/pretrain.py",
+        ] {
             assert!(matches!(purpose(name), Purpose::OtherTraining(..)), "{name}");
         }
     }

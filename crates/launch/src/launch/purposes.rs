@@ -90,7 +90,13 @@ pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine) {
 /// asked for by name.
 pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
     let Some(program) = line.told.as_ref().or(line.program.as_ref()) else { return };
-    if line.has(Launcher::Colossal) {
+    // Options of its examples' own programs, which torchrun starts as well (`examples/tutorial/opt/opt/run_clm.py`).
+    const COLOSSALS: [&str; 5] = ["mem-cap", "shardinit", "distplan", "gpu-margin-mem-ratio", "plugin"];
+    let colossal = |name: &str| {
+        let name = name.trim_start_matches('-').replace('_', "-");
+        COLOSSALS.contains(&name.as_str())
+    };
+    if line.has(Launcher::Colossal) || reading.not_read.iter().any(|item| colossal(&item.name)) {
         let what = "how ColossalAI's plugins cut, shard and offload a model";
         reading.not_modelled.push(
             NotModelled::new("program", "colossalai", Effect::Memory, what).at_some(Some(program.origin())),

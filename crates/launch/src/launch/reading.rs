@@ -7,6 +7,7 @@ use super::command_line::{CommandLine, Launcher};
 use super::elsewhere;
 use super::purposes;
 use super::said::{Missing, Said, World};
+use super::stage;
 use super::wrappers;
 use crate::formats::{Command, read_command, recipes};
 use crate::megatron;
@@ -46,6 +47,8 @@ pub struct Launch {
     recipe: Option<String>,
     /// The file that the command takes its settings from, which is not at hand.
     elsewhere: Option<String>,
+    /// The ZeRO stage that the text fills into a template.
+    filled: Option<String>,
     /// What there is to say about the script and the choice of the command.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -73,19 +76,25 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
         Some(chosen) => {
             launch.take(&script, &chosen);
             let bare = chosen.bare || elsewhere::is_driven(&launch.line);
-            if let Some((name, said)) = elsewhere::missing(&launch.arguments, source, bare) {
+            let missing = elsewhere::missing(&launch.arguments, source, bare)
+                .or_else(|| elsewhere::experiment(&script, source));
+            if let Some((name, said)) = missing {
                 launch.diagnostics.push(said);
                 launch.elsewhere = Some(name);
             }
+            launch.filled = stage::filled(&script, source.part_text(part));
             launch.leave_to_cluster(source);
             launch.tell_branches(&script, source.part_text(part), source);
         }
         None => {
+            let started = elsewhere::started(&script, source);
+            // Before a training that another script starts, one of variables alone is not what lacks.
+            let waits = started.as_ref().is_some_and(|said| said.code == Code::MissingFile);
             let mut files: Vec<&str> = script
                 .missing_files
                 .iter()
                 .map(|(name, _)| name.as_str())
-                .filter(|name| matters(name))
+                .filter(|name| matters(name) && !(waits && shell::base_name(name) == "env.sh"))
                 .collect();
             files.dedup();
             if let Some(first) = files.first() {
@@ -100,7 +109,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
                 let hint = "paste the script that starts the training";
                 let said = Diagnostic::error(Code::NoTraining, message).hint(hint);
                 launch.diagnostics.push(said.at(program.origin()));
-            } else if let Some(said) = elsewhere::started(&script, source) {
+            } else if let Some(said) = started {
                 launch.diagnostics.push(said);
             } else {
                 let message = "no command with training options is found in this text";
@@ -281,14 +290,16 @@ impl Launch {
         if command.is_megatron {
             super::swift::defaults(&mut reading);
         }
+        stage::propose(&mut reading, self.filled.as_deref());
         purposes::tell(&mut reading, &self.line, self.elsewhere.is_some());
         if is_left && self.elsewhere.is_none() {
             purposes::tell_stranger(&mut reading, &self.line);
         }
         self.tell_device_map(&mut reading);
         // Where Ray starts the workers, the framework's own keys say on how many accelerators; the launcher starts one driver.
-        let told = reading.value(Field::RlFramework).is_some()
-            && reading.found.iter().any(|found| found.field == Field::GpusPerNode);
+        let told = elsewhere::is_launched(&self.arguments)
+            || reading.value(Field::RlFramework).is_some()
+                && reading.found.iter().any(|found| found.field == Field::GpusPerNode);
         let mut holes = self.open_options.clone();
         for found in &reading.found {
             for (name, id) in &self.holes {

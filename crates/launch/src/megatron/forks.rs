@@ -12,6 +12,8 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
         "sglang-dp-size" | "sglang-data-parallel-size" => value == "1",
         "train-backend" => value == "megatron",
         "loss-type" => matches!(value, "policy_loss" | "sft_loss"),
+        "transformer-type" => value == "megatron",
+        "stage" => matches!(value, "sft" | "pt" | "pretrain"),
         _ => matches!(value, "false" | "standard" | "causal_lm"),
     }
 }
@@ -58,6 +60,8 @@ const DP_ATTENTION: &str = "attention of the rollout engine over data-parallel r
 
 const FORKS: &[Fork] = &[
     // FlagScale.
+    takes("multiple-of", &[]),
+    takes("hidden-dim-multiplier", &[]),
     lacking(
         "enable-hetero",
         Arity::On,
@@ -70,6 +74,9 @@ const FORKS: &[Fork] = &[
     takes("node-rank", &[]),
     takes("master-addr", &[]),
     takes("master-port", &[]),
+    // Hygon's fork (`megatron/training/arguments.py`): how ranks find each other under mpirun.
+    takes("rank", &[]),
+    takes("dist-url", &[]),
     // Megatron-DeepSpeed.
     switch("deepspeed", &[]),
     takes("deepspeed-config", &[]),
@@ -90,9 +97,14 @@ const FORKS: &[Fork] = &[
     switch("use-flash-attn-triton", &[(Field::UseFlashAttn, YES)]),
     switch("use-flash-attn-builder", &[(Field::UseFlashAttn, YES)]),
     switch("partition-activations", &[(Field::DistributeSavedActivations, YES)]),
-    switch("checkpoint-in-cpu", &[]),
+    // `deepspeed/runtime/activation_checkpointing/checkpointing.py`: inputs of checkpoints are copied to the host.
+    lacking("checkpoint-in-cpu", Arity::On, Effect::Memory, "kept layer inputs on the host"),
     switch("contigious-checkpointing", &[]),
     switch("synchronize-each-layer", &[]),
+    takes("train-tokens", &[]),
+    switch("repeated-dataloader", &[]),
+    takes("moe-loss-coeff", &[]),
+    takes("moe-eval-capacity-factor", &[]),
     switch("enable-zbh1-pipeline", &[(Field::PipelineSchedule, Some("zb-h1"))]),
     lacking("mlp-type", Arity::One, Effect::Model, "residual experts"),
     // bigscience.
@@ -101,6 +113,7 @@ const FORKS: &[Fork] = &[
     takes("pad-vocab-size-to", &[(Field::PaddedVocabSize, None)]),
     takes("tokenizer-name-or-path", &[(Field::TokenizerModel, None)]),
     switch("embed-layernorm", &[]),
+    lacking("use-bnb-optimizer", Arity::On, Effect::Memory, "Adam's states in 8 bits by bitsandbytes"),
     switch("sync-tp-duplicated-parameters", &[]),
     // The zero-bubble fork.
     switch("enable-zero-bubble", &[(Field::PipelineSchedule, Some("zb-h2"))]),
@@ -120,6 +133,14 @@ const FORKS: &[Fork] = &[
     takes("n-shared-experts", &[(Field::NSharedExperts, None)]),
     takes("num-shared-experts", &[(Field::NSharedExperts, None)]),
     takes("noop-layers", &[(Field::NoopLayers, None)]),
+    // How routers weigh, which file formats are written, and where data lie.
+    switch("norm-topk-prob", &[]),
+    takes("model-type-hf", &[]),
+    switch("no-shared-storage", &[]),
+    // Primus: what is logged, and whether checkpoints are looked for and written at the end.
+    takes("stderr-sink-level", &[]),
+    switch("auto-continue-train", &[]),
+    switch("disable-last-saving", &[]),
     takes("partial-rotary-factor", &[(Field::RotaryPercent, None)]),
     lacking("reuse-fp32-param", Arity::On, Effect::Memory, "the reuse of fp32 weights"),
     lacking("swap-optimizer", Arity::On, Effect::Memory, "optimizer states swapped to the host"),
@@ -133,10 +154,19 @@ const FORKS: &[Fork] = &[
     lacking("recompute-norm", Arity::On, Effect::Memory, "recomputation of norms"),
     lacking("moe-zero-memory", Arity::One, Effect::Memory, "MindSpeed's recomputation of experts"),
     lacking("tp-2d", Arity::On, Effect::Communication, "two-dimensional tensor parallelism"),
+    lacking(
+        "stage",
+        Arity::One,
+        Effect::Memory,
+        "a training on preferences, and the model that it is held against",
+    ),
+    lacking("add-dense-bias", Arity::On, Effect::Model, "biases of attention's output alone"),
+    lacking("add-output-layer-bias", Arity::On, Effect::Model, "biases of the output layer"),
     lacking("post-norm", Arity::On, Effect::Model, "norms behind attention and MLP"),
     lacking("post-self-attn-layernorm", Arity::On, Effect::Model, "norms behind attention"),
     lacking("post-mlp-layernorm", Arity::On, Effect::Model, "norms behind the MLP"),
     // epfLLM, Pai and others.
+    lacking("transformer-type", Arity::One, Effect::Model, "a model of transformers in Pai's Megatron loop"),
     switch("use-rms-norm", &[(Field::Normalization, Some("RMSNorm"))]),
     switch("no-tie-embed-logits", &[(Field::UntieEmbeddingsAndOutputWeights, YES)]),
     switch("add-qkv-bias-linear", &[(Field::AddQkvBias, YES)]),

@@ -1,5 +1,6 @@
 //! The Megatron-LM command line of every age, and what its flags state.
 
+mod engine;
 mod flags;
 mod forks;
 mod idle;
@@ -10,6 +11,7 @@ mod renamed;
 mod software;
 mod spell;
 mod unmodelled;
+mod width;
 
 pub(crate) use flags::TABLE as FLAGS;
 pub use flags::{flags_of, known_flags};

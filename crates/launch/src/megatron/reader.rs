@@ -1,10 +1,12 @@
 //! From the words after the training program to what they state.
 
+use super::engine;
 use super::flags::{self, Arity, Flag};
 use super::forks;
 use super::remarks::{Idle, LISTED, listed, without_influence};
 use super::renamed;
 use super::software::{Signs, software};
+use super::width::Multiple;
 use super::{idle, unmodelled};
 use crate::named::quantised_word;
 use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
@@ -40,6 +42,12 @@ struct ArgumentReader<'a> {
     ascend: bool,
     /// Nothing generates rollouts.
     train_only: bool,
+    /// What FlagScale works the inner width out from.
+    multiple: Multiple,
+    /// DeepSpeed's engine runs.
+    deepspeed: bool,
+    /// The file that it takes its settings from.
+    engine_file: Option<Argument>,
 }
 
 impl ArgumentReader<'_> {
@@ -104,6 +112,11 @@ impl ArgumentReader<'_> {
             self.lack(fork.name, &value, effect, what);
         }
         self.train_only |= fork.name == forks::TRAIN_ONLY && value.text != "false";
+        self.multiple.see(fork.name, &value.text);
+        self.deepspeed |= fork.name == "deepspeed" && value.text != "false";
+        if matches!(fork.name, "deepspeed-config" | "deepspeed_config") {
+            self.engine_file = Some(value.clone());
+        }
         if fork.name == "embed-layernorm" {
             // Two vectors of the residual stream's width in the whole model: below what any figure tells.
             let parts = ["--embed-layernorm adds a norm behind the word embedding, which is not counted"];
@@ -303,6 +316,10 @@ impl ArgumentReader<'_> {
             let found = Found::new(Field::RolloutGpus, "0", Origin::Derived);
             self.reading.take(found.note("no rollout engine is started"));
         }
+        if let Some(file) = self.engine_file.take().filter(|_| self.deepspeed) {
+            engine::leave(&mut self.reading, &file);
+        }
+        self.multiple.state(&mut self.reading);
         self.reading.software = software(&self.signs, &self.reading);
         self.reading
     }

@@ -102,7 +102,7 @@ fn modules_of_its_own_are_known_for_llama_and_qwen() {
         assert!(plan.recipe().defers_reduction() || plan.recipe().num_micro_batches == 1);
     }
     for model in
-        ["Qwen/Qwen3-30B-A3B", "Qwen/Qwen2.5-VL-7B-Instruct", "google/gemma-3-1b-it", "Qwen/Qwen3-8B-FP8"]
+        ["Qwen/Qwen3-30B-A3B", "Qwen/Qwen2.5-VL-7B-Instruct", "google/gemma-3-4b-it", "Qwen/Qwen3-8B-FP8"]
     {
         stopped(&llama(model, "8", "distributed: {strategy: fsdp2}\n"), &["model.force_hf"]);
     }
@@ -164,4 +164,30 @@ fn what_automodel_does_otherwise_stops_by_name() {
     let draft = format!("recipe: TrainEagle3Recipe\n{other}");
     stopped(&said("a.yaml", &draft, &[("world_size", "8")]), &["recipe"]);
     assert!(said("a.yaml", &other, &[("world_size", "8")]).plan.is_some());
+}
+
+/// `MODEL_ARCH_MAPPING` has no modules for these; Liger knows the type of some (`MODEL_TYPE_TO_APPLY_LIGER_FN` of 0.8.5).
+#[test]
+fn models_without_modules_of_automodels_own_are_transformers() {
+    let run = |name: &str| {
+        let text = format!(
+            "step_scheduler: {{global_batch_size: 8, local_batch_size: 1}}\nmodel: {{pretrained_model_name_or_path: {name}}}\n\
+             distributed: {{strategy: fsdp2}}\ndataset: {{seq_len: 1024}}\n"
+        );
+        said("a.yaml", &text, &[("world_size", "8")])
+    };
+    for (name, liger) in [
+        ("allenai/OLMo-2-0425-1B-Instruct", "true"),
+        ("ibm-granite/granite-3.3-2b-instruct", "true"),
+        ("google/gemma-3-270m", "true"),
+        ("microsoft/phi-2", ""),
+        ("bigcode/starcoder2-7b", ""),
+        ("CohereForAI/c4ai-command-r7b-12-2024", ""),
+    ] {
+        let resolution = run(name);
+        assert_eq!(value(&resolution, Field::LigerKernel), liger, "{name}");
+        let own = resolution.not_modelled.iter().any(|item| item.is_called("model.force_hf"));
+        assert!(!own, "{name}: {:?}", resolution.not_modelled);
+    }
+    stopped(&run("ibm-granite/granite-3.0-1b-a400m-base"), &["model.force_hf"]);
 }

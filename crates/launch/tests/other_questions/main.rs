@@ -5,6 +5,7 @@ mod automodel;
 mod drawn;
 mod lingua;
 mod olmo;
+mod pretraining;
 mod rollouts;
 mod trainers;
 

@@ -19,6 +19,9 @@ pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     let columns = HeadColumns { query: queries, key: keys, value: keys, output: queries };
     let mut messages = column(x, &FROM_RESIDUAL, "linear_qkv", x.h);
     messages.extend(context(x, &CONTEXT, columns));
-    messages.extend(row(x, "linear_proj"));
+    // What the MLP adds is reduced with it, there.
+    if !x.sums_before_reducing() {
+        messages.extend(row(x, "linear_proj"));
+    }
     messages
 }

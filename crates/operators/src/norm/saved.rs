@@ -20,6 +20,10 @@ pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
     }
     let kept = if is_recomputed(operator, x) || is_in_recomputed_mlp(operator, x) {
         vec![Saved::new("norm input", &[x.s_local, x.h], x.residual_width, &INPUT)]
+    } else if matches!(operator, Operator::PreMlpNorm | Operator::PreExpertsNorm) && x.sums_before_reducing()
+    {
+        // The layer's own input, which the norm in front of attention keeps.
+        kept(x).into_iter().skip(usize::from(!x.recipe().fusions.memory_efficient_norm)).collect()
     } else {
         kept(x)
     };

@@ -294,6 +294,12 @@ impl<'a> Symbols<'a> {
         self.recomputes_layers() && self.model().vision.is_some_and(|tower| tower.recomputed)
     }
 
+    /// Whether attention and MLP read the same input and are summed before one reduction (GPT-NeoX's layers after GPT-J's).
+    #[must_use]
+    pub fn sums_before_reducing(&self) -> bool {
+        self.model().arrangement.parallel_residual && self.recipe().software.semantics().sums_before_reducing
+    }
+
     /// Whether a pipeline gathers what the last stage puts out, and has buffers of its own for every micro-batch.
     #[must_use]
     pub fn gathers_pipeline_outputs(&self) -> bool {

@@ -119,6 +119,7 @@ const CORE_TE: Semantics = Semantics {
     positions_before_cut: false,
     batch_mask: BatchMask::Each,
     accumulates_output_layer: false,
+    sums_before_reducing: false,
     loss: None,
     drops_cast_logits: false,
     gathers_pipeline_outputs: false,
@@ -175,8 +176,9 @@ const LEGACY: Semantics = Semantics {
     ..OTHER
 };
 
-/// GPT-NeoX, whose loss follows its options.
+/// GPT-NeoX, whose loss follows its options, and whose layers after GPT-J's reduce once (`megatron/model/transformer.py`).
 const NEOX: Semantics = Semantics {
+    sums_before_reducing: true,
     issue: HostIssue::MegatronLegacy,
     deepspeed_engine: true,
     memory_buffer: MemoryBuffer::AllLayers,
@@ -184,7 +186,8 @@ const NEOX: Semantics = Semantics {
     ..OTHER
 };
 
-const MEGATRON_DEEPSPEED: Semantics = Semantics { loss: Some(LossKind::Legacy), ..NEOX };
+const MEGATRON_DEEPSPEED: Semantics =
+    Semantics { loss: Some(LossKind::Legacy), sums_before_reducing: false, ..NEOX };
 
 /// Software with PyTorch's own layers under its own loop.
 const PYTORCH: Semantics = Semantics { issue: HostIssue::Eager, pytorch_linears: true, ..OTHER };

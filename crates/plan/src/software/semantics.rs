@@ -36,6 +36,8 @@ pub struct Semantics {
     pub positions_before_cut: bool,
     /// The attention mask that is alive while the loss runs.
     pub batch_mask: BatchMask,
+    /// Whether attention and MLP that read the same input are summed before one reduction over tensor ranks.
+    pub sums_before_reducing: bool,
     /// Whether the output layer accumulates its weight gradient in the product, so that none is made.
     pub accumulates_output_layer: bool,
     /// The loss that runs whatever Megatron's options say; none where these decide.

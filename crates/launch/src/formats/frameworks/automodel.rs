@@ -6,15 +6,21 @@ use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
 /// How names of models begin for which Automodel has no modules (`MODEL_ARCH_MAPPING` of `_transformers/registry.py`):
-/// `MistralForCausalLM`, `MixtralForCausalLM`, `GemmaForCausalLM`, `Gemma2ForCausalLM`, `Phi3ForCausalLM`. transformers' train,
-/// which Liger patches.
+/// `MistralForCausalLM`, `MixtralForCausalLM`, `GemmaForCausalLM`, `Gemma2ForCausalLM`, `Gemma3ForCausalLM`, `Phi3ForCausalLM`,
+/// `Olmo2ForCausalLM`, `Olmo3ForCausalLM`, `GraniteForCausalLM`. transformers' train, which Liger patches.
 const PATCHED: &str = "mistralai/Mistral- mistralai/Mistral-Nemo-Base- mistralai/Mistral-Nemo-Instruct- mistralai/Mixtral- \
-    google/gemma-2- google/gemma-2b google/gemma-7b microsoft/Phi-3-mini- microsoft/phi-4";
+    google/gemma-2- google/gemma-2b google/gemma-7b google/gemma-3-270m google/gemma-3-1b google/functiongemma- \
+    microsoft/Phi-3-mini- microsoft/phi-4 allenai/OLMo-2- allenai/Olmo-3- ibm-granite/granite-3.0- ibm-granite/granite-3.1- \
+    ibm-granite/granite-3.2- ibm-granite/granite-3.3-";
+/// The same of those whose type Liger does not know, and leaves as it is (`MODEL_TYPE_TO_APPLY_LIGER_FN` of liger-kernel 0.8.5):
+/// `PhiForCausalLM`, `Starcoder2ForCausalLM`, `Cohere2ForCausalLM`, `Ernie4_5ForCausalLM`, `SeedOssForCausalLM`, `GlmForCausalLM`.
+const UNPATCHED: &str = "microsoft/phi-2 microsoft/phi-1 bigcode/starcoder2- CohereForAI/c4ai-command-r7b- \
+    CohereLabs/c4ai-command-r7b- baidu/ERNIE-4.5-0.3B ByteDance-Seed/Seed-OSS- zai-org/glm-4-9b-chat-hf zai-org/glm-4-9b-hf";
 /// The same where its own are known: `LlamaForCausalLM`, `Qwen2ForCausalLM`, `Qwen3ForCausalLM`.
 const OWN: &str = "meta-llama/Llama-2- meta-llama/Meta-Llama-3- meta-llama/Meta-Llama-3.1- meta-llama/Llama-3.1- \
     meta-llama/Llama-3.2- meta-llama/Llama-3.3- tiiuae/Falcon3- ByteDance-Seed/Seed-Coder- Qwen/Qwen2- Qwen/Qwen2.5- Qwen/QwQ- Qwen/Qwen3-";
 /// Parts of names of other models that begin so: with a vision model, experts, or weights in other formats.
-const OTHERS: &[&str] = &["Vision", "-A", "FP8", "GPTQ", "GGUF", "int4"];
+const OTHERS: &[&str] = &["Vision", "-A", "-a400m", "-a800m", "FP8", "GPTQ", "GGUF", "int4"];
 /// What `*_proj` matches in decoders of transformers.
 const PROJECTIONS: &str = "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj";
 
@@ -58,6 +64,7 @@ pub(in crate::formats) const AUTOMODEL: Row = Row {
 };
 
 fn automodel(leaves: &mut Leaves<'_>) {
+    leaves.pass_words("automodel");
     recipe(leaves);
     spread(leaves);
     if leaves.all().iter().any(|leaf| leaf.path.starts_with("peft.")) {
@@ -269,12 +276,13 @@ fn implementation(leaves: &mut Leaves<'_>) {
         starts.split(' ').any(|start| named.strip_prefix(start).is_some_and(sized))
             && !OTHERS.iter().any(|part| named.contains(part))
     };
-    let patched = leaves.flag("model.force_hf") == Some(true) || known(PATCHED);
+    let unknown_to_liger = known(UNPATCHED);
+    let patched = leaves.flag("model.force_hf") == Some(true) || known(PATCHED) || unknown_to_liger;
     let has_own = !patched && known(OWN);
     if has_own {
         own(leaves);
     }
-    if patched && leaves.flag("model.use_liger_kernel") != Some(false) {
+    if patched && !unknown_to_liger && leaves.flag("model.use_liger_kernel") != Some(false) {
         leaves.state(Field::LigerKernel, "true", Origin::Default, "Automodel patches models of transformers");
     }
     leaves.pass_below(&["model.force_hf", "model.use_liger_kernel", "model.use_sdpa_patching"]);

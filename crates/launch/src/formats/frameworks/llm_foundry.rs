@@ -48,8 +48,23 @@ fn foundry(leaves: &mut Leaves<'_>) {
         leaves.reading.not_modelled.push(item);
         leaves.pass_below(&["model.peft_config."]);
     }
-    let strategy = leaves.get("fsdp_config.sharding_strategy");
-    if let Some(leaf) = strategy {
+    leaves.pass_words("llm-foundry");
+    fsdp(leaves);
+    if leaves.text("model.name") == Some("hf_causal_lm") {
+        transformers(leaves);
+    } else {
+        mpt(leaves);
+    }
+}
+
+/// Composer shards where `fsdp_config` is there, and copies the model where it is not (`composer/trainer/trainer.py`).
+fn fsdp(leaves: &mut Leaves<'_>) {
+    let there = leaves.all().iter().any(|leaf| leaf.path.starts_with("fsdp_config."));
+    if !there {
+        leaves.state(Field::ZeroStage, "0", Origin::Default, "Composer without an fsdp_config");
+        return;
+    }
+    if let Some(leaf) = leaves.get("fsdp_config.sharding_strategy") {
         let stage = match leaf.value.as_str() {
             "NO_SHARD" => "0",
             "SHARD_GRAD_OP" => "2",
@@ -57,16 +72,38 @@ fn foundry(leaves: &mut Leaves<'_>) {
         };
         leaves.say(Field::ZeroStage, stage, leaf);
     }
-    if leaves.text("model.name") == Some("hf_causal_lm") {
-        leaves.reading.software =
-            Some((Software::HfTransformers, "llm-foundry with a model of transformers".to_owned()));
-        leaves.state(Field::DataParallelEngine, "fsdp1", Origin::Default, "llm-foundry shards by FSDP");
-        if let Some(leaf) = leaves.yes("model.use_flash_attention_2") {
-            leaves.say(Field::AttnImplementation, "flash_attention_2", leaf);
+    // `composer/distributed/mosaic_parallelism.py:get_mixed_precision`: weights in 16 bits under each, gradients reduced in 16
+    // under PURE and in fp32 under DEFAULT; FULL computes in fp32.
+    match leaves.get("fsdp_config.mixed_precision") {
+        Some(leaf) if leaf.value == "FULL" => {
+            let what = "FSDP that gathers weights in fp32 under autocast";
+            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
         }
-        return;
+        Some(leaf) if leaf.value == "DEFAULT" => leaves.say(Field::ReduceDtype, "fp32", leaf),
+        _ => {}
     }
-    // MPT (`llmfoundry/models/mpt/configuration_mpt.py`): biases and learned positions unless told otherwise, tied.
+    leaves.pass_below(&[
+        "fsdp_config.activation_checkpointing_reentrant",
+        "fsdp_config.limit_all_gathers",
+        "fsdp_config.sync_module_states",
+        "fsdp_config.state_dict_type",
+        "fsdp_config.backward_prefetch",
+    ]);
+}
+
+fn transformers(leaves: &mut Leaves<'_>) {
+    leaves.reading.software =
+        Some((Software::HfTransformers, "llm-foundry with a model of transformers".to_owned()));
+    let engine = if leaves.reading.value(Field::ZeroStage) == Some("0") { "ddp" } else { "fsdp1" };
+    leaves.state(Field::DataParallelEngine, engine, Origin::Default, "llm-foundry shards by FSDP");
+    if let Some(leaf) = leaves.yes("model.use_flash_attention_2") {
+        leaves.say(Field::AttnImplementation, "flash_attention_2", leaf);
+    }
+}
+
+/// MPT (`llmfoundry/models/mpt/configuration_mpt.py`): biases and learned positions unless told otherwise, tied.
+fn mpt(leaves: &mut Leaves<'_>) {
     let why = "the code of MPT";
     let ratio = leaves.whole("model.expansion_ratio").unwrap_or(4);
     if let Some(width) = leaves.reading.count(Field::HiddenSize).and_then(|hidden| hidden.checked_mul(ratio))
@@ -80,8 +117,18 @@ fn foundry(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("model.attn_config.rope") {
         leaves.say(Field::PositionEmbeddingType, "rope", leaf);
     }
+    let scores = leaves.get("model.attn_config.attn_impl").filter(|leaf| leaf.value == "torch");
+    if let Some(leaf) = scores {
+        leaves.say(Field::AttentionKernel, "unfused", leaf);
+    }
     leaves.state_all(
-        &[(Field::HiddenDropout, "0"), (Field::AttentionDropout, "0"), (Field::AttentionKernel, "flash")],
+        &[
+            (Field::HiddenDropout, "0"),
+            (Field::AttentionDropout, "0"),
+            (Field::AttentionKernel, "flash"),
+            // The table has as many rows as `vocab_size` says (`modeling_mpt.py`).
+            (Field::PadVocabSize, "false"),
+        ],
         Origin::Default,
         why,
     );

@@ -1,33 +1,397 @@
-//! MaxText, in JAX. Keys: `base.yml`.
+//! MaxText, in JAX. Keys and defaults: `src/maxtext/configs/base.yml`, `src/maxtext/configs/types.py`.
 
-use super::row::Row;
+use super::jax::{self, Lacking};
+use crate::formats::leaves::{Leaf, Leaves, Scalars};
+use crate::formats::llama_like::LLAMA_LAYER;
+use crate::formats::reader::{Claim, Command, Reader};
+use crate::formats::signs;
+use crate::named::take_model;
+use crate::{Argument, Effect, NotModelled, Origin, Reading};
+use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 
-/// MaxText's settings file.
-pub(in crate::formats) const MAXTEXT: Row = Row {
-    trainer: "MaxText",
-    title: "a configuration of MaxText",
-    about: "MaxText: shape and batch; JAX stops the verdict",
-    // Files of a model alone (`configs/models/`), and those that build on `base.yml`.
-    signs: &[
-        &["per_device_batch_size", "max_target_length"],
-        &["base_emb_dim"],
-        &["base_config"],
-        &["mesh_axes", "logical_axis_rules"],
-    ],
-    keys: &[
-        (&["base_num_decoder_layers"], Field::NumLayers),
-        (&["base_emb_dim"], Field::HiddenSize),
-        (&["base_num_query_heads"], Field::NumAttentionHeads),
-        (&["base_mlp_dim"], Field::FfnHiddenSize),
-        (&["max_target_length"], Field::SeqLength),
-        (&["per_device_batch_size"], Field::MicroBatchSize),
-        (&["ici_tensor_parallelism"], Field::TensorModelParallelSize),
-        (&["vocab_size"], Field::VocabSize),
-    ],
-    models: &["model_name"],
-    software: Software::TorchFsdp,
-    lacking: Some("a trainer in JAX, whose compiler decides what is kept and sent"),
-    extra: |_| {},
-    program: None,
-};
+const WHOSE: &str = "base.yml of MaxText";
+
+/// Keys as they are. Sizes are read in code, as one key scales them all.
+const PLAIN: &[(&str, Field)] = &[
+    ("max_target_length", Field::SeqLength),
+    ("vocab_size", Field::VocabSize),
+    ("head_dim", Field::KvChannels),
+    ("steps", Field::TrainIters),
+    ("gradient_accumulation_steps", Field::NumMicroBatches),
+    ("use_qk_norm", Field::QkLayernorm),
+    ("attention_bias", Field::AddQkvBias),
+];
+/// Sizes, which of the scales of `get_individual_scales` each takes, and what `base.yml` has.
+const SIZES: [(&str, Field, Scale, u64); 4] = [
+    ("base_num_decoder_layers", Field::NumLayers, Scale::Layers, 16),
+    ("base_emb_dim", Field::HiddenSize, Scale::Width, 2048),
+    ("base_num_query_heads", Field::NumAttentionHeads, Scale::Heads, 16),
+    ("base_mlp_dim", Field::FfnHiddenSize, Scale::Heads, 7168),
+];
+/// `base_num_kv_heads` of `base.yml`.
+const KV_HEADS: u64 = 16;
+/// `per_device_batch_size` of `base.yml`. Unit: sequence.
+const BATCH: f64 = 12.0;
+/// Blocks that are layers of Llama's arrangement (`DecoderBlockType`).
+const BLOCKS: [&str; 9] =
+    ["default", "llama2", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "deepseek", "gpt3"];
+
+/// How words of its command begin that no other trainer has
+/// (`python3 -m maxtext.trainers.pre_train.train base.yml model_name=… per_device_batch_size=…`).
+const OWN: [&str; 7] = [
+    "per_device_batch_size=",
+    "max_target_length=",
+    "base_output_directory=",
+    "remat_policy=",
+    "ici_",
+    "dcn_",
+    "global_parameter_scale=",
+];
+
+/// What `global_parameter_scale` doubles.
+#[derive(Clone, Copy)]
+enum Scale {
+    Layers,
+    Width,
+    /// Heads and the inner width of the MLP.
+    Heads,
+}
+
+/// How often a factor of two goes into a size: each three powers of two in parameters are one in every size, a first power left over
+/// is one in heads and the MLP, a second one in the width too (`get_individual_scales`).
+const fn doublings(scale: u64, which: Scale) -> u32 {
+    let log = scale.ilog2();
+    let left = log % 3;
+    log / 3
+        + match which {
+            Scale::Layers => 0,
+            Scale::Width => (left > 1) as u32,
+            Scale::Heads => (left > 0) as u32,
+        }
+}
+
+/// MaxText's settings files, and the words of its command.
+#[derive(Debug)]
+pub(crate) struct MaxText;
+
+impl Reader for MaxText {
+    fn name(&self) -> &'static str {
+        "a configuration of MaxText"
+    }
+
+    fn about(&self) -> &'static str {
+        "MaxText: shape, experts, batch, mesh, rematerialisation, and the words of its command; what XLA keeps stops the verdict"
+    }
+
+    fn recognise(&self, tree: &Tree) -> Option<Claim> {
+        // Files of a model alone (`configs/models/`), and those that build on `base.yml`.
+        const SIGNS: [&[&str]; 4] = [
+            &["per_device_batch_size", "max_target_length"],
+            &["base_emb_dim"],
+            &["base_config"],
+            &["mesh_axes", "logical_axis_rules"],
+        ];
+        SIGNS.iter().find_map(|signs| signs::all(tree, signs))
+    }
+
+    fn read(&self, root: &Node) -> Reading {
+        read(&Scalars::of(root), false)
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        OWN.iter().any(|start| word.starts_with(start))
+    }
+
+    fn claims(&self, command: &Command<'_>) -> Option<Claim> {
+        let count = command.words.iter().filter(|word| self.is_word(&word.text)).count();
+        (count >= 2).then_some(Claim::Own(count))
+    }
+
+    fn read_words(&self, words: &[Argument]) -> Reading {
+        // Every `key=value` is one of its keys.
+        read(&Scalars::of_words_under(words, &[""]), true)
+    }
+
+    fn keys(&self) -> Vec<(&'static str, Field)> {
+        PLAIN.to_vec()
+    }
+}
+
+/// Reads the keys; `whole` where what they leave out is `base.yml`'s, as of a command.
+fn read(scalars: &Scalars, whole: bool) -> Reading {
+    let mut leaves = Leaves::over(scalars);
+    let named = leaves.get("model_name").filter(|leaf| leaf.value != "default");
+    let whole = whole && named.is_none();
+    if let Some(leaf) = named {
+        take_model(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
+    }
+    leaves.take_all(PLAIN);
+    // A file of a training builds on `base.yml`; which model it is of may stand in the command.
+    let based = whole || leaves.has("base_config") || leaves.has("model_name");
+    sizes(&mut leaves, whole);
+    layers(&mut leaves);
+    mesh(&mut leaves, based);
+    remat(&mut leaves);
+    stops(&mut leaves);
+    if based {
+        leaves.state(Field::SeqLength, "2048", Origin::Default, WHOSE);
+    }
+    if based && named.is_none() && leaves.reading.value(Field::HiddenSize).is_some() {
+        leaves.state(Field::VocabSize, "32000", Origin::Default, WHOSE);
+    }
+    leaves.reading.software = Some((Software::TorchFsdp, "a configuration of MaxText".to_owned()));
+    leaves.pass_words("maxtext");
+    super::row::ask(&mut leaves);
+    leaves.finish("MaxText")
+}
+
+fn sizes(leaves: &mut Leaves<'_>, whole: bool) {
+    let scale = leaves.whole("global_parameter_scale").unwrap_or(1).max(1);
+    for (path, field, which, usual) in SIZES {
+        let value = leaves.whole(path).or(whole.then_some(usual));
+        let Some(value) = value.and_then(|value| value.checked_shl(doublings(scale, which))) else {
+            continue;
+        };
+        match leaves.get(path) {
+            Some(leaf) => leaves.say(field, &value.to_string(), leaf),
+            None => leaves.state(field, &value.to_string(), Origin::Default, WHOSE),
+        }
+    }
+    if whole {
+        leaves.state(Field::KvChannels, "128", Origin::Default, WHOSE);
+    }
+    let heads = leaves.reading.count(Field::NumAttentionHeads);
+    let groups = leaves.whole("base_num_kv_heads").or(whole.then_some(KV_HEADS));
+    let groups = groups.and_then(|groups| groups.checked_shl(doublings(scale, Scale::Heads)));
+    if let (Some(groups), Some(leaf)) = (groups.filter(|_| groups != heads), leaves.get("base_num_kv_heads"))
+    {
+        leaves.query_groups(&groups.to_string(), leaf);
+    }
+}
+
+fn layers(leaves: &mut Leaves<'_>) {
+    let shaped = leaves.has("base_emb_dim") || leaves.reading.value(Field::HiddenSize).is_some();
+    let block = leaves.get("decoder_block");
+    if let Some(leaf) = block.filter(|leaf| !BLOCKS.contains(&leaf.value.as_str())) {
+        let what = "this kind of layer of MaxText, several of which may stand in one of its own";
+        lack(leaves, leaf, Effect::Model, what);
+    }
+    let catalog = leaves.reading.found.iter().any(|found| found.origin == Origin::Catalog);
+    let kernel = if leaves.text("attention") == Some("dot_product") { "unfused" } else { "flash" };
+    leaves.state(Field::AttentionKernel, kernel, Origin::Default, WHOSE);
+    if !shaped || catalog {
+        return;
+    }
+    let why = "MaxText's decoder block";
+    if block.is_some_and(|leaf| leaf.value == "gpt3") {
+        let gpt3 = [
+            (Field::Swiglu, "false"),
+            (Field::Normalization, "LayerNorm"),
+            (Field::PositionEmbeddingType, "learned_absolute"),
+            (Field::AddBiasLinear, "true"),
+        ];
+        leaves.state_all(&gpt3, Origin::Derived, why);
+    }
+    if let Some(leaf) = leaves.get("mlp_activations") {
+        let gated = leaf.value.contains("linear");
+        leaves.switch(Field::Swiglu, gated && leaf.value.contains("silu"), leaf);
+        if gated && leaf.value.contains("gelu") {
+            leaves.switch(Field::QuickGeglu, true, leaf);
+        }
+    }
+    leaves.follow("logits_via_embedding", Field::UntieEmbeddingsAndOutputWeights, false);
+    experts(leaves);
+    latent(leaves);
+    leaves.state_all(&LLAMA_LAYER, Origin::Derived, why);
+    leaves.state(Field::PadVocabSize, "false", Origin::Default, "MaxText pads no vocabulary");
+}
+
+fn experts(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.get("num_experts").filter(|leaf| leaf.whole().is_some_and(|count| count > 1))
+    else {
+        leaves.pass_below(&["num_experts"]);
+        return;
+    };
+    leaves.say(Field::NumExperts, &leaf.value, leaf);
+    leaves.take(&["num_experts_per_tok"], Field::MoeRouterTopk);
+    let inner = ["base_moe_mlp_dim", "base_mlp_dim"];
+    if let Some(leaf) = inner.iter().find_map(|path| leaves.get(path).filter(|leaf| leaf.whole().is_some())) {
+        let scale = leaves.whole("global_parameter_scale").unwrap_or(1).max(1);
+        let width = leaf.whole().and_then(|width| width.checked_shl(doublings(scale, Scale::Heads)));
+        leaves.say(Field::MoeFfnHiddenSize, &width.unwrap_or(0).to_string(), leaf);
+    }
+    if let Some(leaf) =
+        leaves.get("shared_experts").filter(|leaf| leaf.whole().is_some_and(|count| count > 0))
+    {
+        leaves.say(Field::NSharedExperts, &leaf.value, leaf);
+    }
+    leaves.take(&["first_num_dense_layers"], Field::FirstKDenseReplace);
+    leaves.state(Field::MoeGroupedGemm, "true", Origin::Derived, "MaxText's experts are grouped products");
+}
+
+fn latent(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.get("attention_type").filter(|leaf| leaf.value == "mla") else { return };
+    leaves.switch(Field::MultiLatentAttention, true, leaf);
+    if let Some(leaf) = leaves.get("q_lora_rank").filter(|leaf| leaf.whole().is_some_and(|rank| rank > 0)) {
+        leaves.say(Field::QLoraRank, &leaf.value, leaf);
+    }
+    for (path, field, usual) in [
+        ("kv_lora_rank", Field::KvLoraRank, "512"),
+        ("qk_nope_head_dim", Field::QkHeadDim, "128"),
+        ("qk_rope_head_dim", Field::QkPosEmbHeadDim, "64"),
+        ("v_head_dim", Field::VHeadDim, "128"),
+    ] {
+        leaves.take(&[path], field);
+        leaves.state(field, usual, Origin::Default, WHOSE);
+    }
+}
+
+/// Degrees: what lies within a slice and across slices together. One axis of each takes the devices that are left (-1): the one
+/// that shards, unless told otherwise.
+fn mesh(leaves: &mut Leaves<'_>, whole: bool) {
+    const AXES: [(&str, Field); 4] = [
+        ("tensor", Field::TensorModelParallelSize),
+        ("pipeline", Field::PipelineModelParallelSize),
+        ("context", Field::ContextParallelSize),
+        ("expert", Field::ExpertModelParallelSize),
+    ];
+    // Experts are spread over ranks that have samples of their own; other axes share theirs.
+    let mut shares = 1;
+    for (axis, field) in AXES {
+        let mut degree = 1;
+        for reach in ["ici", "dcn"] {
+            let path = format!("{reach}_{axis}_parallelism");
+            let Some(leaf) = leaves.get(&path) else { continue };
+            match leaf.whole() {
+                Some(size) => degree *= size.max(1),
+                None => {
+                    lack(leaves, leaf, Effect::Communication, "an axis that takes the devices that are left");
+                }
+            }
+        }
+        if let Some(leaf) = leaves.get(&format!("ici_{axis}_parallelism")).filter(|_| degree > 1) {
+            leaves.say(field, &degree.to_string(), leaf);
+        }
+        if field != Field::ExpertModelParallelSize {
+            shares *= degree;
+        }
+    }
+    for axis in
+        ["tensor_sequence", "sequence", "fsdp_transpose", "context_usp_ulysses", "autoregressive", "diloco"]
+    {
+        for reach in ["ici", "dcn"] {
+            if let Some(leaf) =
+                leaves.get(&format!("{reach}_{axis}_parallelism")).filter(|leaf| leaf.whole() != Some(1))
+            {
+                lack(
+                    leaves,
+                    leaf,
+                    Effect::Communication,
+                    "an axis of MaxText's mesh beside those of other trainers",
+                );
+            }
+        }
+    }
+    let alone = |path: &str| leaves.text(path) == Some("1");
+    let copied =
+        alone("ici_fsdp_parallelism") && leaves.whole("dcn_fsdp_parallelism").is_none_or(|size| size == 1);
+    let stage = if copied { "0" } else { "3" };
+    leaves.pass_below(&["ici_", "dcn_"]);
+    leaves.state(Field::ZeroStage, stage, Origin::Derived, "ici_fsdp_parallelism of MaxText");
+    leaves.state(Field::NumMicroBatches, "1", Origin::Default, WHOSE);
+    // The batch is counted for each device, whichever share a sample (`calculate_global_batch_sizes`).
+    let batch = leaves.get("per_device_batch_size");
+    let each = batch.map_or(whole.then_some(BATCH), |leaf| leaf.value.parse::<f64>().ok());
+    let Some(micro) = each.map(|each| each * shares as f64) else { return };
+    match batch {
+        Some(leaf) if micro >= 1.0 && micro.fract() == 0.0 => {
+            leaves.say(Field::MicroBatchSize, &format!("{micro:.0}"), leaf);
+        }
+        Some(leaf) => lack(leaves, leaf, Effect::Memory, "a part of a sequence on each device"),
+        None => leaves.state(Field::MicroBatchSize, &format!("{micro:.0}"), Origin::Default, WHOSE),
+    }
+}
+
+/// `remat_policy` (`layers/decoders.py:get_remat_policy`): `full` keeps the input of each layer, `none` everything; between them
+/// products are kept by name, which counts as everything here.
+fn remat(leaves: &mut Leaves<'_>) {
+    let policy = leaves.get("remat_policy");
+    match policy {
+        Some(leaf) if leaf.value == "full" => {
+            leaves.recompute_all(leaf);
+            leaves.say(Field::RecomputeNumLayers, "1", leaf);
+        }
+        Some(_) => {}
+        None => {
+            let full = [
+                (Field::RecomputeGranularity, "full"),
+                (Field::RecomputeMethod, "uniform"),
+                (Field::RecomputeNumLayers, "1"),
+            ];
+            leaves.state_all(&full, Origin::Default, WHOSE);
+        }
+    }
+    let between = policy.is_some_and(|leaf| !matches!(leaf.value.as_str(), "full" | "none"));
+    let host = leaves.text("hardware").is_some_and(|name| name.starts_with("gpu"));
+    jax::stop(leaves, "MaxText", Lacking { named: between, tpu: !host });
+}
+
+fn stops(leaves: &mut Leaves<'_>) {
+    for (path, effect, what) in [
+        ("lora.enable_lora", Effect::Memory, "adapters of MaxText"),
+        ("use_dpo", Effect::Memory, "preferences in MaxText"),
+        ("optimizer_memory_host_offload", Effect::Memory, "optimizer states on the host in MaxText"),
+        ("parameter_memory_host_offload", Effect::Memory, "weights on the host in MaxText"),
+        ("use_multimodal", Effect::Model, "a vision model beside the decoder"),
+        ("mlp_bias", Effect::Model, "biases in MLPs of MaxText"),
+    ] {
+        if let Some(leaf) = leaves.yes(path) {
+            lack(leaves, leaf, effect, what);
+        }
+    }
+    for (path, usual, effect, what) in [
+        ("quantization", "", Effect::Memory, "products in 8 bits in MaxText"),
+        ("weight_dtype", "float32", Effect::Memory, "weights of MaxText in other formats than fp32"),
+        ("dtype", "bfloat16", Effect::Memory, "MaxText's computation in other formats than bf16"),
+        ("mtp_num_layers", "0", Effect::Model, "MaxText's prediction of several tokens"),
+    ] {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value != usual) {
+            lack(leaves, leaf, effect, what);
+        }
+    }
+    leaves.state(Field::Bf16, "true", Origin::Default, WHOSE);
+    match leaves.get("opt_type") {
+        Some(leaf) if leaf.value.starts_with("adam") => leaves.say(Field::Optimizer, "adam", leaf),
+        Some(leaf) if leaf.value == "sgd" => leaves.say(Field::Optimizer, "sgd", leaf),
+        Some(leaf) => lack(leaves, leaf, Effect::Memory, "what this optimizer of MaxText keeps"),
+        None => leaves.state(Field::Optimizer, "adam", Origin::Default, WHOSE),
+    }
+}
+
+fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
+    let item = NotModelled::new(&leaf.path, &leaf.value, effect, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scale, doublings};
+
+    /// `get_individual_scales` of MaxText: (width, heads, MLP, layers) of each scale.
+    #[test]
+    fn a_scale_of_parameters_doubles_sizes() {
+        for (scale, width, heads, layers) in [
+            (1, 0, 0, 0),
+            (2, 0, 1, 0),
+            (4, 1, 1, 0),
+            (8, 1, 1, 1),
+            (16, 1, 2, 1),
+            (32, 2, 2, 1),
+            (64, 2, 2, 2),
+        ] {
+            let all = [Scale::Width, Scale::Heads, Scale::Layers].map(|which| doublings(scale, which));
+            assert_eq!(all, [width, heads, layers], "{scale}");
+        }
+    }
+}

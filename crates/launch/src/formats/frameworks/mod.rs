@@ -2,11 +2,13 @@
 //! read, and the verdict stops at what their layers keep.
 
 mod automodel;
+mod jax;
 mod levanter;
 mod lingua;
 mod litgpt;
 mod llm_foundry;
 mod maxtext;
+mod neuron;
 mod olmo;
 mod olmo_core;
 mod prime_rl;
@@ -19,7 +21,8 @@ pub(super) use levanter::LEVANTER;
 pub(super) use lingua::LINGUA;
 pub(super) use litgpt::LITGPT;
 pub(super) use llm_foundry::LLM_FOUNDRY;
-pub(super) use maxtext::MAXTEXT;
+pub(crate) use maxtext::MaxText;
+pub(super) use neuron::NEURON;
 pub(super) use olmo::OLMO;
 pub(crate) use olmo_core::LACKING as OLMO_CORE_LACKING;
 pub(super) use olmo_core::OLMO_CORE;

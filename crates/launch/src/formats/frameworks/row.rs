@@ -204,11 +204,16 @@ fn recompute(leaves: &mut Leaves<'_>, software: Software, leaf: &Leaf) {
     }
 }
 
-fn ask(leaves: &mut Leaves<'_>) {
+/// Asks for length and micro-batch, where neither they nor what they follow from are there.
+pub(super) fn ask(leaves: &mut Leaves<'_>) {
     for (field, prompt, proposal) in
         [(Field::SeqLength, "Sequence length?", "4096"), (Field::MicroBatchSize, "Micro-batch size?", "1")]
     {
-        if !leaves.reading.found.iter().any(|found| found.field == field) {
+        let follows = field == Field::MicroBatchSize
+            && [Field::GlobalBatchSize, Field::NumMicroBatches]
+                .iter()
+                .all(|field| leaves.reading.value(*field).is_some());
+        if !follows && !leaves.reading.found.iter().any(|found| found.field == field) {
             leaves.reading.questions.push(Question {
                 name: field.name().to_owned(),
                 prompt: prompt.to_owned(),

@@ -3,6 +3,7 @@
 //! `megatron/bridge/training/config.py`.
 
 mod model;
+mod purpose;
 
 use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
 use super::reader::{Claim, Command, Reader};
@@ -34,6 +35,7 @@ const MODEL: &[(&str, Field)] = &[
     ("tokenizer.model", Field::TokenizerModel),
     ("tokenizer.vocab_file", Field::VocabFile),
     ("data.seq_length", Field::SeqLength),
+    ("data.train_ds.max_seq_length", Field::SeqLength),
 ];
 
 /// Keys outside the model.
@@ -124,6 +126,9 @@ impl Reader for Nemo {
         if own && command.program.rsplit('/').next() == Some("nemo") {
             return Some(Claim::Certain);
         }
+        if is_launcher(command.words) {
+            return Some(Claim::Certain);
+        }
         let count = dotted::count(command.words, self.dotted());
         (count >= dotted::ENOUGH).then_some(Claim::Shared(count))
     }
@@ -142,6 +147,9 @@ fn read(root: &Node) -> Reading {
     keys(&mut leaves);
     built_on(&mut leaves);
     model::omitted(&mut leaves);
+    purpose::instead(&mut leaves);
+    purpose::adapters(&mut leaves);
+    leaves.pass_words("nemo");
     leaves.reading.software = software(&mut leaves, "a NeMo configuration");
     no_layers_is_none(&mut leaves.reading);
     leaves.finish("a NeMo configuration")
@@ -149,6 +157,13 @@ fn read(root: &Node) -> Reading {
 
 /// Reads the `a.b.c=value` words of a command.
 fn read_words(words: &[Argument]) -> Reading {
+    let bare: Vec<Argument>;
+    let mut words = words;
+    if is_launcher(words) {
+        // The launcher holds the file of the training under `training` (`launcher_scripts/conf/config.yaml`).
+        bare = words.iter().filter_map(under_training).collect();
+        words = &bare;
+    }
     let scalars = Scalars::of_words(words);
     let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);
@@ -156,7 +171,20 @@ fn read_words(words: &[Argument]) -> Reading {
     built_on(&mut leaves);
     leaves.reading.software = software(&mut leaves, "NeMo's key=value words");
     no_layers_is_none(&mut leaves.reading);
+    leaves.pass_words("nemo");
     leaves.finish("NeMo or Megatron-Bridge settings")
+}
+
+/// Whether the words are those of NeMo's launcher (`main.py training=gpt3/5b training.model.micro_batch_size=2`).
+fn is_launcher(words: &[Argument]) -> bool {
+    let starts = |start: &str| words.iter().any(|word| word.text.starts_with(start));
+    starts("training=") && (starts("stages=") || starts("training.") || starts("launcher_scripts_path="))
+}
+
+/// A word of NeMo's launcher as NeMo is given it.
+fn under_training(word: &Argument) -> Option<Argument> {
+    let text = word.text.trim_start_matches('+').strip_prefix("training.")?;
+    Some(Argument { text: text.to_owned(), ..word.clone() })
 }
 
 /// What the name of a recipe or factory says behind the model's: what is done with it.

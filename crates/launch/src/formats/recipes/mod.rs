@@ -55,7 +55,7 @@ impl Kind {
     fn of(function: &Function<'_>) -> Option<Self> {
         match function.returns {
             "ConfigContainer" => Some(Self::Bridge),
-            "Trainer.Config" => Some(Self::Titan),
+            returns if titan::trainer(returns).is_some() => Some(Self::Titan),
             _ => None,
         }
     }
@@ -100,7 +100,13 @@ pub(crate) fn read_recipes(text: &str, asked: Option<&str>, base: u32) -> Option
     let outcome = shipped.unwrap_or(outcome);
     Some(match kind {
         Kind::Bridge => bridge::read(&outcome, name, base, Vec::new()),
-        Kind::Titan => titan::read(&outcome, name, base),
+        Kind::Titan => {
+            let mut reading = titan::read(&outcome, name, base);
+            let returns =
+                functions.iter().find(|function| function.name == name).map(|function| function.returns);
+            titan::tell_trainer(&mut reading, returns.unwrap_or(""), &outcome);
+            reading
+        }
     })
 }
 

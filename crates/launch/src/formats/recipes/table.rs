@@ -31,6 +31,13 @@ pub(super) fn titan(module: &str, config: &str) -> Option<Outcome> {
     follow(TITAN.text(), &format!("{module}.{config}"), 0)
 }
 
+/// What a function of torchtitan's registries comes to, by its own name, where one alone has it.
+pub(super) fn titan_by_name(function: &str) -> Option<Outcome> {
+    let mut named = titan_names().filter(|name| name.split_once('.').is_some_and(|(_, own)| own == function));
+    let name = named.next().filter(|_| named.next().is_none())?;
+    follow(TITAN.text(), name, 0)
+}
+
 /// The configurations of torchtitan's registries.
 pub(super) fn titan_names() -> impl Iterator<Item = &'static str> {
     TITAN.text().lines().skip(1).filter_map(|line| line.split('\t').next())

@@ -4,6 +4,7 @@
 use super::super::leaves::{Leaf, Scalars};
 use super::super::titan;
 use super::evaluate::{Calls, Outcome};
+use super::table;
 use super::tree::{Tree, scalar, text};
 use crate::named::take_model;
 use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
@@ -18,13 +19,59 @@ const CONTEXT: u64 = 2048;
 /// The functions and classes that registries call.
 pub(super) struct Titan;
 
+/// What a registry's functions return by their own word, and what that trainer does that is not modelled (`torchtitan/trainer.py`,
+/// `torchtitan/experiments`). TorchFT's groups are runs of their own, each of which shards as torchtitan does.
+const TRAINERS: [(&str, Option<(Effect, &str)>); 6] = [
+    ("Trainer.Config", None),
+    ("FaultTolerantTrainer.Config", None),
+    (
+        "GraphTrainer.Config",
+        Some((Effect::Memory, "GraphTrainer, which traces the whole model and chooses itself what is kept")),
+    ),
+    ("FluxTrainer.Config", Some((Effect::Model, "a diffusion model in the place of a decoder"))),
+    (
+        "Controller.Config",
+        Some((Effect::Memory, "reinforcement learning of torchtitan, its losses and its rollouts")),
+    ),
+    (
+        "TransformersBackendConfig",
+        Some((Effect::Memory, "modules of transformers under torchtitan's trainer")),
+    ),
+];
+
+/// The trainer whose configuration a function returns, if it is one of torchtitan's.
+pub(super) fn trainer(returns: &str) -> Option<Option<(Effect, &'static str)>> {
+    let returns = returns.trim_matches(['"', '\'']);
+    TRAINERS.iter().find(|(name, _)| *name == returns).map(|(_, lacking)| *lacking)
+}
+
+/// What another trainer than torchtitan's own does, and which model of transformers it is given.
+pub(super) fn tell_trainer(reading: &mut Reading, returns: &str, outcome: &Outcome) {
+    if let Some(Some((effect, what))) = trainer(returns) {
+        reading.not_modelled.push(NotModelled::new("trainer", returns, effect, what));
+    }
+    if let Some(method) =
+        text(&outcome.tree, "fault_tolerance.semi_sync_method").filter(|said| !said.is_empty())
+    {
+        let what = "groups that meet every few steps (DiLoCo), which hold the weights once more";
+        let name = "fault_tolerance.semi_sync_method";
+        reading.not_modelled.push(NotModelled::new(name, method, Effect::Memory, what));
+    }
+    if let Some(model) = text(&outcome.tree, "hf_model").filter(|model| !model.is_empty()) {
+        take_model(reading, model, "hf_model", None);
+    }
+}
+
 impl Calls for Titan {
-    fn value(&self, name: &str, _: &[(Option<String>, Tree)]) -> Option<Tree> {
+    fn value(&self, name: &str, given: &[(Option<String>, Tree)]) -> Option<Tree> {
         match name.rsplit('.').next().unwrap_or(name) {
             "default_adamw" => Some(scalar("AdamW")),
             // Learning rates, data and losses of a size that follows from the model.
             "decoder_vocab_size" => Some(scalar("")),
-            _ => None,
+            // `experiments/graph_trainer/configs.py`: the same configuration for another trainer.
+            "to_graph_trainer_config" => given.first().map(|(_, tree)| tree.clone()),
+            // A function of another registry, which is not here.
+            other => table::titan_by_name(other).map(|outcome| outcome.tree),
         }
     }
 
@@ -60,8 +107,10 @@ const SAME: &[(&str, &str)] = &[
     ("compile.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"),
 ];
 
-/// Groups of keys that change no figure: data, logs, checkpoints, evaluation, learning rates.
-const IDLE: [&str; 9] = [
+/// Groups of keys that change no figure: data, logs, checkpoints, evaluation, learning rates, and how groups of TorchFT find each
+/// other.
+const IDLE: [&str; 10] = [
+    "fault_tolerance",
     "dataloader",
     "metrics",
     "profiler",
@@ -178,6 +227,8 @@ fn beside(reading: &mut Reading, outcome: &Outcome, name: &str) {
                 "compile",
                 "training",
                 "parallelism",
+                "hf_model",
+                "optimizer.param_groups",
                 "",
             ]
             .contains(&path)

@@ -23,5 +23,6 @@ pub(crate) use dialect::Dialect;
 pub(crate) use format::Trainer;
 pub(crate) use python::read_python;
 pub(in crate::formats) use read::of;
+pub(crate) use spread::open_stage;
 pub(super) use spread::{left_to_file, spread};
 pub(crate) use vocabulary::TABLE as VOCABULARY;

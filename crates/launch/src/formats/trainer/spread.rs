@@ -4,6 +4,7 @@
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
+use shardscope_source::Span;
 
 /// How the model is spread over accelerators: the files and words of DeepSpeed and FSDP.
 pub(in crate::formats) fn spread(leaves: &mut Leaves<'_>) {
@@ -279,6 +280,15 @@ pub(in crate::formats) fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
     let bare = leaf.flag() == Some(true);
     let name =
         if bare { "the program" } else { leaf.value.rsplit('/').next().unwrap_or(&leaf.value) }.to_owned();
+    let (found, question) = open_stage(&name, &leaf.path, leaf.span);
+    if leaves.reading.value(Field::ZeroStage).is_none() {
+        leaves.reading.take(found);
+    }
+    leaves.reading.questions.push(question);
+}
+
+/// The ZeRO stage that a file of this name sets, which is not here: open, and asked for with what the name suggests.
+pub(crate) fn open_stage(name: &str, by: &str, span: Option<Span>) -> (Found, Question) {
     let lower = name.to_ascii_lowercase();
     let stage = ["3", "2", "1", "0"].into_iter().find(|stage| {
         ["zero", "z", "stage", "zero_", "zero-", "stage_", "ds_z"]
@@ -286,21 +296,18 @@ pub(in crate::formats) fn left_to_file(leaves: &mut Leaves<'_>, leaf: &Leaf) {
             .any(|lead| lower.contains(&format!("{lead}{}", *stage)))
     });
     let suggested = stage.or_else(|| lower.contains("fsdp").then_some("3"));
-    let mut found =
-        Found::new(Field::ZeroStage, String::new(), Origin::Script).by(leaf.path.as_str(), leaf.span);
-    found.hole = Some(name.clone());
-    if leaves.reading.value(Field::ZeroStage).is_none() {
-        leaves.reading.take(found);
-    }
-    leaves.reading.questions.push(Question {
+    let mut found = Found::new(Field::ZeroStage, String::new(), Origin::Script).by(by, span);
+    found.hole = Some(name.to_owned());
+    let question = Question {
         name: Field::ZeroStage.name().to_owned(),
         prompt: [
             "Which ZeRO stage does ",
-            &name,
+            name,
             " set (0 none, 1 optimizer states, 2 and gradients, 3 and weights)?",
         ]
         .concat(),
         choices: ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
         proposal: suggested.map(str::to_owned),
-    });
+    };
+    (found, question)
 }

@@ -1,0 +1,79 @@
+//! Which of NeMo 1's files train a decoder, told by their keys: its launcher has conversions, evaluations and models of images beside
+//! them (NVIDIA/NeMo-Framework-Launcher, `launcher_scripts/conf`).
+
+use crate::formats::leaves::Leaves;
+use crate::{Effect, NotModelled};
+use shardscope_plan::Field;
+
+/// The beginning of a key, and what a file with such a key does instead.
+const INSTEAD: [(&str, &str); 28] = [
+    ("inference.", IDLE),
+    ("infer.", IDLE),
+    ("edit.", IDLE),
+    ("indexing.", IDLE),
+    ("quantization.", IDLE),
+    ("run.eval_name", IDLE),
+    ("run.nemo_file_name", IDLE),
+    ("run.fine_tuning_dir", IDLE),
+    ("ground_truth_file_path", IDLE),
+    ("image_path", IDLE),
+    ("data_path", IDLE),
+    ("generate_images", IDLE),
+    ("model.mm_cfg.", "a vision model beside the decoder"),
+    ("model.vision_pretraining_type", IMAGES),
+    ("model.vision.", IMAGES),
+    ("model.unet", DIFFUSION),
+    ("model.unet_config.", DIFFUSION),
+    ("model.first_stage_config.", DIFFUSION),
+    ("model.first_stage_key", DIFFUSION),
+    ("nerf.", IMAGES),
+    ("mesh_fname", IMAGES),
+    ("model.mcore_t5", ENCODER),
+    ("model.encoder.", ENCODER),
+    ("model.mcore_bert", OTHER),
+    ("model.bert_binary_head", OTHER),
+    ("model.retro.", RETRO),
+    ("model.mcore_retro", RETRO),
+    ("retro.", RETRO),
+];
+const IDLE: &str = "a text that generates, evaluates or converts, but trains nothing";
+const IMAGES: &str = "a model of images in the place of a decoder";
+const DIFFUSION: &str = "a diffusion model in the place of a decoder";
+const ENCODER: &str = "encoder-decoder models";
+const OTHER: &str = "another model than a decoder trained on its next token";
+const RETRO: &str = "retrieval beside the decoder (Retro)";
+
+/// Says what the file does instead of training a decoder, if it does.
+pub(super) fn instead(leaves: &mut Leaves<'_>) {
+    let all = leaves.all();
+    let has = |start: &str| all.iter().any(|leaf| leaf.path.starts_with(start));
+    // A training may say how it is to generate in between.
+    let trains = has("model.optim.") || has("model.data.train_ds.");
+    for (start, what) in INSTEAD {
+        if what == IDLE && trains {
+            continue;
+        }
+        if let Some(leaf) = all.iter().find(|leaf| leaf.path.starts_with(start)) {
+            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+            leaves.pass_below(&[start]);
+            return;
+        }
+    }
+}
+
+/// NeMo 1's adapters (`model.peft.peft_scheme`), beside which the weights are frozen. The sizes of every kind stand in the file,
+/// whichever is chosen.
+pub(super) fn adapters(leaves: &mut Leaves<'_>) {
+    let scheme = leaves.get("model.peft.peft_scheme");
+    if let Some(leaf) = scheme.filter(|leaf| !matches!(leaf.value.as_str(), "none" | "null" | "sft")) {
+        if leaf.value == "lora" {
+            leaves.say(Field::TrainType, "lora", leaf);
+        } else {
+            let what = "adapters on frozen weights in NeMo 1; all weights would be counted as trained";
+            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+    }
+    leaves.pass_below(&["model.peft."]);
+}
