@@ -380,3 +380,60 @@ fn an_empty_group_for_fsdp_shards_nothing() {
         ("3".into(), "fsdp1".into())
     );
 }
+
+/// `configs/train_configs/sft/tulu3_8b_preview_mix_v3.9-noncommercial.yaml` of allenai/open-instruct was read with TRL's defaults.
+#[test]
+fn a_file_of_open_instruct_has_its_own_defaults() {
+    let file = |more: &str| {
+        let text = format!(
+            "model_name_or_path: meta-llama/Llama-3.1-8B\ntokenizer_name: meta-llama/Llama-3.1-8B\nuse_slow_tokenizer: true\n\
+             max_seq_length: 4096\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 2\nlearning_rate: 5.0e-06\n\
+             with_tracking: true\ncheckpointing_steps: 1000\n{more}"
+        );
+        said("sft.yaml", &text, &[("world_size", "8")])
+    };
+    let shown = |of: &shardscope_launch::Resolution| {
+        [Field::ParamsDtype, Field::GradientCheckpointing, Field::TrainingObjective, Field::ReferenceModel]
+            .map(|field| value(of, field))
+    };
+    let plain = file("");
+    assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
+    assert_eq!(shown(&plain)[..2], ["bf16", "false"]);
+    assert_eq!(shown(&file("loss_type: dpo_norm\nbeta: 5\n"))[2..], ["dpo", "precomputed"]);
+}
+
+/// `scripts/run_finetune_with_lora.sh` of OptimalScale/LMFlow was priced as a full training with checkpointing.
+#[test]
+fn switches_are_read_as_numbers_too() {
+    let text = |switch: &str| {
+        script(&format!(
+            "deepspeed --num_gpus 8 examples/finetune.py --model_name_or_path meta-llama/Llama-3.2-3B-Instruct --block_size 512 \
+             --use_lora {switch} --lora_r 8 --gradient_checkpointing {switch} --per_device_train_batch_size 1 --bf16 \
+             --gradient_accumulation_steps 1"
+        ))
+    };
+    let shown = |of| [Field::TrainType, Field::GradientCheckpointing].map(|field| value(&text(of), field));
+    assert_eq!(shown("1"), ["lora", "true"]);
+    assert_eq!(shown("0"), ["full", "false"]);
+}
+
+#[test]
+fn other_trainings_by_a_trainers_words_stop() {
+    let text = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 8 run.py --model_name_or_path google/gemma-2-9b --max_length 512 \
+             --per_device_train_batch_size 2 --gradient_accumulation_steps 1 --bf16 {more}"
+        ))
+    };
+    assert!(text("").plan.is_some(), "{:?}", text("").diagnostics);
+    // FlagEmbedding/examples/finetune/embedder/decoder_only/base.sh: two queries with eight passages each were two sequences.
+    stopped(&text("--train_group_size 8 --query_max_len 512"), &["train_group_size", "query_max_len"]);
+    // VILA/longvila/train/4_extend_llm_512k.sh: adapters of LongLoRA.
+    stopped(&text("--low_rank_training True"), &["low_rank_training"]);
+    assert!(text("--low_rank_training False").plan.is_some());
+    // bigscience/jz/slurms_scripts/preprocess_lmt5.slurm
+    stopped(&text("--model_type t5"), &["model_type"]);
+    // accelerate/tests/test_configs/0_28_0_mpi.yaml
+    let file = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_CPU\nnum_machines: 4\nnum_processes: 16\nuse_cpu: true\n";
+    stopped(&said("a.yaml", file, &[]), &["distributed_type", "use_cpu"]);
+}

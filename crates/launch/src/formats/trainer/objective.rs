@@ -83,6 +83,15 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// Which program of open-instruct reads a file: only `dpo_tune_cache.py` has a loss of preferences among its arguments
+/// (`open_instruct/dpo_utils.py:DPOConfig`). It runs the reference once, before the training.
+pub(super) fn of_open_instruct(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.first(&["beta", "loss_type", "gamma_beta_ratio"]) {
+        leaves.say(Field::TrainingObjective, "dpo", leaf);
+        leaves.say(Field::ReferenceModel, "precomputed", leaf);
+    }
+}
+
 /// Which step of DeepSpeed-Chat it is. Supervised tuning and DPO are each a `main.py` with the same required options
 /// (`applications/DeepSpeed-Chat/training/step1_supervised_finetuning/main.py`, `step2_dpo_finetuning/main.py`); DPO loads a
 /// reference beside the policy and runs both sequences of a pair, so that one must not be priced as the other. Scripts tell the
@@ -126,12 +135,38 @@ pub(super) fn step_of_chat(leaves: &mut Leaves<'_>) {
     });
 }
 
+/// Model types with an encoder, by which scripts of transformers' examples choose them.
+const ENCODERS: [&str; 16] = [
+    "albert",
+    "bart",
+    "bert",
+    "deberta",
+    "deberta-v2",
+    "distilbert",
+    "electra",
+    "longt5",
+    "marian",
+    "mbart",
+    "modernbert",
+    "mt5",
+    "roberta",
+    "t5",
+    "umt5",
+    "xlm-roberta",
+];
+
 fn task(leaves: &mut Leaves<'_>) {
     let head = |leaf: &&Leaf| leaf.flag() == Some(true) || leaf.value.contains("Classification");
     let heads = ["reward_model", "process_reward_model", "model_type"];
     if let Some(leaf) = heads.iter().find_map(|path| leaves.get(path).filter(head)) {
         let what = "another head instead of the output layer";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    // A model type by its word, where it is none of a decoder (`transformers/models/auto/configuration_auto.py`).
+    if let Some(leaf) = leaves.get("model_type").filter(|leaf| ENCODERS.contains(&leaf.value.as_str())) {
+        let what = "another model than a decoder trained on its next token";
+        let item = NotModelled::new("model_type", &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
     // Firefly's word for what it trains on.
