@@ -295,6 +295,7 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         preference_logits: match table.word(Field::PreferenceLogits) {
             "own" => PreferenceLogits::Own,
             "fp32" => PreferenceLogits::Fp32,
+            "whole" => PreferenceLogits::Whole,
             _ => PreferenceLogits::Dropped,
         },
     }

@@ -248,6 +248,26 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "params_dtype=fp32&gbs=32&mbs=2&nodes=2&seq=1024&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=loaded&zero_stage=3&data_parallel_engine=fsdp2",
     ),
     (
+        "Llama 3 8B with DPO in TRL under autocast, evaluated in larger batches",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=dpo&reference_model=adapters&preference_logits=own&evaluation_batch_size=16",
+    ),
+    (
+        "Llama 3 8B with DPO in TRL on short samples, evaluated in larger batches",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&gbs=16&mbs=1&nodes=1&seq=16&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=adapters&preference_logits=own&evaluation_batch_size=4",
+    ),
+    (
+        "Llama 3 8B with SimPO, evaluated in larger batches",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&gbs=16&mbs=1&nodes=1&seq=512&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=none&preference_logits=whole&evaluation_batch_size=16",
+    ),
+    (
+        "Llama 3 8B tuned by TRL",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&preference_logits=own",
+    ),
+    (
         "Llama 3 8B with KTO in LLaMA-Factory",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=kto&reference_model=adapters&preference_logits=fp32&gradient_checkpointing",

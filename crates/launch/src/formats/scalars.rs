@@ -183,7 +183,7 @@ impl Leaf {
     /// Its yes or no, also as a number: arguments of transformers take `1` and `0` for them
     /// (`transformers/hf_argparser.py:string_to_bool`).
     pub(super) fn flag(&self) -> Option<bool> {
-        self.switched().or_else(|| match self.value.as_str() {
+        self.switched().or(match self.value.as_str() {
             "1" | "t" | "y" => Some(true),
             "0" | "f" | "n" => Some(false),
             _ => None,

@@ -437,3 +437,21 @@ fn other_trainings_by_a_trainers_words_stop() {
     let file = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_CPU\nnum_machines: 4\nnum_processes: 16\nuse_cpu: true\n";
     stopped(&said("a.yaml", file, &[]), &["distributed_type", "use_cpu"]);
 }
+
+/// alignment-handbook's `recipes/zephyr-7b-beta/dpo/config_full.yaml` evaluates pairs in larger batches than it trains on.
+#[test]
+fn pairs_of_larger_evaluations_are_counted() {
+    let file = |name: &str, batch: &str| {
+        let text = format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: {batch}\nper_device_eval_batch_size: 8\nbeta: 0.01\n\
+             learning_rate: 5e-7\nbf16: true\nmax_length: 1024\neval_strategy: steps\noutput_dir: data/{name}\n"
+        );
+        said("config.yaml", &text, &[("world_size", "8")])
+    };
+    let dpo = file("zephyr-7b-dpo-full", "4");
+    assert!(dpo.plan.is_some(), "{:?}", dpo.not_modelled);
+    assert_eq!(value(&dpo, Field::EvaluationBatchSize), "8");
+    stopped(&file("zephyr-7b-kto", "4"), &["evaluation_batch_size"]);
+    // trl/trainer/kto_trainer.py refuses it.
+    stopped(&file("zephyr-7b-kto", "1"), &["per_device_train_batch_size"]);
+}

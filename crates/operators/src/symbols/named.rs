@@ -56,6 +56,7 @@ impl Symbols<'_> {
             "fan" => moe.fan,
             "Bg" => self.recipe().grads_dtype.width(),
             "Bc" => self.compute_width,
+            "Bl" => self.logits_width(),
             "Ba" => self.adapter_width,
             "Bd" => self.dora_width,
             "Bx" => self.expert_width(),
