@@ -263,6 +263,16 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&params_dtype=bf16&gbs=16&mbs=1&nodes=1&seq=512&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=none&preference_logits=whole&evaluation_batch_size=16",
     ),
     (
+        "Llama 3 8B as a reward model",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&training_objective=reward&gradient_checkpointing",
+    ),
+    (
+        "Llama 3 8B with a head for classes",
+        "Llama-3-8B",
+        "bf16&params_dtype=fp32&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&training_objective=classify&num_labels=4&gradient_checkpointing",
+    ),
+    (
         "Llama 3 8B tuned by TRL",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&preference_logits=own",

@@ -56,7 +56,10 @@ fn a_file_of_a_preference_training_is_none_of_samples() {
 fn heads_predictions_and_quantised_checkpoints_are_told_from_trainings_of_the_model() {
     let axolotl =
         "base_model: google/gemma-2-2b\nsequence_len: 2048\nmicro_batch_size: 2\nlearning_rate: 1e-5\n";
-    stopped(&said("a.yaml", &format!("{axolotl}reward_model: true\n"), &[]), &["reward_model"]);
+    stopped(
+        &said("a.yaml", &format!("{axolotl}process_reward_model: true\n"), &[]),
+        &["process_reward_model"],
+    );
     let classifies = format!("{axolotl}model_type: AutoModelForSequenceClassification\n");
     stopped(&said("a.yaml", &classifies, &[]), &["model_type"]);
     assert!(said("a.yaml", &format!("{axolotl}model_type: LlamaForCausalLM\n"), &[]).not_modelled.is_empty());

@@ -1,6 +1,6 @@
 //! Embedding, output layer and loss.
 
-use super::linear::{Input, OUTPUT_LAYER};
+use super::linear::{Input, OUTPUT_LAYER, SCORE};
 use super::preferences::{PREFERENCE, preference};
 use super::tape::{Step, Tape};
 use shardscope_explain::Formula;
@@ -17,6 +17,8 @@ const SHIFTED: &str = "olmo/train.py:Trainer.model_forward, cross_entropy_loss";
 const FUSED_LOGITS: &str = "olmo/train.py:Trainer.model_forward, fused_loss_fn; flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss";
 const CAPPED: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2ForCausalLM";
 const LINEAR: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:LigerFusedLinearCrossEntropyFunction";
+const HEAD: &str = "transformers/modeling_layers.py:GenericForSequenceClassification, transformers/loss/loss_utils.py:ForSequenceClassificationLoss";
+const REWARDS: &str = "trl/trainer/reward_trainer.py:RewardTrainer.compute_loss";
 const SAMPLING: &str =
     "flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss, as verl/utils/torch_functional.py calls it";
 const COMPILED: &str = "open_instruct/grpo_utils.py:forward_for_logprobs, and model_utils.py:log_softmax_and_gather, which torch compiles";
@@ -99,6 +101,14 @@ static WEIGHT_GRADIENT: Formula =
 static SUMMED_GRADIENT: Formula =
     Formula::new("4·V·h", "The gradient of the output layer's weight, summed in fp32.", LINEAR);
 
+static LAST_TOKENS: Formula =
+    Formula::new("16·b", "Numbers of the sequences and of their last tokens, int64.", HEAD);
+static REWARD_MARGINS: Formula =
+    Formula::new("b·Bl", "Margin of each pair and its sigmoid's buffer.", REWARDS);
+static CLASSES: Formula = Formula::new("b·labels·Bl", "Log-softmax of each sequence over the classes.", HEAD);
+static CLASS_LABELS: Formula = Formula::new("8·b", "The class of each sequence, int64.", HEAD);
+static CLASS_TOTAL: Formula = Formula::new("Bl", "The loss's total weight.", HEAD);
+
 static SAMPLED_LOGITS: Formula = Formula::new(
     "n·V·Bc",
     "The logits, from which the sampled tokens' log-probabilities are taken.",
@@ -148,6 +158,9 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let tuning = &x.recipe().tuning;
     let trains = if x.tied() { tuning.embedding } else { tuning.head };
+    if let Some(labels) = x.labels() {
+        return head(tape, labels, trains);
+    }
     if x.recipe().loss == LossKind::FusedLinear {
         tape.keep(true, "gradient of the output layer's input", &[x.n, x.h], x.width, &INPUT_GRADIENT);
         let (width, formula) = if x.recipe().transformers.fp32_accumulation {
@@ -169,8 +182,25 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     match tuning.objective {
         Objective::NextToken => next_token(tape),
         Objective::Dpo { .. } | Objective::Kto { .. } => preference(tape),
-        Objective::Policy => policy(tape),
+        // Heads have been told apart before.
+        Objective::Policy | Objective::Rewards | Objective::Classes { .. } => policy(tape),
     }
+}
+
+/// A head for rewards or classes, which looks at the last token of each sequence.
+fn head(tape: &mut Tape<'_, '_>, labels: u64, trains: bool) {
+    let x = tape.x;
+    tape.step = Step::First;
+    SCORE.run_as(tape, Input { shared: None, needed: true, cast: false }, [x.h, labels], trains);
+    tape.step = Step::Core;
+    tape.keep(true, "last tokens", &[x.b], 2 * INDEX, &LAST_TOKENS);
+    let width = x.logits_width();
+    if x.recipe().tuning.objective == Objective::Rewards {
+        return tape.keep(true, "margins", &[x.b], width, &REWARD_MARGINS);
+    }
+    tape.keep(true, "log-softmax", &[x.b, labels], width, &CLASSES);
+    tape.keep(true, "classes", &[x.b], INDEX, &CLASS_LABELS);
+    tape.keep(true, "total weight", &[1], width, &CLASS_TOTAL);
 }
 
 /// What a policy loss keeps of the logits, by how the framework takes the sampled tokens' log-probabilities.

@@ -154,6 +154,7 @@ linears! {
     IN_PROJ Mixer "in_proj" "h" "2·lk + 2·lv + 2·hv";
     OUT_PROJ Mixer "out_proj" "lv" "h";
     OUTPUT_LAYER OutputLayer "lm_head" "h" "V";
+    SCORE OutputLayer "score" "h" "labels";
 }
 
 static MIDDLE: Formula =

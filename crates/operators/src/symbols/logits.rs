@@ -10,6 +10,12 @@ const ROWS: u64 = 128;
 const FP32: u64 = 4;
 
 impl Symbols<'_> {
+    /// Outputs of a head in the place of the output layer; none where that is there.
+    #[must_use]
+    pub fn labels(&self) -> Option<u64> {
+        self.recipe().tuning.objective.labels()
+    }
+
     /// Bytes of an element of the logits that a loss outside of the model is computed from.
     #[must_use]
     pub fn logits_width(&self) -> u64 {

@@ -62,6 +62,7 @@ impl Symbols<'_> {
             "Bx" => self.expert_width(),
             "r" => self.lora_rank,
             "rot" => self.rotated,
+            "labels" => self.labels().unwrap_or(0),
             "rows" => self.chunk_rows(),
             "chunks" => self.loss_chunks(),
             "np" => self.patches(),

@@ -11,7 +11,7 @@ const PLAIN: [&str; 5] = ["sft", "pt", "pretrain", "causal_lm", "cpt"];
 const REWARDS: &str = "a training with rewards or preferences, and what it holds beside the model";
 
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    task(leaves);
+    task(leaves, dialect);
     if dialect == Dialect::Trl {
         named_by_trl(leaves);
     }
@@ -22,6 +22,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     match leaf.value.as_str() {
         word if PLAIN.contains(&word) => {}
         "dpo" | "simpo" | "ipo" => preferences(leaves, leaf, dialect),
+        // ms-swift's is TRL's trainer (`swift/rlhf_trainers/reward_trainer.py`).
+        "rm" if dialect == Dialect::Swift => leaves.say(Field::TrainingObjective, "reward", leaf),
         "kto" if dialect == Dialect::LlamaFactory => {
             leaves.say(Field::TrainingObjective, "kto", leaf);
             in_fp32(leaves);
@@ -171,9 +173,18 @@ const ENCODERS: [&str; 16] = [
     "xlm-roberta",
 ];
 
-fn task(leaves: &mut Leaves<'_>) {
+fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    // axolotl's is TRL's trainer (`axolotl/core/trainers/trl.py:AxolotlRewardTrainer`), and its model has one output.
+    let rewards = leaves.yes("reward_model").filter(|_| dialect == Dialect::Axolotl);
+    if let Some(leaf) = rewards.or_else(|| leaves.get("center_rewards_coefficient")) {
+        leaves.say(Field::TrainingObjective, "reward", leaf);
+    }
     let head = |leaf: &&Leaf| leaf.flag() == Some(true) || leaf.value.contains("Classification");
-    let heads = ["reward_model", "process_reward_model", "model_type"];
+    let heads: &[&str] = if rewards.is_some() {
+        &["process_reward_model"]
+    } else {
+        &["reward_model", "process_reward_model", "model_type"]
+    };
     if let Some(leaf) = heads.iter().find_map(|path| leaves.get(path).filter(head)) {
         let what = "another head instead of the output layer";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
@@ -187,6 +198,13 @@ fn task(leaves: &mut Leaves<'_>) {
     }
     // Firefly's word for what it trains on.
     let own = super::authors::is_firefly(leaves);
+    // ms-swift loads a model with a head for so many classes (`swift/model/register.py:get_model`).
+    let classes = leaves.get("task_type").filter(|leaf| dialect == Dialect::Swift && leaf.value == "seq_cls");
+    if let Some(leaf) = classes {
+        leaves.say(Field::TrainingObjective, "classify", leaf);
+        leaves.take(&["num_labels"], Field::NumLabels);
+        return;
+    }
     if let Some(leaf) =
         leaves.get("task_type").filter(|leaf| !own && leaf.value != "causal_lm" && leaf.value != "CAUSAL_LM")
     {

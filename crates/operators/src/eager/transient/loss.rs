@@ -139,7 +139,7 @@ static REFERENCE: Formula = Formula::new(
 
 static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
 
-static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output layer's input.", AUTOGRAD);
+pub(super) static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output layer's input.", AUTOGRAD);
 
 static FROM_HOST: Formula = Formula::new(
     "V·h·B",
@@ -254,6 +254,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     let width = x.compute_width;
     let tuning = &x.recipe().tuning;
     let trains = if x.tied() { tuning.embedding } else { tuning.head };
+    if let Some(labels) = x.labels() {
+        return super::head::head(x, labels, trains);
+    }
     if x.recipe().loss == LossKind::FusedLinear {
         let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
         let own = x.recipe().software.semantics().modules.logits_chunk.is_some();
