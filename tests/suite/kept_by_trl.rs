@@ -1,5 +1,5 @@
-//! DPO and KTO of TRL, and SimPO's own trainer, whose losses run as they are in the recordings (`tests/record/trl_dpo.py`, `trl_kto.py`,
-//! `simpo.py`): what they keep, what stands beside it in forward and backward, and which files are read as KTO.
+//! DPO, KTO and GRPO of TRL, and SimPO's own trainer, whose losses run as they are in the recordings (`tests/record/trl_dpo.py`, `trl_kto.py`,
+//! `trl_grpo.py`, `simpo.py`): what they keep, what stands beside it in forward and backward, and which files are read as KTO.
 
 use serde_json::Value;
 use shardscope::operators::{Operator, Symbols};
@@ -12,6 +12,7 @@ use super::formula::evaluate;
 use super::kept_by_llamafactory::plan;
 
 const KTO: &str = include_str!("../data/activations/trl_kto.jsonl");
+const GRPO: &str = include_str!("../data/activations/trl_grpo.jsonl");
 const SIMPO: &str = include_str!("../data/activations/simpo.jsonl");
 const DPO: &str = include_str!("../data/activations/trl_dpo.jsonl");
 
@@ -122,6 +123,49 @@ fn files_and_commands_of_kto_are_read() {
         resolved(&Source::from_files([("run.sh", command)]), &[("world_size".to_owned(), "8".to_owned())]);
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
     assert_eq!(value(&read, Field::TrainingObjective), "kto");
+}
+
+/// Policy losses count every token as a sampled one; the recording samples all but the first.
+#[test]
+fn recorded_grpo_of_trl_is_held_at_the_fullest() {
+    let mut compared = 0;
+    for line in GRPO.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let sizes = ["samples", "tokens", "vocabulary", "hidden"].map(|name| int(&case, name).to_string());
+        let plan = plan(&[
+            ("micro_batch_size", &sizes[0]),
+            ("seq_length", &sizes[1]),
+            ("vocab_size", &sizes[2]),
+            ("hidden_size", &sizes[3]),
+            ("num_attention_heads", "2"),
+            ("params_dtype", "bf16"),
+            ("autocast", if case["cast"] == true { "bf16" } else { "none" }),
+            ("training_objective", "policy"),
+            ("rl_framework", "trl"),
+            ("rollout_engine", "vllm"),
+        ]);
+        let x = Symbols::of(&plan);
+        let saved = Operator::OutputLayer.saved(&x);
+        let transients = Operator::OutputLayer.transients(&x);
+        let find = |name: &str| transients.iter().find(|transient| transient.name == name).expect("a moment");
+        let (loss, back) = (find("loss"), find("backward of the loss"));
+        for saved in saved.iter().chain(&loss.tensors).chain(&back.tensors) {
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
+            assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
+        }
+        let sum =
+            |of: &[shardscope::operators::Saved]| of.iter().map(|tensor| tensor.bytes.get()).sum::<u64>();
+        // One token of each sequence is no sampled one, and its logits are not kept; the tables of the recording's model.
+        let small = SMALL * x.n + x.b * x.v * 4 + 2 * 2 * x.v * int(&case, "hidden");
+        for (ours, theirs) in [
+            (sum(&saved) + sum(&loss.tensors), int(&case, "held_at_most")),
+            (sum(&saved) - back.returned.get() + sum(&back.tensors), int(&case, "held_in_backward_at_most")),
+        ] {
+            assert!(ours.abs_diff(theirs) <= small, "{ours} and {line}");
+        }
+        compared += 1;
+    }
+    assert_eq!(compared, 6);
 }
 
 #[test]

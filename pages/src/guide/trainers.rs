@@ -263,6 +263,16 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&params_dtype=bf16&gbs=16&mbs=1&nodes=1&seq=512&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=none&preference_logits=whole&evaluation_batch_size=16",
     ),
     (
+        "Llama 3 8B with GRPO in TRL",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&training_objective=policy&rl_framework=trl&rollout_engine=vllm&gradient_checkpointing",
+    ),
+    (
+        "Llama 3 8B with GRPO in TRL under DeepSpeed",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&autocast=none&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&training_objective=policy&rl_framework=trl&rollout_engine=vllm&data_parallel_engine=deepspeed&zero_stage=3&gradient_checkpointing",
+    ),
+    (
         "Llama 3 8B as a reward model",
         "Llama-3-8B",
         "bf16&params_dtype=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&training_objective=reward&gradient_checkpointing",

@@ -118,6 +118,11 @@ static SAMPLED_COPY: Formula =
     Formula::new("4·n·V", "A copy of the logits in fp32, from which log-probabilities are taken.", UPCAST);
 static SAMPLED_ROWS: Formula =
     Formula::new("n·V·Bc", "Log-softmax of every sampled sequence, in the logits' type.", PREFERENCE);
+static SAMPLED_SCALED_IN_PLACE: Formula = Formula::new(
+    "4·n·V",
+    "The logits over the temperature, from which the sampled tokens' are picked, fp32.",
+    PREFERENCE,
+);
 static SAMPLED_SCALED: Formula =
     Formula::new("n·V·Bc", "The logits over the temperature, of which a part is read.", COMPILED);
 static SAMPLED_EXTREMES: Formula =
@@ -212,9 +217,13 @@ fn policy(tape: &mut Tape<'_, '_>) {
     match x.log_probs() {
         LogProbs::InPlace => tape.keep(true, "logits", &[x.n, x.v], x.compute_width, &SAMPLED_LOGITS),
         LogProbs::Fp32Copy => tape.keep(true, "fp32 logits", &[x.n, x.v], FLOAT, &SAMPLED_COPY),
+        _ if x.logits_width() == FLOAT => {
+            tape.keep(true, "fp32 logits", &[x.n, x.v], FLOAT, &SAMPLED_SCALED_IN_PLACE)
+        }
         _ => tape.keep(true, "log-softmax", &[x.n, x.v], x.compute_width, &SAMPLED_ROWS),
     }
-    tape.keep(x.log_probs() != LogProbs::ByRow, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
+    let summed = x.log_probs() != LogProbs::ByRow || x.logits_width() == FLOAT;
+    tape.keep(summed, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
     tape.keep(true, "sampled tokens", &[x.n], INDEX, &SAMPLED);
 }
 

@@ -19,9 +19,6 @@ const OLMO: &str = "olmo/train.py:Trainer.model_forward, train_micro_batch";
 
 const CHUNKS: &str = "torchtune/modules/loss: autograd takes the chunks one by one, the last one first";
 
-const METRICS: &str = "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss, trl/trainer/kto_trainer.py:KTOTrainer._compute_loss, \
-                   trl/trainer/utils.py:entropy_from_logits";
-
 static LOGITS: Formula = Formula::new("n·V·Bc", "The logits as the output layer made them.", LOSS);
 
 static COPY: Formula = Formula::new("4·n·V", "The logits in fp32.", LOSS);
@@ -34,12 +31,6 @@ static SCATTERED: Formula = Formula::new(
     "open_instruct/model_utils.py:log_softmax_and_gather, which torch compiles",
 );
 
-static PICKED: Formula = Formula::new(
-    "12·b·(s - 1)·V",
-    "Gradients of the picked logits, of each sequence's and of all together, fp32.",
-    "trl/trainer/utils.py:selective_log_softmax, whose gather and logsumexp autograd takes back",
-);
-
 static WHOLE: Formula = Formula::new(
     "2·b·(s - 1)·V·Bl",
     "Gradients of the log-softmax and of the logits.",
@@ -48,7 +39,7 @@ static WHOLE: Formula = Formula::new(
 
 static ONE: Formula = Formula::new("4·n·V", "Gradient of the fp32 logits.", LOSS);
 
-static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
+pub(super) static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
 
 static JOINED: Formula = Formula::new(
     "2·n·V·Bc",
@@ -90,45 +81,6 @@ static HEADS: Formula = Formula::new(
     "2·V·h·B",
     "A chunk's part of the output layer's weight gradient, and the sum so far.",
     CHUNKS,
-);
-
-static BESIDE: Formula = Formula::new(
-    "n·V·Bl",
-    "The reference's logits; the policy's output is named until the loss is done.",
-    "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss",
-);
-
-/// Rows of logits that TRL takes the entropy of at once (`trl/trainer/utils.py:entropy_from_logits`).
-const ENTROPY_ROWS: u64 = 128;
-
-static HANDED_ON: Formula = Formula::new(
-    "n·V·Bl",
-    "The logits, which Accelerate hands on in fp32 and the trainer names.",
-    "accelerate/accelerator.py:prepare_model; trl/trainer/sft_trainer.py:SFTTrainer.compute_loss",
-);
-
-static FLAT: Formula = Formula::new(
-    "b·(s - 1)·V·Bl",
-    "A copy of the logits but the last of each sequence: as rows for their entropy, then of good and of bad samples.",
-    METRICS,
-);
-
-static ENTROPY: Formula = Formula::new(
-    "3·b·(s - 1)·V·Bl",
-    "Log-softmax, probabilities and their product, from which the entropy of a few rows is taken.",
-    METRICS,
-);
-
-static ENTROPY_PART: Formula = Formula::new(
-    "3·128·V·Bl",
-    "Log-softmax, probabilities and their product, from which the entropy is taken of 128 rows at once.",
-    METRICS,
-);
-
-static OF_ONE_KIND: Formula = Formula::new(
-    "b·(s - 1)·V·Bl/2",
-    "Logits of the completions of good samples, or of bad ones: taken as half of all tokens.",
-    METRICS,
 );
 
 static REFERENCE: Formula = Formula::new(
@@ -318,7 +270,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         && x.recipe().transformers.preference_logits == PreferenceLogits::Whole
     {
         let width = x.logits_width();
-        forward = vec![Saved::new("logits handed on", &wide, width, &HANDED_ON)];
+        forward = vec![Saved::new("logits handed on", &wide, width, &super::logits::HANDED_ON)];
         loss.push(Saved::new("gradients of the logits", &[2, x.b, behind, x.v], width, &WHOLE));
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
         // The logits are kept themselves, and their gradient takes their place.
@@ -328,24 +280,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Compiled {
         loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SCATTERED));
     } else {
-        let width = x.logits_width();
-        let beside = x.recipe().transformers.preference_logits == PreferenceLogits::Own;
-        // In fp32 the logits that TRL names are the kept ones.
-        if beside && width == FLOAT {
-            forward.clear();
-        }
-        if beside && tuning.objective.reference().is_some_and(|from| from != Reference::Precomputed) {
-            forward.push(Saved::new("the reference's logits", &wide, width, &BESIDE));
-        }
-        if beside && tuning.objective.reference().is_some() {
-            forward.extend(metrics(x, width));
-        }
-        loss.push(if width == FLOAT && tuning.objective.reference().is_some() {
-            Saved::new("gradients of the fp32 logits", &[3, x.b, behind, x.v], FLOAT, &PICKED)
-        } else {
-            // In the logits' own type, a sequence at a time or within one kernel.
-            Saved::new("logits gradient", &wide, x.compute_width, &NARROW)
-        });
+        super::logits::behind(x, &mut forward, &mut loss);
     }
     let mut moments = vec![
         Transient::new("loss", Bytes::ZERO, forward),
@@ -363,34 +298,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     ];
     let named = x.recipe().transformers.preference_logits == PreferenceLogits::Own;
     if named && tuning.objective == Objective::NextToken {
-        moments.push(Transient::new("metrics of the loss", Bytes::ZERO, of_samples(x)));
+        moments.push(Transient::new("metrics of the loss", Bytes::ZERO, super::logits::of_samples(x)));
     }
     moments
-}
-
-/// What TRL's supervised tuning takes its metrics from beside the softmax that its loss keeps: the logits, and of several sequences
-/// a copy of them.
-fn of_samples(x: &Symbols<'_>) -> Vec<Saved> {
-    let width = x.logits_width();
-    let [flat, part] = metrics(x, width);
-    let logits = Saved::new("logits handed on", &[x.n, x.v], width, &HANDED_ON);
-    [logits].into_iter().chain((x.b > 1).then_some(flat)).chain([part]).collect()
-}
-
-/// What TRL takes its metrics from while the logits of policy and reference are alive: a copy of the policy's, and beside it what
-/// the entropy of some rows takes, or in METRICS, where it stays, the logits of one kind of sample, whichever is larger.
-fn metrics(x: &Symbols<'_>, width: u64) -> [Saved; 2] {
-    let one_kind = matches!(x.recipe().tuning.objective, Objective::Kto { .. });
-    let behind = x.b * x.s.saturating_sub(1);
-    let flat = Saved::new("rows of the logits", &[behind, x.v], width, &FLAT);
-    let name = "metrics of the logits";
-    let beside = if behind <= ENTROPY_ROWS {
-        Saved::new(name, &[3, behind, x.v], width, &ENTROPY)
-    } else if behind <= 6 * ENTROPY_ROWS || !one_kind {
-        Saved::new(name, &[3, ENTROPY_ROWS, x.v], width, &ENTROPY_PART)
-    } else {
-        // Half of the rows: their bytes are even, since elements have two or four.
-        Saved::new(name, &[behind, x.v], width / 2, &OF_ONE_KIND)
-    };
-    [flat, beside]
 }

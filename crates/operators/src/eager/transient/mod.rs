@@ -3,6 +3,7 @@
 
 mod head;
 mod layers;
+mod logits;
 mod loss;
 mod shared;
 
