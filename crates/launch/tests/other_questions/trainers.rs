@@ -458,3 +458,49 @@ fn pairs_of_larger_evaluations_are_counted() {
     // trl/trainer/kto_trainer.py refuses it.
     stopped(&file("zephyr-7b-kto", "1"), &["per_device_train_batch_size"]);
 }
+
+/// PEFT writes LoftQ's weights back in their own type (`peft/utils/loftq_utils.py:loftq_init`): examples/llama-2/loftq.yml of axolotl.
+#[test]
+fn loftq_starts_adapters_and_changes_no_more() {
+    let text = "base_model: NousResearch/Llama-2-7b-hf\nsequence_len: 4096\nmicro_batch_size: 2\ngradient_accumulation_steps: 4\nadapter: lora\n\
+        lora_r: 32\nlora_target_linear: true\nlearning_rate: 2e-4\nbf16: auto\npeft:\n  loftq_config:\n    loftq_bits: 4\n";
+    let read = said("loftq.yml", text, &[("world_size", "8")]);
+    assert!(read.plan.is_some() && value(&read, Field::NotRead).is_empty(), "{:?}", read.not_modelled);
+    assert_eq!(value(&read, Field::TrainType), "lora");
+}
+
+/// What DeepSpeed's ZeRO++ and MiCS hold and send stopped nothing, and what its files say of clipping and logs marked every answer.
+#[test]
+fn deepspeeds_own_ways_stop_and_its_logs_do_not() {
+    let file = |more: &str| {
+        let text = format!(
+            "{{\"train_micro_batch_size_per_gpu\": \"auto\", \"gradient_clipping\": \"auto\", \"wall_clock_breakdown\": false, \
+             \"steps_per_print\": 10, \"bf16\": {{\"enabled\": \"auto\"}}, \"zero_optimization\": {{\"stage\": 3{more}}}}}"
+        );
+        said("ds.json", &text, &[("world_size", "8"), ("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")])
+    };
+    let plain = file("");
+    assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
+    assert_eq!(value(&plain, Field::NotRead), "");
+    for key in ["zero_hpz_partition_size", "mics_shard_size"] {
+        stopped(&file(&format!(", \"{key}\": 8")), &[format!("zero_optimization.{key}").as_str()]);
+    }
+    stopped(&file(", \"zero_quantized_gradients\": true"), &["zero_optimization.zero_quantized_gradients"]);
+}
+
+/// A batch too small for eight GPUs proposes as many as share it: scripts/train/yamls/finetune/mpt-7b_dolly_sft.yaml of llm-foundry.
+#[test]
+fn a_small_batch_proposes_fewer_gpus() {
+    let file = |global: u64| {
+        let text = format!(
+            "{{\"train_micro_batch_size_per_gpu\": 8, \"train_batch_size\": {global}, \"bf16\": {{\"enabled\": true}}, \
+             \"zero_optimization\": {{\"stage\": 2}}}}"
+        );
+        let asked = said("ds.json", &text, &[("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")]);
+        let question = asked.questions.into_iter().find(|question| question.name == "world_size");
+        question.and_then(|question| question.proposal)
+    };
+    assert_eq!(file(48).as_deref(), Some("6"));
+    assert_eq!(file(8).as_deref(), Some("1"));
+    assert_eq!(file(256).as_deref(), Some("8"));
+}
