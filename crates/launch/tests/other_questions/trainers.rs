@@ -436,6 +436,16 @@ fn other_trainings_by_a_trainers_words_stop() {
     assert!(text("--low_rank_training False").plan.is_some());
     // bigscience/jz/slurms_scripts/preprocess_lmt5.slurm
     stopped(&text("--model_type t5"), &["model_type"]);
+    // bigscience/experiments/gpt2-hf-ds/hf_ds_gpt2_perf_n16.slurm: sizes and checkpointing of its own.
+    stopped(&text("--config_overrides n_layer=64,gradient_checkpointing=true"), &["config_overrides"]);
+    // mlcommons/training_results_v5.0/Lenovo/benchmarks/bert/run_test.sh
+    stopped(&text("--max_predictions_per_seq 76"), &["max_predictions_per_seq"]);
+    // awsome-distributed-training/3.test_cases/23.SMHP-esm2/3.train_fsdp.sh: a protein's encoder, whose model was asked for.
+    let esm = script(
+        "torchrun --nproc_per_node 4 train.py --config_name facebook/esm2_t30_150M_UR50D --bf16 True --max_seq_length 512 \
+         --gradient_accumulation_steps 16 --per_device_train_batch_size 8",
+    );
+    stopped(&esm, &["config_name"]);
     // accelerate/tests/test_configs/0_28_0_mpi.yaml
     let file = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_CPU\nnum_machines: 4\nnum_processes: 16\nuse_cpu: true\n";
     stopped(&said("a.yaml", file, &[]), &["distributed_type", "use_cpu"]);

@@ -154,7 +154,7 @@ pub(super) fn step_of_chat(leaves: &mut Leaves<'_>) {
 }
 
 /// Model types with an encoder, by which scripts of transformers' examples choose them.
-const ENCODERS: [&str; 16] = [
+const ENCODERS: [&str; 18] = [
     "albert",
     "bart",
     "bert",
@@ -162,6 +162,8 @@ const ENCODERS: [&str; 16] = [
     "deberta-v2",
     "distilbert",
     "electra",
+    "esm",
+    "esm2",
     "longt5",
     "marian",
     "mbart",
@@ -190,10 +192,17 @@ fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
-    // A model type by its word, where it is none of a decoder (`transformers/models/auto/configuration_auto.py`).
-    if let Some(leaf) = leaves.get("model_type").filter(|leaf| ENCODERS.contains(&leaf.value.as_str())) {
+    // A model type by its word, or a name that begins with it where no other names the model, where it is none of a decoder
+    // (`transformers/models/auto/configuration_auto.py`).
+    let named = leaves.get("config_name").filter(|_| !leaves.has("model_name_or_path"));
+    let begins = |leaf: &&Leaf| {
+        let name = leaf.value.rsplit('/').next().unwrap_or(&leaf.value).to_ascii_lowercase();
+        ENCODERS.contains(&name.split(['-', '_']).next().unwrap_or(&name))
+    };
+    let typed = leaves.get("model_type").filter(|leaf| ENCODERS.contains(&leaf.value.as_str()));
+    if let Some(leaf) = typed.or(named.filter(begins)) {
         let what = "another model than a decoder trained on its next token";
-        let item = NotModelled::new("model_type", &leaf.value, Effect::Model, what).at_some(leaf.span);
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
     // Firefly's word for what it trains on.
