@@ -436,6 +436,16 @@ fn other_trainings_by_a_trainers_words_stop() {
     assert!(text("--low_rank_training False").plan.is_some());
     // bigscience/jz/slurms_scripts/preprocess_lmt5.slurm
     stopped(&text("--model_type t5"), &["model_type"]);
+    // LMFlow/configs/iterative_dpo.yaml, and examples/ascend/qwen3_5_full_sft_fsdp2.yaml of LLaMA-Factory.
+    stopped(
+        &text("--do_dpo_align True --reward_model_name_or_path r"),
+        &["do_dpo_align", "reward_model_name_or_path"],
+    );
+    stopped(&text("--use_v1_kernels true"), &["use_v1_kernels"]);
+    // llm-foundry/scripts/train/yamls/finetune/t5-small_dolly_sft.yaml: an encoder and a decoder, for which a model was asked.
+    let t5 = "max_seq_len: 1024\nmodel:\n  name: hf_t5\n  pretrained_model_name_or_path: t5-small\nglobal_train_batch_size: 96\n\
+        device_train_microbatch_size: 16\ntrain_loader:\n  name: finetuning\nprecision: amp_bf16\n";
+    stopped(&said("t5.yaml", t5, &[]), &["model.name"]);
     // bigscience/experiments/gpt2-hf-ds/hf_ds_gpt2_perf_n16.slurm: sizes and checkpointing of its own.
     stopped(&text("--config_overrides n_layer=64,gradient_checkpointing=true"), &["config_overrides"]);
     // mlcommons/training_results_v5.0/Lenovo/benchmarks/bert/run_test.sh
