@@ -1,7 +1,7 @@
 //! What a trainer's loss is computed from: samples, pairs with a reference, or rollouts.
 
 use super::dialect::Dialect;
-use super::rollouts::rollouts;
+use super::rollouts::{lack, rollouts};
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
@@ -34,11 +34,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         "grpo" => rollouts(leaves, leaf, dialect),
         _ => lack(leaves, leaf, REWARDS),
     }
-}
-
-pub(super) fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, what: &str) {
-    let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
-    leaves.reading.not_modelled.push(item);
 }
 
 /// Keys of trainers that compare samples. A settings file of TRL has them without naming its trainer, which the program does.

@@ -1,10 +1,15 @@
 //! GRPO under trainers of transformers.
 
 use super::dialect::Dialect;
-use super::objective::lack;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled, Origin, Question};
 use shardscope_plan::Field;
+
+/// Stops the verdict at a setting of what the loss is computed from.
+pub(super) fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, what: &str) {
+    let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
+}
 
 /// GRPO of TRL and ms-swift: rollouts by vLLM on the accelerators of the training, or by a server elsewhere.
 /// Keys and defaults: `trl/trainer/grpo_config.py`, `swift/rlhf_trainers/args_mixin.py`, `swift/arguments/rlhf_args.py`.

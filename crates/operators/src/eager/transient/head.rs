@@ -1,8 +1,7 @@
 //! Forward and backward of a head in the place of the output layer.
 
 use super::super::tape::Step;
-use super::loss::INPUT;
-use super::shared::{AUTOGRAD, returned};
+use super::shared::{AUTOGRAD, INPUT, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_units::Bytes;

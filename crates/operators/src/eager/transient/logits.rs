@@ -1,7 +1,6 @@
 //! What trainers around transformers do with logits behind the model: log-probabilities of picked tokens, and metrics.
 
-use super::loss::NARROW;
-use super::shared::FLOAT;
+use super::shared::{FLOAT, NARROW};
 use crate::{Saved, Symbols};
 use shardscope_explain::Formula;
 use shardscope_plan::{Objective, PreferenceLogits, Reference, RlFramework};

@@ -2,15 +2,13 @@
 
 use super::super::manual;
 use super::super::tape::Step;
-use super::shared::{AUTOGRAD, FLOAT, returned};
+use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{DpSharding, LogProbs, LossKind, Objective, PreferenceLogits, Reference};
 use shardscope_units::Bytes;
 
 const LIGER: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:fused_linear_cross_entropy_forward";
-
-const LOSS: &str = "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward";
 
 const ROWS: &str =
     "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
@@ -38,8 +36,6 @@ static WHOLE: Formula = Formula::new(
 );
 
 static ONE: Formula = Formula::new("4·n·V", "Gradient of the fp32 logits.", LOSS);
-
-pub(super) static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
 
 static JOINED: Formula = Formula::new(
     "2·n·V·Bc",
@@ -90,8 +86,6 @@ static REFERENCE: Formula = Formula::new(
 );
 
 static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
-
-pub(super) static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output layer's input.", AUTOGRAD);
 
 static FROM_HOST: Formula = Formula::new(
     "V·h·B",
