@@ -2,7 +2,8 @@
 
 `python trl_kto.py CHECKOUT > ../data/activations/trl_kto.jsonl` with torch 2.15.0 on a CPU and a checkout of huggingface/trl. Its
 `KTOTrainer._compute_loss` and `_compute_kl_logps` and its `selective_log_softmax` and `entropy_from_logits` are run as they are; the
-model is an embedding and an output layer. Every token is of the completion, and every other sample is a good one.
+model is an embedding and an output layer in bf16. Where a case says `cast`, its output is handed on in fp32, as Accelerate does with a
+model under autocast (`trl_dpo.py` says where). Every token is of the completion, and every other sample is a good one.
 """
 
 import ast
@@ -55,7 +56,7 @@ class Held(TorchDispatchMode):
         self.now -= size
 
 
-def case(checkout, samples, tokens, precomputed):
+def case(checkout, samples, tokens, precomputed, cast):
     torch.manual_seed(0)
     names = {"torch": torch, "F": F, "is_peft_model": lambda model: False, "disable_gradient_checkpointing": lambda *_: contextlib.nullcontext()}
     own(checkout, "trl/trainer/utils.py", ["selective_log_softmax", "entropy_from_logits"], names)
@@ -66,7 +67,8 @@ def case(checkout, samples, tokens, precomputed):
 
     def model(input_ids, attention_mask=None):
         calls.append(torch.is_grad_enabled())
-        return types.SimpleNamespace(logits=F.linear(F.embedding(input_ids, table), weight))
+        logits = F.linear(F.embedding(input_ids, table), weight)
+        return types.SimpleNamespace(logits=logits.float() if cast else logits)
 
     model.training = True
     trainer = types.SimpleNamespace(
@@ -83,7 +85,7 @@ def case(checkout, samples, tokens, precomputed):
         batch[prefix + "attention_mask"] = torch.ones(samples, tokens, dtype=torch.int64)
         batch[prefix + "completion_mask"] = torch.ones(samples, tokens, dtype=torch.int64)
     if precomputed:
-        batch["ref_logps"] = batch["ref_KL_logps"] = torch.zeros(samples, dtype=torch.bfloat16)
+        batch["ref_logps"] = batch["ref_KL_logps"] = torch.zeros(samples, dtype=torch.float32 if cast else torch.bfloat16)
     parameters, seen = {weight.data_ptr(), table.data_ptr()}, {}
 
     def pack(tensor):
@@ -95,16 +97,17 @@ def case(checkout, samples, tokens, precomputed):
     # Once without the hooks, which hold what they see.
     with Held() as held:
         loss = names["_compute_loss"](trainer, model, batch, False)
-    after = held.now
-    with Held() as back:
+    most, after = held.most, held.now
+    held.most = 0
+    with held:
         loss.backward()
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         calls.clear()
         names["_compute_loss"](trainer, model, batch, False)
     kept = [{"shape": shape, "dtype": dtype.removeprefix("torch."), "bytes": size} for shape, dtype, size, _ in seen.values()]
     return {
-        "samples": samples, "tokens": tokens, "vocabulary": VOCABULARY, "hidden": HEIGHT, "precomputed": precomputed,
-        "calls": calls, "held_at_most": held.most, "held_after": after, "made_in_backward_at_most": back.most, "kept": kept,
+        "samples": samples, "tokens": tokens, "vocabulary": VOCABULARY, "hidden": HEIGHT, "precomputed": precomputed, "cast": cast,
+        "calls": calls, "held_at_most": most, "held_after": after, "held_in_backward_at_most": held.most, "kept": kept,
     }
 
 
@@ -112,8 +115,9 @@ def main():
     checkout = sys.argv[1]
     commit = subprocess.run(["git", "-C", checkout, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
     print(json.dumps({"torch": torch.__version__, "trl": commit.stdout.strip()}))
-    for samples, tokens, precomputed in [(2, 64, False), (4, 96, False), (4, 96, True)]:
-        print(json.dumps(case(checkout, samples, tokens, precomputed)))
+    for cast in [False, True]:
+        for samples, tokens, precomputed in [(2, 64, False), (4, 96, False), (4, 96, True), (4, 256, False)]:
+            print(json.dumps(case(checkout, samples, tokens, precomputed, cast)))
 
 
 if __name__ == "__main__":

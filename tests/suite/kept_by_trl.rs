@@ -1,5 +1,5 @@
-//! KTO of TRL, whose loss runs as it is in the recording (`tests/record/trl_kto.py`): what it keeps, what stands beside it, and which
-//! files are read as it.
+//! DPO, KTO and GRPO of TRL, and SimPO's own trainer, whose losses run as they are in the recordings (`tests/record/trl_dpo.py`, `trl_kto.py`,
+//! `trl_grpo.py`, `simpo.py`): what they keep, what stands beside it in forward and backward, and which files are read as KTO.
 
 use serde_json::Value;
 use shardscope::operators::{Operator, Symbols};
@@ -11,14 +11,24 @@ use super::formats::resolved;
 use super::formula::evaluate;
 use super::kept_by_llamafactory::plan;
 
-const RECORDED: &str = include_str!("../data/activations/trl_kto.jsonl");
+const KTO: &str = include_str!("../data/activations/trl_kto.jsonl");
+const GRPO: &str = include_str!("../data/activations/trl_grpo.jsonl");
+const SIMPO: &str = include_str!("../data/activations/simpo.jsonl");
+const DPO: &str = include_str!("../data/activations/trl_dpo.jsonl");
 
-#[test]
-fn recorded_kto_of_trl_is_met_to_the_byte() {
+/// Log-probabilities, masks and tokens of a step, bytes for each token at most.
+const SMALL: u64 = 24;
+
+/// Compares the training calls of a recording.
+#[track_caller]
+fn compare(recorded: &str, [objective, logits]: [&str; 2], samples: &str, cases: usize) {
     let mut compared = 0;
-    for line in RECORDED.lines().skip(1) {
+    for line in recorded.lines().skip(1) {
         let case: Value = serde_json::from_str(line).expect("JSON");
-        let sizes = ["samples", "tokens", "vocabulary", "hidden"].map(|name| int(&case, name).to_string());
+        if case["evaluates"] == true {
+            continue;
+        }
+        let sizes = [samples, "tokens", "vocabulary", "hidden"].map(|name| int(&case, name).to_string());
         let precomputed = case["precomputed"] == true;
         let plan = plan(&[
             ("micro_batch_size", &sizes[0]),
@@ -26,35 +36,57 @@ fn recorded_kto_of_trl_is_met_to_the_byte() {
             ("vocab_size", &sizes[2]),
             ("hidden_size", &sizes[3]),
             ("num_attention_heads", "2"),
-            ("training_objective", "kto"),
-            ("preference_logits", "own"),
+            ("params_dtype", "bf16"),
+            ("autocast", if case["cast"] == true { "bf16" } else { "none" }),
+            ("training_objective", objective),
+            ("preference_logits", logits),
             ("reference_model", if precomputed { "precomputed" } else { "adapters" }),
         ]);
         let x = Symbols::of(&plan);
         let saved = Operator::OutputLayer.saved(&x);
         let ours: u64 =
             saved.iter().filter(|saved| saved.name != "lm_head input").map(|saved| saved.bytes.get()).sum();
-        // The input of the output layer is kept for its weight, which is frozen under adapters.
-        let wide = int(&case, "samples") * int(&case, "tokens") * int(&case, "hidden") * 2;
+        // The input of the output layer is kept for its weight, which is frozen under adapters, and token numbers for the
+        // embedding, which is too; TRL picks log-probabilities by the same numbers.
+        let ids = if logits == "own" { 0 } else { 8 * x.n };
+        let wide = x.n * int(&case, "hidden") * 2 + ids;
         let kept: u64 =
             case["kept"].as_array().expect("a list").iter().map(|tensor| int(tensor, "bytes")).sum();
         assert_eq!(ours, kept - wide, "{line}");
         let transients = Operator::OutputLayer.transients(&x);
-        let loss = transients.iter().find(|transient| transient.name == "loss").expect("a loss");
-        for saved in saved.iter().chain(&loss.tensors) {
+        let find = |name: &str| transients.iter().find(|transient| transient.name == name).expect("a moment");
+        let (loss, back) = (find("loss"), find("backward of the loss"));
+        for saved in saved.iter().chain(&loss.tensors).chain(&back.tensors) {
             let value = evaluate(saved.formula.expression, &|name| x.value(name));
             assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
         }
-        // What is held on the way and no longer behind it: log-probabilities and masks are below six bytes a token.
-        let beside: u64 = loss.tensors.iter().map(|tensor| tensor.bytes.get()).sum();
+        // What is held on the way and no longer behind it.
+        let sum =
+            |of: &[shardscope::operators::Saved]| of.iter().map(|tensor| tensor.bytes.get()).sum::<u64>();
         let held = int(&case, "held_at_most") - int(&case, "held_after");
-        assert!((beside..beside + 6 * x.n).contains(&held), "{beside} and {line}");
-        // The policy's pass without gradients is there in any case, and the reference's two where they are not precomputed.
+        let beside = sum(&loss.tensors);
+        assert!((beside..beside + SMALL * x.n).contains(&held), "{beside} and {line}");
+        // In backward, beside what is kept and the gradients of both tables of the recording's model.
+        let back = ours - back.returned.get() + sum(&back.tensors);
+        let most = int(&case, "held_in_backward_at_most");
+        let tables = 2 * 2 * x.v * int(&case, "hidden");
+        assert!(most <= back + tables + SMALL * x.n && back <= most + SMALL * x.n, "{back} and {line}");
+        // The policy's pass without gradients is there in any case, and the reference's where it is not precomputed.
         let calls = case["calls"].as_array().expect("a list").len() as u64;
         assert_eq!(plan.recipe().tuning.objective.passes_beside() + 1, calls, "{line}");
         compared += 1;
     }
-    assert_eq!(compared, 3);
+    assert_eq!(compared, cases);
+}
+
+#[test]
+fn recorded_kto_of_trl_is_met_to_the_byte() {
+    compare(KTO, ["kto", "own"], "samples", 8);
+}
+
+#[test]
+fn recorded_dpo_of_trl_is_met_to_the_byte() {
+    compare(DPO, ["dpo", "own"], "pairs", 8);
 }
 
 #[test]
@@ -91,4 +123,130 @@ fn files_and_commands_of_kto_are_read() {
         resolved(&Source::from_files([("run.sh", command)]), &[("world_size".to_owned(), "8".to_owned())]);
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
     assert_eq!(value(&read, Field::TrainingObjective), "kto");
+}
+
+/// Policy losses count every token as a sampled one; the recording samples all but the first.
+#[test]
+fn recorded_grpo_of_trl_is_held_at_the_fullest() {
+    let mut compared = 0;
+    for line in GRPO.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let sizes = ["samples", "tokens", "vocabulary", "hidden"].map(|name| int(&case, name).to_string());
+        let plan = plan(&[
+            ("micro_batch_size", &sizes[0]),
+            ("seq_length", &sizes[1]),
+            ("vocab_size", &sizes[2]),
+            ("hidden_size", &sizes[3]),
+            ("num_attention_heads", "2"),
+            ("params_dtype", "bf16"),
+            ("autocast", if case["cast"] == true { "bf16" } else { "none" }),
+            ("training_objective", "policy"),
+            ("rl_framework", "trl"),
+            ("rollout_engine", "vllm"),
+        ]);
+        let x = Symbols::of(&plan);
+        let saved = Operator::OutputLayer.saved(&x);
+        let transients = Operator::OutputLayer.transients(&x);
+        let find = |name: &str| transients.iter().find(|transient| transient.name == name).expect("a moment");
+        let (loss, back) = (find("loss"), find("backward of the loss"));
+        for saved in saved.iter().chain(&loss.tensors).chain(&back.tensors) {
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
+            assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
+        }
+        let sum =
+            |of: &[shardscope::operators::Saved]| of.iter().map(|tensor| tensor.bytes.get()).sum::<u64>();
+        // One token of each sequence is no sampled one, and its logits are not kept; the tables of the recording's model.
+        let small = SMALL * x.n + x.b * x.v * 4 + 2 * 2 * x.v * int(&case, "hidden");
+        for (ours, theirs) in [
+            (sum(&saved) + sum(&loss.tensors), int(&case, "held_at_most")),
+            (sum(&saved) - back.returned.get() + sum(&back.tensors), int(&case, "held_in_backward_at_most")),
+        ] {
+            assert!(ours.abs_diff(theirs) <= small, "{ours} and {line}");
+        }
+        compared += 1;
+    }
+    assert_eq!(compared, 6);
+}
+
+#[test]
+fn recorded_simpo_is_met_to_the_byte() {
+    compare(SIMPO, ["dpo", "whole"], "pairs", 6);
+}
+
+/// Pairs of an evaluation batch larger than training's, whose loss may be the peak.
+#[test]
+fn recorded_evaluations_of_dpo_are_met() {
+    let mut compared = 0;
+    for line in DPO.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        if case["evaluates"] != true {
+            continue;
+        }
+        let sizes = ["pairs", "tokens", "vocabulary"].map(|name| int(&case, name).to_string());
+        let plan = plan(&[
+            ("micro_batch_size", "1"),
+            ("evaluation_batch_size", &sizes[0]),
+            ("seq_length", &sizes[1]),
+            ("vocab_size", &sizes[2]),
+            ("hidden_size", "16"),
+            ("num_attention_heads", "2"),
+            ("params_dtype", "bf16"),
+            ("autocast", if case["cast"] == true { "bf16" } else { "none" }),
+            ("training_objective", "dpo"),
+            ("preference_logits", "own"),
+            ("reference_model", if case["precomputed"] == true { "precomputed" } else { "adapters" }),
+            ("gpus_per_node", "1"),
+            ("gradient_checkpointing", "true"),
+        ]);
+        let memory = shardscope::estimate::memory(&plan);
+        let [rank] = memory.ranks.as_slice() else { panic!("one rank") };
+        if rank.at != "evaluation" {
+            continue;
+        }
+        let peak = rank.breakdown.child("peak_allocated").expect("a peak");
+        let ours = peak.child("temporaries").and_then(|all| all.child("evaluation")).expect("evaluation");
+        let held = int(&case, "held_at_most");
+        let tokens = 2 * int(&case, "pairs") * int(&case, "tokens");
+        // Token numbers, embeddings, output layer and its input of the recording's model, and log-probabilities.
+        let hidden = int(&case, "hidden");
+        let small = tokens * (SMALL + 4 * hidden) + 2 * int(&case, "vocabulary") * hidden;
+        let ours = ours.value().get();
+        assert!((ours..ours + small).contains(&held), "{ours} and {line}");
+        compared += 1;
+    }
+    assert!(compared >= 4, "{compared}");
+}
+
+/// TRL takes the entropy of its logits also where there is no preference; under autocast Accelerate hands them on in fp32.
+#[test]
+fn metrics_of_supervised_tuning_stand_beside_its_softmax() {
+    let of = |set: &[(&str, &str)]| {
+        let all: Vec<_> =
+            [("params_dtype", "bf16"), ("micro_batch_size", "2")].iter().chain(set).copied().collect();
+        let plan = plan(&all);
+        let x = Symbols::of(&plan);
+        let transients = Operator::OutputLayer.transients(&x);
+        let moment = transients.iter().find(|transient| transient.name == "metrics of the loss");
+        moment.map(|moment| {
+            let sum: u64 = moment.tensors.iter().map(|tensor| tensor.bytes.get()).sum();
+            let formulas: f64 = moment
+                .tensors
+                .iter()
+                .map(|saved| evaluate(saved.formula.expression, &|name| x.value(name)))
+                .sum();
+            assert_eq!(sum as f64, formulas);
+            (sum, x.n, x.v)
+        })
+    };
+    let own = ("preference_logits", "own");
+    let (sum, n, v) = of(&[own, ("autocast", "bf16")]).expect("metrics");
+    assert_eq!(sum, 4 * v * (n + (n - 2) + 3 * 128));
+    let (sum, ..) = of(&[own, ("autocast", "none")]).expect("metrics");
+    assert_eq!(sum, 2 * v * (n + (n - 2) + 3 * 128));
+    // DeepSpeed's engine has no such wrapper, FSDP2 neither.
+    for engine in ["deepspeed", "fsdp2"] {
+        let set = [own, ("autocast", "bf16"), ("data_parallel_engine", engine)];
+        assert_eq!(of(&set).expect("metrics").0, 2 * v * (n + (n - 2) + 3 * 128), "{engine}");
+    }
+    assert_eq!(of(&[("preference_logits", "dropped"), ("autocast", "bf16")]), None);
 }

@@ -57,6 +57,7 @@ mod plans;
 mod random;
 mod refusals;
 mod resolve;
+mod reward_heads;
 mod rollouts;
 mod rules;
 mod saved;

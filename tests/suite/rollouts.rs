@@ -155,15 +155,17 @@ fn models_beside_the_policy_stay_where_they_are_said_to_be() {
 #[test]
 fn log_probabilities_are_taken_as_the_framework_takes_them() {
     let tokens = 2 * 2048_u64;
-    let kept = |framework: &str| {
-        let plan = plan(&[("rl_framework", framework)]);
+    let kept = |framework: &str, autocast: &str| {
+        let plan = plan(&[("rl_framework", framework), ("params_dtype", "bf16"), ("autocast", autocast)]);
         memory(&plan).ranks[0].chunks[0].kept.get()
     };
     let logits = tokens * VOCABULARY;
     // verl keeps the 16-bit logits, OpenRLHF a copy in fp32, TRL a 16-bit log-softmax: 2, 4 and 2 bytes an element.
-    let [verl, open, trl] = ["verl", "openrlhf", "trl"].map(kept);
+    let [verl, open, trl] = ["verl", "openrlhf", "trl"].map(|framework| kept(framework, "none"));
     assert_eq!(open - verl, 2 * logits);
     assert_eq!(verl - trl, 4 * tokens);
+    // Accelerate hands a model's output on in fp32 under autocast, which TRL then keeps as it is.
+    assert_eq!(kept("trl", "bf16"), kept("openrlhf", "bf16"));
 }
 
 /// Number formats that weights and gradients are sent in, each once.

@@ -196,7 +196,8 @@ fn megatron(plan: &Plan) -> Flops {
     let attention = megatron_attention(model, plan.attended_length()) * count(&|kind| kind.mixer.attends())
         + megatron_linear(model) * count(&|kind| kind.mixer.is_linear());
     let joining = depths * (3.0 * h + 2.0 * h * h);
-    let logits = h * number(model.padded_vocab_size) * (depths + 1.0);
+    let outputs = plan.recipe().tuning.objective.labels().unwrap_or(model.padded_vocab_size);
+    let logits = h * number(outputs) * (depths + 1.0);
     Flops::new(6.0 * batch * s * (mlp + attention + joining + logits))
 }
 

@@ -281,8 +281,9 @@ fields! {
     BaseQuantization "base_quantization" Word(&["none", "nf4", "fp4", "int8", "fp8"]), "how frozen linear weights are held";
     DoubleQuantization "double_quantization" Flag, "constants of 4-bit blocks quantised once more";
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantised are held in fp32 (PEFT prepare_model_for_kbit_training)";
-    TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "policy"]), "what the loss is computed from";
-    PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32"]), "what a preference loss does with the logits: lets go of them before the reference runs, holds them (own: TRL), or holds them in fp32 (LLaMA-Factory)";
+    TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "reward", "classify", "policy"]), "what the loss is computed from";
+    NumLabels "num_labels" Count(1, MAX_VOCAB), "classes that a head in the place of the output layer tells apart (classify)";
+    PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32", "whole"]), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), or takes all at once (whole: SimPO)";
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
     RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct", "skyrl", "roll"]), "framework of reinforcement learning that runs training and rollouts";

@@ -3,17 +3,21 @@
 use super::number::Number;
 use super::tuning::{DataEngine, ExpertKernel};
 
-/// What a preference loss does with the logits of the policy.
+/// What a loss behind the model does with its logits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PreferenceLogits {
     /// Takes the log-probabilities a sequence at a time in the logits' own format, and lets go of the logits before the
     /// reference runs.
     #[default]
     Dropped,
-    /// The same, but the logits are alive while the reference makes its own (TRL).
+    /// The same, but the logits are alive while the reference makes its own and until metrics are taken of them, also where there
+    /// is no preference (TRL).
     Own,
     /// Casts them to fp32 and takes the log-softmax of all at once; they are alive while the reference runs (LLaMA-Factory).
     Fp32,
+    /// Takes the log-softmax of all at once in the format in which they are handed on; they are alive until the loss is there
+    /// (SimPO's own trainer, which has no reference).
+    Whole,
 }
 
 /// What `transformers` and its trainers choose beside the rest of a recipe.

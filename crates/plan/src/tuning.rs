@@ -305,6 +305,13 @@ pub enum Objective {
         /// Where the reference's log-probabilities come from.
         reference: Reference,
     },
+    /// Which of two sequences is the better one, by a reward for each: a head of one output in the place of the output layer.
+    Rewards,
+    /// Which of some classes a sequence is of: a head of so many outputs in the place of the output layer.
+    Classes {
+        /// Outputs of the head.
+        labels: u64,
+    },
     /// A policy loss of reinforcement learning (PPO, GRPO and their kin): log-probabilities of the sampled tokens. Its
     /// reference and critic are with the rollouts ([`crate::Rollout`]).
     Policy,
@@ -315,8 +322,8 @@ impl Objective {
     #[must_use]
     pub const fn sequences(self) -> u64 {
         match self {
-            Self::NextToken | Self::Policy | Self::Kto { .. } => 1,
-            Self::Dpo { .. } => 2,
+            Self::NextToken | Self::Policy | Self::Kto { .. } | Self::Classes { .. } => 1,
+            Self::Dpo { .. } | Self::Rewards => 2,
         }
     }
 
@@ -325,7 +332,8 @@ impl Objective {
     #[must_use]
     pub const fn passes_beside(self) -> u64 {
         match self {
-            Self::NextToken | Self::Policy | Self::Dpo { reference: Reference::Precomputed } => 0,
+            Self::NextToken | Self::Policy | Self::Rewards | Self::Classes { .. } => 0,
+            Self::Dpo { reference: Reference::Precomputed } => 0,
             Self::Dpo { .. } => 1,
             Self::Kto { reference: Reference::Precomputed } => 1,
             Self::Kto { .. } => 3,
@@ -336,8 +344,18 @@ impl Objective {
     #[must_use]
     pub const fn reference(self) -> Option<Reference> {
         match self {
-            Self::NextToken | Self::Policy => None,
+            Self::NextToken | Self::Policy | Self::Rewards | Self::Classes { .. } => None,
             Self::Dpo { reference } | Self::Kto { reference } => Some(reference),
+        }
+    }
+
+    /// Outputs of a head in the place of the output layer; none where that is there.
+    #[must_use]
+    pub const fn labels(self) -> Option<u64> {
+        match self {
+            Self::Rewards => Some(1),
+            Self::Classes { labels } => Some(labels),
+            _ => None,
         }
     }
 }

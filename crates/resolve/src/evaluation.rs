@@ -17,9 +17,14 @@ pub(super) fn find(table: &mut Table, software: Software) {
         return;
     }
     let own_loss = table.on(Field::LigerKernel) || matches!(table.word(Field::LossKind), "" | "torch");
+    // Of preferences those whose loss is TRL's.
+    let objective = match table.word(Field::TrainingObjective) {
+        "" | "sft" => own_loss,
+        "dpo" => matches!(table.word(Field::PreferenceLogits), "own" | "whole"),
+        _ => false,
+    };
     let known = software == Software::HfTransformers
-        && own_loss
-        && matches!(table.word(Field::TrainingObjective), "" | "sft")
+        && objective
         && table.word(Field::AttnImplementation) != "eager"
         && !table.has(Field::VisionTower);
     if !known {

@@ -32,6 +32,22 @@ pub(super) fn nodes(table: &Table, per_node: u64) -> u64 {
     fewest.saturating_mul(times)
 }
 
+/// The most accelerators of one node, fewer than `usual`, over which a global batch divides that is too small for the node; none
+/// where it is large enough.
+pub(super) fn fewer(table: &Table, usual: u64) -> Option<u64> {
+    let global = table.count(Field::GlobalBatchSize).filter(|global| *global > 0)?;
+    let slice = table.degree(Field::MicroBatchSize);
+    let dense = table.ranks_of_one().max(1);
+    let share = |ranks: u64| slice.saturating_mul(ranks / dense);
+    if share(usual) <= global {
+        return None;
+    }
+    (1..usual).rev().find(|ranks| {
+        let whole = ranks.is_multiple_of(dense);
+        whole && share(*ranks) > 0 && global.is_multiple_of(share(*ranks))
+    })
+}
+
 /// The least common multiple; the first where it would leave 64 bits.
 fn common(a: u64, b: u64) -> u64 {
     let (a, b) = (a.max(1), b.max(1));

@@ -10,6 +10,8 @@ use crate::{Setting, SettingValue};
 use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software};
 use shardscope_source::{Code, Diagnostic};
 
+const HEADS: &str = "a head in the place of the output layer beside a vision tower, or in this software";
+
 /// Words of a setting that no estimator knows, and what they would change.
 struct Lacking {
     field: Field,
@@ -127,6 +129,11 @@ pub(super) fn find(table: &mut Table, software: Software) {
     {
         let message = "KTO in this trainer, and what it holds beside the model";
         table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);
+    }
+    let heads = matches!(table.word(Field::TrainingObjective), "reward" | "classify");
+    if heads && (software != Software::HfTransformers || table.has(Field::VisionTower)) {
+        let (word, message) = (table.word(Field::TrainingObjective).to_owned(), HEADS);
+        table.lack(Field::TrainingObjective, &word, Effect::Model, message);
     }
     beside_adapters(table, software, adapters);
     fused(table, software);

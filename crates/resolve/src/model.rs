@@ -43,7 +43,10 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
         position_embedding: position(table),
         linear_bias: linear_bias(table),
         qk_layernorm: table.on(Field::QkLayernorm),
-        embeddings: if table.on(Field::UntieEmbeddingsAndOutputWeights) {
+        // A head for rewards or classes is a layer of its own.
+        embeddings: if table.on(Field::UntieEmbeddingsAndOutputWeights)
+            || matches!(table.word(Field::TrainingObjective), "reward" | "classify")
+        {
             Embeddings::Untied
         } else {
             Embeddings::Tied

@@ -107,6 +107,8 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: Number) -> T
         Way::Lora => {
             tuning.base = BaseTraining::None;
             tuning.lora = Some(lora(table, library, params));
+            // PEFT trains a copy of such a head by itself (`peft/peft_model.py:PeftModelForSequenceClassification`).
+            let head = head || tuning.objective.labels().is_some();
             (tuning.embedding, tuning.head, tuning.copies) = (embedding, head, embedding || head);
         }
     }
@@ -246,6 +248,13 @@ fn objective(table: &Table) -> Objective {
     if table.says(Field::TrainingObjective, "policy") {
         return Objective::Policy;
     }
+    if table.says(Field::TrainingObjective, "reward") {
+        return Objective::Rewards;
+    }
+    if table.says(Field::TrainingObjective, "classify") {
+        // `transformers/configuration_utils.py:PreTrainedConfig`.
+        return Objective::Classes { labels: table.count(Field::NumLabels).unwrap_or(2) };
+    }
     let of_pairs = table.says(Field::TrainingObjective, "dpo");
     if !of_pairs && !table.says(Field::TrainingObjective, "kto") {
         return Objective::NextToken;
@@ -295,6 +304,7 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         preference_logits: match table.word(Field::PreferenceLogits) {
             "own" => PreferenceLogits::Own,
             "fp32" => PreferenceLogits::Fp32,
+            "whole" => PreferenceLogits::Whole,
             _ => PreferenceLogits::Dropped,
         },
     }

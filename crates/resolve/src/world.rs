@@ -242,7 +242,7 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
             name: Field::WorldSize.name().to_owned(),
             prompt: "On how many GPUs does it run, in all?".to_owned(),
             choices: Vec::new(),
-            proposal: Some((fits * usual).to_string()),
+            proposal: Some(fitting::fewer(table, usual).unwrap_or(fits * usual).to_string()),
         });
     }
     let mut left = String::new();

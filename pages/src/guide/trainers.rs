@@ -253,6 +253,46 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "params_dtype=fp32&gbs=32&mbs=2&nodes=2&seq=1024&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=loaded&zero_stage=3&data_parallel_engine=fsdp2",
     ),
     (
+        "Llama 3 8B with DPO in TRL under autocast, evaluated in larger batches",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=dpo&reference_model=adapters&preference_logits=own&evaluation_batch_size=16",
+    ),
+    (
+        "Llama 3 8B with DPO in TRL on short samples, evaluated in larger batches",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&gbs=16&mbs=1&nodes=1&seq=16&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=adapters&preference_logits=own&evaluation_batch_size=4",
+    ),
+    (
+        "Llama 3 8B with SimPO, evaluated in larger batches",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&gbs=16&mbs=1&nodes=1&seq=512&software=hf_transformers&train_type=full&training_objective=dpo&reference_model=none&preference_logits=whole&evaluation_batch_size=16",
+    ),
+    (
+        "Llama 3 8B with GRPO in TRL",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&training_objective=policy&rl_framework=trl&rollout_engine=vllm&gradient_checkpointing",
+    ),
+    (
+        "Llama 3 8B with GRPO in TRL under DeepSpeed",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&autocast=none&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&training_objective=policy&rl_framework=trl&rollout_engine=vllm&data_parallel_engine=deepspeed&zero_stage=3&gradient_checkpointing",
+    ),
+    (
+        "Llama 3 8B as a reward model",
+        "Llama-3-8B",
+        "bf16&params_dtype=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&training_objective=reward&gradient_checkpointing",
+    ),
+    (
+        "Llama 3 8B with a head for classes",
+        "Llama-3-8B",
+        "bf16&params_dtype=fp32&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&training_objective=classify&num_labels=4&gradient_checkpointing",
+    ),
+    (
+        "Llama 3 8B tuned by TRL",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&preference_logits=own",
+    ),
+    (
         "Llama 3 8B with KTO in LLaMA-Factory",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=all-linear&training_objective=kto&reference_model=adapters&preference_logits=fp32&gradient_checkpointing",

@@ -5,10 +5,14 @@ use super::term::Term;
 use super::unit::Counts;
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols};
-use shardscope_plan::LossKind;
+use shardscope_plan::{LossKind, Objective, PreferenceLogits, Reference};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const LOSS: &str = "transformers/loss/loss_utils.py:ForCausalLMLoss, in evaluation";
+const OF_PAIRS: &str =
+    "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss, trl/trainer/utils.py:entropy_from_logits";
+/// Rows of logits that TRL takes the entropy of at once.
+const ENTROPY_ROWS: u64 = 128;
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 /// Bytes of a torch index (int64).
@@ -32,6 +36,29 @@ static LABELS: Formula = Formula::new(
 );
 static ONE_LABELS: Formula =
     Formula::new("8·(s + 1) + 8", "The labels padded by one, int64; the loss and its weight.", LOSS);
+static PAIRS: Formula = Formula::new(
+    "2·be·s·V·Bl",
+    "The logits of an evaluation batch of be pairs, as the loss gets them.",
+    OF_PAIRS,
+);
+static BESIDE: Formula = Formula::new("2·be·s·V·Bl", "The reference's logits of the same pairs.", OF_PAIRS);
+static FLAT: Formula =
+    Formula::new("2·be·(s - 1)·V·Bl", "A copy of the logits but the last of each sequence.", OF_PAIRS);
+static WHOLE: Formula = Formula::new(
+    "2·be·(s - 1)·V·Bl",
+    "Log-softmax of the logits of an evaluation batch of be pairs.",
+    "princeton-nlp/SimPO scripts/simpo_trainer.py:SimPOTrainer.get_batch_logps",
+);
+static ENTROPY: Formula = Formula::new(
+    "6·be·(s - 1)·V·Bl",
+    "Log-softmax, probabilities and their product, from which the entropy of a few rows is taken.",
+    OF_PAIRS,
+);
+static ENTROPY_PART: Formula = Formula::new(
+    "3·128·V·Bl",
+    "Log-softmax, probabilities and their product, from which the entropy is taken of 128 rows at once.",
+    OF_PAIRS,
+);
 static CAST: Formula = Formula::new(
     "2·W",
     "Copies in 16 bits of W elements of weights, which autocast holds until the pass is over.",
@@ -50,6 +77,9 @@ pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, gathered: &Gathered) 
         x.recipe().loss != LossKind::FusedLinear || transformers.liger_norms || transformers.liger_gates;
     if batch == 0 || !has_logits || !projects || !x.recipe().software.semantics().eager_modules {
         return Vec::new();
+    }
+    if let Objective::Dpo { reference } = x.recipe().tuning.objective {
+        return of_pairs(x, reference, gathered);
     }
     let given = [("be", Count::new(batch).number())];
     let term = |name, shape: &[u64], width: u64, formula| {
@@ -74,6 +104,38 @@ pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, gathered: &Gathered) 
         terms.push(Term::new("weights in 16 bits", copies, &CAST).given(&given).passing());
     }
     terms.extend_from_slice(gathered.in_forward());
+    terms
+}
+
+/// The same of pairs under TRL, whose loss is computed from the logits behind the model, with those of the reference beside them: of
+/// the moments behind both models the one at which the entropy is taken, or the reference's forward pass where the weights that are
+/// gathered for it are more. Recorded calls are met (`tests/data/activations/trl_dpo.jsonl`).
+fn of_pairs(x: &Symbols<'_>, reference: Reference, gathered: &Gathered) -> Vec<Term> {
+    let batch = x.recipe().transformers.evaluation_batch;
+    let given = [("be", Count::new(batch).number())];
+    let width = x.logits_width();
+    let behind = 2 * batch * x.s.saturating_sub(1);
+    let term = |name, shape: &[u64], formula| {
+        Term::new(name, Count::of_shape(shape).bytes(width), formula).given(&given).passing()
+    };
+    let logits = [2 * batch, x.s, x.v];
+    let mut terms = vec![term("evaluation's logits", &logits, &PAIRS)];
+    if reference != Reference::Precomputed {
+        terms.push(term("the reference's logits in evaluation", &logits, &BESIDE));
+    }
+    let few = behind <= ENTROPY_ROWS;
+    let (rows, formula) = if few { (behind, &ENTROPY) } else { (ENTROPY_ROWS, &ENTROPY_PART) };
+    let mut metrics = vec![
+        term("rows of evaluation's logits", &[behind, x.v], &FLAT),
+        term("entropy of evaluation's logits", &[3, rows, x.v], formula),
+    ];
+    // SimPO's trainer takes no entropy, but the log-softmax of all at once.
+    if x.recipe().transformers.preference_logits == PreferenceLogits::Whole {
+        metrics = vec![term("log-softmax of evaluation's logits", &[behind, x.v], &WHOLE)];
+    }
+    let sum = |terms: &[Term]| terms.iter().map(|term| term.bytes).sum::<Bytes>();
+    let weights = gathered.in_forward();
+    terms.extend_from_slice(if sum(weights) > sum(&metrics) { weights } else { metrics.as_slice() });
     terms
 }
 

@@ -62,8 +62,10 @@ pub fn accelerate_command(resolution: &Resolution) -> String {
             Field::LoraRank | Field::LoraAlpha | Field::LoraDropout => adapters,
             _ => true,
         };
+        // TRL is told by its word for the length, and takes metrics that other trainers do not.
+        let of_trl = value(Field::PreferenceLogits) == "own" || option != "max_length";
         if wanted {
-            say(option, &optimizer(&value(field)));
+            say(if of_trl { option } else { "max_seq_length" }, &optimizer(&value(field)));
         }
     }
     for (option, field) in SWITCHES {

@@ -121,6 +121,10 @@ fn engine(leaves: &mut Leaves<'_>) {
             leaves.say(Field::ZeroStage, "0", leaf);
         }
         // One process, whatever the machine has (`commands/launch.py:simple_launcher`).
+        Some(leaf) if leaf.value == "MULTI_CPU" => {
+            let item = NotModelled::new("distributed_type", &leaf.value, Effect::Memory, ON_PROCESSORS);
+            leaves.reading.not_modelled.push(item.at_some(leaf.span));
+        }
         Some(leaf) if leaf.value == "NO" && !leaves.has("num_processes") => {
             leaves.state(Field::WorldSize, "1", Origin::Derived, "distributed_type NO launches one process");
         }
@@ -139,6 +143,8 @@ fn engine(leaves: &mut Leaves<'_>) {
     }
 }
 
+const ON_PROCESSORS: &str = "a training on CPUs";
+
 /// Keys that change figures and are not modelled.
 const LACKING: &[(&str, Effect, &str)] = &[
     ("parallelism_config.parallelism_config_tp_size", Effect::Memory, "tensor parallelism of accelerate"),
@@ -151,6 +157,7 @@ const LACKING: &[(&str, Effect, &str)] = &[
     ),
     ("dynamo_config.dynamo_backend", Effect::Memory, "torch.compile, which keeps other tensors"),
     ("megatron_lm_config", Effect::Memory, "Megatron-LM under accelerate"),
+    ("use_cpu", Effect::Memory, ON_PROCESSORS),
 ];
 
 /// Every `fsdp_*` key (`accelerate/utils/dataclasses.py`, FullyShardedDataParallelPlugin).

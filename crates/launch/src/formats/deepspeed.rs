@@ -4,7 +4,7 @@
 use super::leaves::{Leaf, Leaves, Scalars, dtype};
 use super::reader::{Claim, Reader, Role};
 use super::signs;
-use crate::{Origin, Reading};
+use crate::{Effect, NotModelled, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
@@ -53,6 +53,9 @@ fn read(root: &Node) -> Reading {
         ),
         false => (Software::MegatronDeepspeed, "a DeepSpeed configuration".to_owned()),
     });
+    for path in IDLE {
+        leaves.pass(path);
+    }
     leaves.finish("a DeepSpeed configuration")
 }
 
@@ -87,22 +90,63 @@ pub(super) fn keys(leaves: &mut Leaves<'_>) {
     sharding(leaves);
     optimizer(leaves);
     activations(leaves);
-    for (path, what) in NOT_ESTIMATED {
+    for (path, effect, what) in LACKING {
         if let Some(leaf) = leaves.get(path).filter(|leaf| says_yes(leaf)) {
-            leaves.not_estimated(leaf, what);
+            let item = NotModelled::new(path, leaf.shown(), *effect, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
         }
     }
 }
 
-/// Keys that do something not estimated.
-const NOT_ESTIMATED: &[(&str, &str)] = &[
-    ("zero_optimization.zero_hpz_partition_size", "ZeRO++ keeps a second copy of the weights on each node"),
-    ("zero_optimization.zero_quantized_weights", "ZeRO++ gathers quantised weights"),
-    ("zero_optimization.zero_quantized_gradients", "ZeRO++ reduces quantised gradients"),
-    ("zero_optimization.mics_shard_size", "MiCS shards inside a group of ranks"),
-    ("activation_checkpointing.cpu_checkpointing", "kept layer inputs go to the host"),
-    ("sparse_attention.mode", "sparse attention"),
-    ("tensor_parallel.autotp_size", "AutoTP"),
+/// Keys that change figures and are not modelled.
+const LACKING: &[(&str, Effect, &str)] = &[
+    (
+        "zero_optimization.zero_hpz_partition_size",
+        Effect::Memory,
+        "a second copy of the weights within a group of ranks (ZeRO++)",
+    ),
+    (
+        "zero_optimization.zero_quantized_weights",
+        Effect::Communication,
+        "quantised weights when gathered (ZeRO++)",
+    ),
+    (
+        "zero_optimization.zero_quantized_gradients",
+        Effect::Communication,
+        "quantised gradients when reduced (ZeRO++)",
+    ),
+    ("zero_optimization.mics_shard_size", Effect::Memory, "shards within a group of ranks (MiCS)"),
+    (
+        "activation_checkpointing.cpu_checkpointing",
+        Effect::Memory,
+        "saved layer inputs offloaded to the host",
+    ),
+    ("sparse_attention.mode", Effect::Memory, "sparse attention"),
+    ("tensor_parallel.autotp_size", Effect::Memory, "tensor parallelism of DeepSpeed's own (AutoTP)"),
+];
+
+/// Keys that change none of the figures: of loss scales, clipping, logs, files, and how states on the host are held there.
+const IDLE: &[&str] = &[
+    "gradient_clipping",
+    "wall_clock_breakdown",
+    "steps_per_print",
+    "fp16.initial_scale_power",
+    "fp16.auto_cast",
+    "bf16.loss_scale",
+    "bf16.initial_scale_power",
+    "bf16.loss_scale_window",
+    "bf16.hysteresis",
+    "bf16.min_loss_scale",
+    "zero_allow_untested_optimizer",
+    "zero_force_ds_cpu_optimizer",
+    "zero_optimization.stage3_gather_16bit_weights_on_model_save",
+    "zero_optimization.gather_16bit_weights_on_model_save",
+    "zero_optimization.stage3_gather_fp16_weights_on_model_save",
+    "zero_optimization.offload_optimizer.pin_memory",
+    "zero_optimization.offload_param.pin_memory",
+    "optimizer.params.betas",
+    "optimizer.params.eps",
+    "optimizer.params.torch_adam",
 ];
 
 fn says_yes(leaf: &Leaf) -> bool {

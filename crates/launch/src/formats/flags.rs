@@ -154,7 +154,7 @@ fn push(words: &mut Vec<Argument>, leaf: &Leaf) {
     };
     let flag = argument(format!("--{name}"), leaf.span, None);
     let listed = leaf.value.starts_with('[');
-    match leaf.flag() {
+    match leaf.switched() {
         Some(true) => words.push(flag),
         Some(false) => words.extend([flag, argument("false".to_owned(), leaf.span, None)]),
         None if listed && name != "moe_layer_freq" && name != "moe-layer-freq" => {

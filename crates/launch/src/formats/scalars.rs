@@ -180,9 +180,24 @@ impl Leaf {
         scalar::whole(&self.value)
     }
 
-    /// Its yes or no.
+    /// Its yes or no, also as a number: arguments of transformers take `1` and `0` for them
+    /// (`transformers/hf_argparser.py:string_to_bool`).
     pub(super) fn flag(&self) -> Option<bool> {
+        self.switched().or(match self.value.as_str() {
+            "1" | "t" | "y" => Some(true),
+            "0" | "f" | "n" => Some(false),
+            _ => None,
+        })
+    }
+
+    /// Its yes or no where it can be nothing else.
+    pub(super) fn switched(&self) -> Option<bool> {
         scalar::flag(&self.value)
+    }
+
+    /// Its value as a sentence gives it: nothing of a switch, whose name says it.
+    pub(super) fn shown(&self) -> &str {
+        if self.switched() == Some(true) { "" } else { &self.value }
     }
 }
 

@@ -129,6 +129,16 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
         }
         return;
     }
+    // TRL's trainer and those made of it: one output for each sequence (`trl/trainer/reward_trainer.py`). open-instruct's has
+    // defaults of its own.
+    let name = base_name(program.text());
+    if transformers && name.contains("reward") && !program.text().contains("open_instruct") {
+        reading.take(
+            Found::new(Field::TrainingObjective, "reward", Origin::Derived)
+                .by("program", Some(program.origin())),
+        );
+        return;
+    }
     let read =
         reading.not_modelled.iter().any(|item| matches!(item.name.as_str(), "rlhf_type" | "rl" | "stage"));
     if transformers && (reading.value(Field::TrainingObjective).is_some() || read) {

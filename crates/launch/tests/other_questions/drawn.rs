@@ -276,7 +276,7 @@ fn torchtunes_phi_is_known_by_its_builder() {
     }
 }
 
-/// TRL takes entropy and accuracy of an evaluation's logits in less than their loss held; preferences have no formula.
+/// TRL takes entropy and accuracy of an evaluation's logits in less than their loss held; KTO's have no formula.
 #[test]
 fn trl_evaluates_in_batches_of_its_own() {
     let file = |more: &str| {
@@ -289,7 +289,14 @@ fn trl_evaluates_in_batches_of_its_own() {
     let tuned = read("output_dir: data/sft");
     assert_eq!(value(&tuned, Field::EvaluationBatchSize), "8");
     assert!(tuned.plan.is_some(), "{:?}", tuned.diagnostics);
-    stopped(&read("beta: 0.1\noutput_dir: data/zephyr-dpo"), &["evaluation_batch_size"]);
+    assert!(read("beta: 0.1\noutput_dir: data/zephyr-dpo").plan.is_some());
+    stopped(&read("beta: 0.1\noutput_dir: data/zephyr-kto"), &["evaluation_batch_size"]);
+    // princeton-nlp/SimPO's training_configs/llama-3-8b-base-simpo.yaml
+    let simpo = read("beta: 2.0\ngamma_beta_ratio: 0.5\noutput_dir: outputs/llama-3-8b-base-simpo");
+    let shown = [Field::TrainingObjective, Field::ReferenceModel, Field::PreferenceLogits]
+        .map(|field| value(&simpo, field));
+    assert_eq!(shown, ["dpo", "none", "whole"]);
+    assert!(simpo.plan.is_some(), "{:?}", simpo.not_modelled);
     assert!(read("use_liger_kernel: true\noutput_dir: data/sft").plan.is_none());
 }
 

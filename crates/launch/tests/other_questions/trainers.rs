@@ -56,7 +56,10 @@ fn a_file_of_a_preference_training_is_none_of_samples() {
 fn heads_predictions_and_quantised_checkpoints_are_told_from_trainings_of_the_model() {
     let axolotl =
         "base_model: google/gemma-2-2b\nsequence_len: 2048\nmicro_batch_size: 2\nlearning_rate: 1e-5\n";
-    stopped(&said("a.yaml", &format!("{axolotl}reward_model: true\n"), &[]), &["reward_model"]);
+    stopped(
+        &said("a.yaml", &format!("{axolotl}process_reward_model: true\n"), &[]),
+        &["process_reward_model"],
+    );
     let classifies = format!("{axolotl}model_type: AutoModelForSequenceClassification\n");
     stopped(&said("a.yaml", &classifies, &[]), &["model_type"]);
     assert!(said("a.yaml", &format!("{axolotl}model_type: LlamaForCausalLM\n"), &[]).not_modelled.is_empty());
@@ -379,4 +382,145 @@ fn an_empty_group_for_fsdp_shards_nothing() {
         (value(&sharded, Field::ZeroStage), value(&sharded, Field::DataParallelEngine)),
         ("3".into(), "fsdp1".into())
     );
+}
+
+/// `configs/train_configs/sft/tulu3_8b_preview_mix_v3.9-noncommercial.yaml` of allenai/open-instruct was read with TRL's defaults.
+#[test]
+fn a_file_of_open_instruct_has_its_own_defaults() {
+    let file = |more: &str| {
+        let text = format!(
+            "model_name_or_path: meta-llama/Llama-3.1-8B\ntokenizer_name: meta-llama/Llama-3.1-8B\nuse_slow_tokenizer: true\n\
+             max_seq_length: 4096\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 2\nlearning_rate: 5.0e-06\n\
+             with_tracking: true\ncheckpointing_steps: 1000\n{more}"
+        );
+        said("sft.yaml", &text, &[("world_size", "8")])
+    };
+    let shown = |of: &shardscope_launch::Resolution| {
+        [Field::ParamsDtype, Field::GradientCheckpointing, Field::TrainingObjective, Field::ReferenceModel]
+            .map(|field| value(of, field))
+    };
+    let plain = file("");
+    assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
+    assert_eq!(shown(&plain)[..2], ["bf16", "false"]);
+    assert_eq!(shown(&file("loss_type: dpo_norm\nbeta: 5\n"))[2..], ["dpo", "precomputed"]);
+}
+
+/// `scripts/run_finetune_with_lora.sh` of OptimalScale/LMFlow was priced as a full training with checkpointing.
+#[test]
+fn switches_are_read_as_numbers_too() {
+    let text = |switch: &str| {
+        script(&format!(
+            "deepspeed --num_gpus 8 examples/finetune.py --model_name_or_path meta-llama/Llama-3.2-3B-Instruct --block_size 512 \
+             --use_lora {switch} --lora_r 8 --gradient_checkpointing {switch} --per_device_train_batch_size 1 --bf16 \
+             --gradient_accumulation_steps 1"
+        ))
+    };
+    let shown = |of| [Field::TrainType, Field::GradientCheckpointing].map(|field| value(&text(of), field));
+    assert_eq!(shown("1"), ["lora", "true"]);
+    assert_eq!(shown("0"), ["full", "false"]);
+}
+
+#[test]
+fn other_trainings_by_a_trainers_words_stop() {
+    let text = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 8 run.py --model_name_or_path google/gemma-2-9b --max_length 512 \
+             --per_device_train_batch_size 2 --gradient_accumulation_steps 1 --bf16 {more}"
+        ))
+    };
+    assert!(text("").plan.is_some(), "{:?}", text("").diagnostics);
+    // FlagEmbedding/examples/finetune/embedder/decoder_only/base.sh: two queries with eight passages each were two sequences.
+    stopped(&text("--train_group_size 8 --query_max_len 512"), &["train_group_size", "query_max_len"]);
+    // VILA/longvila/train/4_extend_llm_512k.sh: adapters of LongLoRA.
+    stopped(&text("--low_rank_training True"), &["low_rank_training"]);
+    assert!(text("--low_rank_training False").plan.is_some());
+    // bigscience/jz/slurms_scripts/preprocess_lmt5.slurm
+    stopped(&text("--model_type t5"), &["model_type"]);
+    // LMFlow/configs/iterative_dpo.yaml, and examples/ascend/qwen3_5_full_sft_fsdp2.yaml of LLaMA-Factory.
+    stopped(
+        &text("--do_dpo_align True --reward_model_name_or_path r"),
+        &["do_dpo_align", "reward_model_name_or_path"],
+    );
+    stopped(&text("--use_v1_kernels true"), &["use_v1_kernels"]);
+    // llm-foundry/scripts/train/yamls/finetune/t5-small_dolly_sft.yaml: an encoder and a decoder, for which a model was asked.
+    let t5 = "max_seq_len: 1024\nmodel:\n  name: hf_t5\n  pretrained_model_name_or_path: t5-small\nglobal_train_batch_size: 96\n\
+        device_train_microbatch_size: 16\ntrain_loader:\n  name: finetuning\nprecision: amp_bf16\n";
+    stopped(&said("t5.yaml", t5, &[]), &["model.name"]);
+    // bigscience/experiments/gpt2-hf-ds/hf_ds_gpt2_perf_n16.slurm: sizes and checkpointing of its own.
+    stopped(&text("--config_overrides n_layer=64,gradient_checkpointing=true"), &["config_overrides"]);
+    // mlcommons/training_results_v5.0/Lenovo/benchmarks/bert/run_test.sh
+    stopped(&text("--max_predictions_per_seq 76"), &["max_predictions_per_seq"]);
+    // awsome-distributed-training/3.test_cases/23.SMHP-esm2/3.train_fsdp.sh: a protein's encoder, whose model was asked for.
+    let esm = script(
+        "torchrun --nproc_per_node 4 train.py --config_name facebook/esm2_t30_150M_UR50D --bf16 True --max_seq_length 512 \
+         --gradient_accumulation_steps 16 --per_device_train_batch_size 8",
+    );
+    stopped(&esm, &["config_name"]);
+    // accelerate/tests/test_configs/0_28_0_mpi.yaml
+    let file = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_CPU\nnum_machines: 4\nnum_processes: 16\nuse_cpu: true\n";
+    stopped(&said("a.yaml", file, &[]), &["distributed_type", "use_cpu"]);
+}
+
+/// alignment-handbook's `recipes/zephyr-7b-beta/dpo/config_full.yaml` evaluates pairs in larger batches than it trains on.
+#[test]
+fn pairs_of_larger_evaluations_are_counted() {
+    let file = |name: &str, batch: &str| {
+        let text = format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: {batch}\nper_device_eval_batch_size: 8\nbeta: 0.01\n\
+             learning_rate: 5e-7\nbf16: true\nmax_length: 1024\neval_strategy: steps\noutput_dir: data/{name}\n"
+        );
+        said("config.yaml", &text, &[("world_size", "8")])
+    };
+    let dpo = file("zephyr-7b-dpo-full", "4");
+    assert!(dpo.plan.is_some(), "{:?}", dpo.not_modelled);
+    assert_eq!(value(&dpo, Field::EvaluationBatchSize), "8");
+    stopped(&file("zephyr-7b-kto", "4"), &["evaluation_batch_size"]);
+    // trl/trainer/kto_trainer.py refuses it.
+    stopped(&file("zephyr-7b-kto", "1"), &["per_device_train_batch_size"]);
+}
+
+/// PEFT writes LoftQ's weights back in their own type (`peft/utils/loftq_utils.py:loftq_init`): examples/llama-2/loftq.yml of axolotl.
+#[test]
+fn loftq_starts_adapters_and_changes_no_more() {
+    let text = "base_model: NousResearch/Llama-2-7b-hf\nsequence_len: 4096\nmicro_batch_size: 2\ngradient_accumulation_steps: 4\nadapter: lora\n\
+        lora_r: 32\nlora_target_linear: true\nlearning_rate: 2e-4\nbf16: auto\npeft:\n  loftq_config:\n    loftq_bits: 4\n";
+    let read = said("loftq.yml", text, &[("world_size", "8")]);
+    assert!(read.plan.is_some() && value(&read, Field::NotRead).is_empty(), "{:?}", read.not_modelled);
+    assert_eq!(value(&read, Field::TrainType), "lora");
+}
+
+/// What DeepSpeed's ZeRO++ and MiCS hold and send stopped nothing, and what its files say of clipping and logs marked every answer.
+#[test]
+fn deepspeeds_own_ways_stop_and_its_logs_do_not() {
+    let file = |more: &str| {
+        let text = format!(
+            "{{\"train_micro_batch_size_per_gpu\": \"auto\", \"gradient_clipping\": \"auto\", \"wall_clock_breakdown\": false, \
+             \"steps_per_print\": 10, \"bf16\": {{\"enabled\": \"auto\"}}, \"zero_optimization\": {{\"stage\": 3{more}}}}}"
+        );
+        said("ds.json", &text, &[("world_size", "8"), ("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")])
+    };
+    let plain = file("");
+    assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
+    assert_eq!(value(&plain, Field::NotRead), "");
+    for key in ["zero_hpz_partition_size", "mics_shard_size"] {
+        stopped(&file(&format!(", \"{key}\": 8")), &[format!("zero_optimization.{key}").as_str()]);
+    }
+    stopped(&file(", \"zero_quantized_gradients\": true"), &["zero_optimization.zero_quantized_gradients"]);
+}
+
+/// A batch too small for eight GPUs proposes as many as share it: scripts/train/yamls/finetune/mpt-7b_dolly_sft.yaml of llm-foundry.
+#[test]
+fn a_small_batch_proposes_fewer_gpus() {
+    let file = |global: u64| {
+        let text = format!(
+            "{{\"train_micro_batch_size_per_gpu\": 8, \"train_batch_size\": {global}, \"bf16\": {{\"enabled\": true}}, \
+             \"zero_optimization\": {{\"stage\": 2}}}}"
+        );
+        let asked = said("ds.json", &text, &[("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")]);
+        let question = asked.questions.into_iter().find(|question| question.name == "world_size");
+        question.and_then(|question| question.proposal)
+    };
+    assert_eq!(file(48).as_deref(), Some("6"));
+    assert_eq!(file(8).as_deref(), Some("1"));
+    assert_eq!(file(256).as_deref(), Some("8"));
 }

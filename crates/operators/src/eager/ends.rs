@@ -1,9 +1,10 @@
 //! Embedding, output layer and loss.
 
-use super::linear::{Input, OUTPUT_LAYER};
+use super::linear::{Input, OUTPUT_LAYER, SCORE};
+use super::preferences::{PREFERENCE, preference};
 use super::tape::{Step, Tape};
 use shardscope_explain::Formula;
-use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective, PreferenceLogits, Residence};
+use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective, Residence};
 
 const EMBEDDING: &str = "torch.nn.functional.embedding";
 const BLOOM: &str = "transformers/models/bloom/modeling_bloom.py:BloomModel";
@@ -16,9 +17,8 @@ const SHIFTED: &str = "olmo/train.py:Trainer.model_forward, cross_entropy_loss";
 const FUSED_LOGITS: &str = "olmo/train.py:Trainer.model_forward, fused_loss_fn; flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss";
 const CAPPED: &str = "transformers/models/gemma2/modeling_gemma2.py:Gemma2ForCausalLM";
 const LINEAR: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:LigerFusedLinearCrossEntropyFunction";
-const PREFERENCE: &str = "trl/trainer/utils.py:selective_log_softmax";
-const SIGNS: &str = "trl/trainer/kto_trainer.py:KTOTrainer._compute_loss";
-const FACTORY: &str = "llamafactory/train/trainer_utils.py:get_batch_logps, as train/dpo/trainer.py and train/kto/trainer.py call it";
+const HEAD: &str = "transformers/modeling_layers.py:GenericForSequenceClassification, transformers/loss/loss_utils.py:ForSequenceClassificationLoss";
+const REWARDS: &str = "trl/trainer/reward_trainer.py:RewardTrainer.compute_loss";
 const SAMPLING: &str =
     "flash_attn/ops/triton/cross_entropy.py:CrossEntropyLoss, as verl/utils/torch_functional.py calls it";
 const COMPILED: &str = "open_instruct/grpo_utils.py:forward_for_logprobs, and model_utils.py:log_softmax_and_gather, which torch compiles";
@@ -100,44 +100,14 @@ static WEIGHT_GRADIENT: Formula =
     Formula::new("V·h·B", "The gradient of the output layer's weight, made in the forward pass.", LINEAR);
 static SUMMED_GRADIENT: Formula =
     Formula::new("4·V·h", "The gradient of the output layer's weight, summed in fp32.", LINEAR);
-static POLICY: Formula = Formula::new(
-    "b·(s - 1)·V·B",
-    "Log-softmax of every sequence of the pair, in the logits' type.",
-    PREFERENCE,
-);
-static POLICY_FP32: Formula =
-    Formula::new("4·n·V", "The logits, from which each token's is picked.", PREFERENCE);
-static NORMALISER: Formula =
-    Formula::new("4·b·(s - 1)", "Each token's log of the softmax's sum, fp32.", PREFERENCE);
-static INDICES: Formula = Formula::new("8·n", "Token numbers that are picked, int64.", PREFERENCE);
-static COMPLETION: Formula =
-    Formula::new("4·b·(s - 1)", "Which tokens are of the completion, fp32.", PREFERENCE);
-static SIGMOID: Formula =
-    Formula::new("4·b", "Margin of each pair and its sigmoid's buffer, fp32.", PREFERENCE);
 
-static SIGNS_MASK: Formula =
-    Formula::new("b·(s - 1)", "Which tokens are of the completion, one byte each.", SIGNS);
-static SIGNS_PLACES: Formula = Formula::new(
-    "8·(b + 1)",
-    "Places of good and of bad samples, and how many of their losses are numbers, int64.",
-    SIGNS,
-);
-static SIGNS_MARGINS: Formula = Formula::new(
-    "(3·b + 2)·B",
-    "Each sample's margin behind its sigmoid, its weighted loss and whether that is a number.",
-    SIGNS,
-);
-
-static WIDE_POLICY: Formula =
-    Formula::new("4·b·(s - 1)·V", "Log-softmax of every sequence's logits, cast to fp32.", FACTORY);
-static WIDE_INDICES: Formula = Formula::new("8·b·(s - 1)", "Token numbers that are picked, int64.", FACTORY);
-static WIDE_COMPLETION: Formula =
-    Formula::new("b·(s - 1)", "Which tokens are of the completion, one byte each.", FACTORY);
-static WIDE_MARGINS: Formula = Formula::new(
-    "8·b",
-    "Margins and buffers of the sigmoids of DPO, fp32; losses without a reference have up to 12 bytes more of each sequence.",
-    FACTORY,
-);
+static LAST_TOKENS: Formula =
+    Formula::new("16·b", "Numbers of the sequences and of their last tokens, int64.", HEAD);
+static REWARD_MARGINS: Formula =
+    Formula::new("b·Bl", "Margin of each pair and its sigmoid's buffer.", REWARDS);
+static CLASSES: Formula = Formula::new("b·labels·Bl", "Log-softmax of each sequence over the classes.", HEAD);
+static CLASS_LABELS: Formula = Formula::new("8·b", "The class of each sequence, int64.", HEAD);
+static CLASS_TOTAL: Formula = Formula::new("Bl", "The loss's total weight.", HEAD);
 
 static SAMPLED_LOGITS: Formula = Formula::new(
     "n·V·Bc",
@@ -153,6 +123,11 @@ static SAMPLED_SOFTMAX: Formula = Formula::new(
 );
 static SAMPLED_ROWS: Formula =
     Formula::new("n·V·Bc", "Log-softmax of every sampled sequence, in the logits' type.", PREFERENCE);
+static SAMPLED_SCALED_IN_PLACE: Formula = Formula::new(
+    "4·n·V",
+    "The logits over the temperature, from which the sampled tokens' are picked, fp32.",
+    PREFERENCE,
+);
 static SAMPLED_SCALED: Formula =
     Formula::new("n·V·Bc", "The logits over the temperature, of which a part is read.", COMPILED);
 static SAMPLED_EXTREMES: Formula =
@@ -193,6 +168,9 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let tuning = &x.recipe().tuning;
     let trains = if x.tied() { tuning.embedding } else { tuning.head };
+    if let Some(labels) = x.labels() {
+        return head(tape, labels, trains);
+    }
     if x.recipe().loss == LossKind::FusedLinear {
         tape.keep(true, "gradient of the output layer's input", &[x.n, x.h], x.width, &INPUT_GRADIENT);
         let (width, formula) = if x.recipe().transformers.fp32_accumulation {
@@ -213,14 +191,26 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     tape.keep(x.model().arrangement.final_softcap, "capped logits", &[x.n, x.v], x.compute_width, &CAP);
     match tuning.objective {
         Objective::NextToken => next_token(tape),
-        Objective::Dpo { .. } | Objective::Kto { .. }
-            if x.recipe().transformers.preference_logits == PreferenceLogits::Fp32 =>
-        {
-            fp32_preference(tape);
-        }
         Objective::Dpo { .. } | Objective::Kto { .. } => preference(tape),
-        Objective::Policy => policy(tape),
+        // Heads have been told apart before.
+        Objective::Policy | Objective::Rewards | Objective::Classes { .. } => policy(tape),
     }
+}
+
+/// A head for rewards or classes, which looks at the last token of each sequence.
+fn head(tape: &mut Tape<'_, '_>, labels: u64, trains: bool) {
+    let x = tape.x;
+    tape.step = Step::First;
+    SCORE.run_as(tape, Input { shared: None, needed: true, cast: false }, [x.h, labels], trains);
+    tape.step = Step::Core;
+    tape.keep(true, "last tokens", &[x.b], 2 * INDEX, &LAST_TOKENS);
+    let width = x.logits_width();
+    if x.recipe().tuning.objective == Objective::Rewards {
+        return tape.keep(true, "margins", &[x.b], width, &REWARD_MARGINS);
+    }
+    tape.keep(true, "log-softmax", &[x.b, labels], width, &CLASSES);
+    tape.keep(true, "classes", &[x.b], INDEX, &CLASS_LABELS);
+    tape.keep(true, "total weight", &[1], width, &CLASS_TOTAL);
 }
 
 /// What a policy loss keeps of the logits, by how the framework takes the sampled tokens' log-probabilities.
@@ -236,10 +226,17 @@ fn policy(tape: &mut Tape<'_, '_>) {
             let behind = [x.b, x.s.saturating_sub(1), x.v];
             tape.keep(true, "log-softmax", &behind, FLOAT, &SAMPLED_SOFTMAX);
         }
+        _ if x.logits_width() == FLOAT => {
+            tape.keep(true, "fp32 logits", &[x.n, x.v], FLOAT, &SAMPLED_SCALED_IN_PLACE)
+        }
         _ => tape.keep(true, "log-softmax", &[x.n, x.v], x.compute_width, &SAMPLED_ROWS),
     }
-    let sums = matches!(x.log_probs(), LogProbs::InPlace | LogProbs::Fp32Copy);
-    tape.keep(sums, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
+    let summed = match x.log_probs() {
+        LogProbs::InPlace | LogProbs::Fp32Copy => true,
+        LogProbs::ByRow => x.logits_width() == FLOAT,
+        _ => false,
+    };
+    tape.keep(summed, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
     tape.keep(true, "sampled tokens", &[x.n], INDEX, &SAMPLED);
 }
 
@@ -349,36 +346,4 @@ fn next_token(tape: &mut Tape<'_, '_>) {
     }
     tape.keep(true, "total weight", &[1], FLOAT, &TOTAL);
     tape.keep(x.recipe().transformers.counts_tokens, "tokens of the batch", &[1], INDEX, &COUNT);
-}
-
-/// What the preference losses of LLaMA-Factory keep of the policy: `log_softmax` of all logits, cast to fp32.
-fn fp32_preference(tape: &mut Tape<'_, '_>) {
-    let x = tape.x;
-    let behind = x.s.saturating_sub(1);
-    tape.keep(true, "log-softmax", &[x.b, behind, x.v], FLOAT, &WIDE_POLICY);
-    tape.keep(true, "picked tokens", &[x.b, behind], INDEX, &WIDE_INDICES);
-    tape.keep(true, "completion mask", &[x.b, behind], BYTE, &WIDE_COMPLETION);
-    tape.keep(true, "margins", &[x.b], 2 * FLOAT, &WIDE_MARGINS);
-}
-
-/// What a preference loss keeps of the policy; the reference runs without gradients and keeps nothing.
-fn preference(tape: &mut Tape<'_, '_>) {
-    let x = tape.x;
-    let behind = x.s.saturating_sub(1);
-    if x.width < FLOAT {
-        tape.keep(true, "log-softmax", &[x.b, behind, x.v], x.width, &POLICY);
-    } else {
-        tape.keep(true, "logits", &[x.n, x.v], FLOAT, &POLICY_FP32);
-        tape.keep(true, "log of the softmax's sum", &[x.b, behind], FLOAT, &NORMALISER);
-    }
-    // The embedding keeps the same numbers where it trains.
-    let tuning = &x.recipe().tuning;
-    tape.keep(!tuning.embedding, "picked tokens", &[x.n], INDEX, &INDICES);
-    if matches!(tuning.objective, Objective::Kto { .. }) {
-        tape.keep(true, "completion mask", &[x.b, behind], BYTE, &SIGNS_MASK);
-        tape.keep(true, "places of good and bad", &[x.b + 1], INDEX, &SIGNS_PLACES);
-        return tape.keep(true, "margins", &[3 * x.b + 2], x.width, &SIGNS_MARGINS);
-    }
-    tape.keep(true, "completion mask", &[x.b, behind], FLOAT, &COMPLETION);
-    tape.keep(true, "margins", &[x.b], FLOAT, &SIGMOID);
 }

@@ -155,6 +155,7 @@ linears! {
     GATES_IN Mixer "in_proj" "h" "2·lk + lv";
     OUT_PROJ Mixer "out_proj" "lv" "h";
     OUTPUT_LAYER OutputLayer "lm_head" "h" "V";
+    SCORE OutputLayer "score" "h" "labels";
 }
 
 static MIDDLE: Formula =

@@ -16,6 +16,7 @@ mod linear_mixer;
 mod manual;
 mod mlp;
 mod norm;
+mod preferences;
 mod saved;
 mod tape;
 mod transient;

@@ -4,6 +4,10 @@
 use crate::{Account, Symbols, Weight, WeightPart};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
+    if let Some(labels) = x.labels() {
+        let head = Weight::whole("score.weight", Account::OutputLayer, &[labels, x.h]);
+        return vec![Weight { linear: false, part: WeightPart::OutputProjection, ..head }];
+    }
     let shape = [x.model().padded_vocab_size, x.h];
     let weight = Weight::column("output_layer.weight", Account::OutputLayer, shape, x.t);
     let weight = Weight { linear: false, part: WeightPart::OutputProjection, ..weight };

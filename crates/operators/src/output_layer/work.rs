@@ -6,6 +6,9 @@ use shardscope_plan::LossKind;
 use shardscope_units::Bytes;
 
 pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
+    if let Some(labels) = x.labels() {
+        return vec![Work::plain_linear("score", [x.n, labels, x.h], [x.full_tokens(), labels, x.h])];
+    }
     let full = x.model().padded_vocab_size;
     let (bytes, launches) = loss(x);
     vec![

@@ -1,7 +1,7 @@
 //! How many rows of logits a loss has alive at once.
 
 use super::Symbols;
-use shardscope_plan::{LossKind, Quantization};
+use shardscope_plan::{DataEngine, LossKind, Quantization};
 
 /// Tokens of a sequence whose logits are taken at once (`litgpt/finetune/lora.py:fit`, `lm_head_chunk_size`).
 const ROWS: u64 = 128;
@@ -10,6 +10,21 @@ const ROWS: u64 = 128;
 const FP32: u64 = 4;
 
 impl Symbols<'_> {
+    /// Outputs of a head in the place of the output layer; none where that is there.
+    #[must_use]
+    pub fn labels(&self) -> Option<u64> {
+        self.recipe().tuning.objective.labels()
+    }
+
+    /// Bytes of an element of the logits that a loss outside of the model is computed from.
+    #[must_use]
+    pub fn logits_width(&self) -> u64 {
+        let transformers = &self.recipe().transformers;
+        let wrapped = matches!(transformers.engine, DataEngine::Ddp | DataEngine::Fsdp1);
+        let hands_on = self.recipe().software.semantics().modules.hands_on_fp32;
+        if hands_on && wrapped && transformers.autocast.is_some() { FP32 } else { self.compute_width }
+    }
+
     /// Rows whose logits a loss fused with the output layer has alive at once (`chunk_size` of Liger's
     /// `fused_linear_cross_entropy_forward`), or those of one part of a chunked loss.
     #[must_use]

@@ -136,7 +136,7 @@ const CORE_TE: Semantics = Semantics {
     fsdp_wraps_ends: false,
     scatters_between_stages: false,
     all_warmup_when_few: false,
-    modules: TRANSFORMERS_MODULES,
+    modules: Modules { hands_on_fp32: true, ..TRANSFORMERS_MODULES },
     offers: CORE_OFFERS,
 };
 
@@ -252,6 +252,7 @@ const TRANSFORMERS_MODULES: Modules = Modules {
     rotates_in_place: false,
     breaks_at_attention: false,
     shifts_logits: false,
+    hands_on_fp32: false,
     casts_weights_once: false,
 };
 

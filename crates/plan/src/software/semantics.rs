@@ -161,6 +161,9 @@ pub struct Modules {
     pub breaks_at_attention: bool,
     /// Whether the loss is taken of a copy of the logits without each sequence's last token.
     pub shifts_logits: bool,
+    /// Whether what the model returns is handed on in fp32 under autocast, but for DeepSpeed's engine and FSDP2
+    /// (`accelerate/accelerator.py:prepare_model`, `convert_outputs_to_fp32`).
+    pub hands_on_fp32: bool,
     /// Whether `bf16` and `fp16` are formats of the weights; else those of `torch.autocast` over them.
     pub casts_weights_once: bool,
 }

@@ -177,7 +177,7 @@ fn spread(leaves: &mut Leaves<'_>) {
     // Yes and no are read with those of other trainers.
     match leaves.get("distributed.activation_checkpointing") {
         Some(leaf) if leaf.value == "full" => leaves.switch(Field::GradientCheckpointing, true, leaf),
-        Some(leaf) if leaf.flag().is_none() && leaf.value != "none" => {
+        Some(leaf) if leaf.switched().is_none() && leaf.value != "none" => {
             let what = "checkpointing that keeps every second product";
             lack(leaves, "distributed.activation_checkpointing", Effect::Memory, what);
         }

@@ -41,6 +41,15 @@ fn foundry(leaves: &mut Leaves<'_>) {
     {
         leaves.say(Field::Accelerator, name, leaf);
     }
+    // `hf_t5`, `hf_prefix_lm` (`llmfoundry/models/__init__.py`).
+    if let Some(leaf) = leaves
+        .get("model.name")
+        .filter(|leaf| !matches!(leaf.value.as_str(), "hf_causal_lm" | "mpt_causal_lm"))
+    {
+        let what = "another model than MPT or a decoder of transformers";
+        let item = NotModelled::new("model.name", &leaf.value, Effect::Model, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
     // transformers before 5, on which it stands, loads them in fp32 (`setup.py`).
     if let Some(leaf) = leaves.all().iter().find(|leaf| leaf.path.starts_with("model.peft_config.")) {
         let what = "adapters under llm-foundry, whose frozen weights are held in fp32";

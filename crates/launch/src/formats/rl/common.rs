@@ -30,8 +30,7 @@ pub(super) fn defaults(leaves: &mut Leaves<'_>, framework: &str, values: &[(Fiel
 
 /// Stops the verdict at a setting.
 pub(super) fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
-    let value = if leaf.flag() == Some(true) { "" } else { &leaf.value };
-    let item = NotModelled::new(&leaf.path, value, effect, what).at_some(leaf.span);
+    let item = NotModelled::new(&leaf.path, leaf.shown(), effect, what).at_some(leaf.span);
     leaves.reading.not_modelled.push(item);
 }
 

@@ -60,7 +60,7 @@ fn flags(leaves: &mut Leaves<'_>) {
                 hole,
                 answered: false,
             };
-            match leaf.flag() {
+            match leaf.switched() {
                 Some(true) => words.push(word(format!("--{name}"), None)),
                 Some(false) => {}
                 None => {

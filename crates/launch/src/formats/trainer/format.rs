@@ -20,7 +20,7 @@ impl Reader for Trainer {
             Dialect::LlamaFactory => "a LLaMA-Factory configuration",
             Dialect::Axolotl => "an axolotl configuration",
             Dialect::Swift => "an ms-swift configuration",
-            Dialect::OpenInstruct => "an open-instruct command",
+            Dialect::OpenInstruct => "open-instruct's arguments",
             Dialect::DeepSpeedChat => "a DeepSpeed-Chat command",
             Dialect::LlamaCookbook => "a llama-cookbook command",
             Dialect::Unsloth | Dialect::UnslothArguments => "a program around unsloth",
@@ -52,8 +52,12 @@ impl Reader for Trainer {
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
         let either = |one: &[&str], other: &[&str]| signs::all(tree, one).or_else(|| signs::all(tree, other));
         match self.0 {
+            // Words of its own beside those that TRL has too, whose defaults are others (`open_instruct/finetune.py`).
+            Dialect::OpenInstruct => either(
+                &["model_name_or_path", "with_tracking"],
+                &["model_name_or_path", "use_slow_tokenizer"],
+            ),
             Dialect::Transformers
-            | Dialect::OpenInstruct
             | Dialect::DeepSpeedChat
             | Dialect::LlamaCookbook
             | Dialect::Unsloth

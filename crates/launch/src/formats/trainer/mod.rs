@@ -13,6 +13,7 @@ mod objective;
 mod place;
 mod python;
 mod read;
+mod rollouts;
 mod spread;
 mod unsloth;
 mod vision;

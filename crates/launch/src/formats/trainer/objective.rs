@@ -1,6 +1,7 @@
 //! What a trainer's loss is computed from: samples, pairs with a reference, or rollouts.
 
 use super::dialect::Dialect;
+use super::rollouts::{lack, rollouts};
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
@@ -10,7 +11,10 @@ const PLAIN: [&str; 5] = ["sft", "pt", "pretrain", "causal_lm", "cpt"];
 const REWARDS: &str = "a training with rewards or preferences, and what it holds beside the model";
 
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    task(leaves);
+    task(leaves, dialect);
+    if dialect == Dialect::Trl {
+        named_by_trl(leaves);
+    }
     let Some(leaf) = leaves.first(&["rlhf_type", "rl", "stage"]).filter(|leaf| leaf.flag() != Some(false))
     else {
         return;
@@ -18,6 +22,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     match leaf.value.as_str() {
         word if PLAIN.contains(&word) => {}
         "dpo" | "simpo" | "ipo" => preferences(leaves, leaf, dialect),
+        // ms-swift's is TRL's trainer (`swift/rlhf_trainers/reward_trainer.py`).
+        "rm" if dialect == Dialect::Swift => leaves.say(Field::TrainingObjective, "reward", leaf),
         "kto" if dialect == Dialect::LlamaFactory => {
             leaves.say(Field::TrainingObjective, "kto", leaf);
             in_fp32(leaves);
@@ -30,11 +36,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
 }
 
-fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, what: &str) {
-    let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
-    leaves.reading.not_modelled.push(item);
-}
-
 /// Keys of trainers that compare samples. A settings file of TRL has them without naming its trainer, which the program does.
 const COMPARES: [&str; 5] =
     ["beta", "max_prompt_length", "rpo_alpha", "precompute_ref_log_probs", "ref_model_init_kwargs"];
@@ -45,6 +46,18 @@ const TELLING: [(&str, &str); 6] =
 /// What a settings file of TRL leaves to its program: told by the names of the run, else asked for.
 pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     let said = leaves.reading.found.iter().any(|found| found.field == Field::TrainingObjective);
+    // A word of SimPO's own trainer, whose loss has no reference (`princeton-nlp/SimPO/scripts/simpo_config.py`).
+    if let Some(leaf) = leaves.get("gamma_beta_ratio").filter(|_| !said) {
+        leaves.say(Field::TrainingObjective, "dpo", leaf);
+        leaves.say(Field::ReferenceModel, "none", leaf);
+        let why = "SimPO's trainer takes the log-softmax of all logits at once";
+        leaves.reading.keep(&|found| found.field != Field::PreferenceLogits);
+        leaves.state(Field::PreferenceLogits, "whole", Origin::Derived, why);
+        if let Some(leaf) = leaves.get("sft_weight").filter(|leaf| leaf.value.parse::<f64>() != Ok(0.0)) {
+            lack(leaves, leaf, "the cross entropy of chosen samples beside a preference loss");
+        }
+        return;
+    }
     let Some(leaf) = leaves.first(&COMPARES).filter(|_| !said) else { return };
     let names: Vec<String> = ["output_dir", "hub_model_id", "hub_model_revision", "run_name"]
         .iter()
@@ -80,6 +93,15 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
                 proposal: Some("dpo".to_owned()),
             });
         }
+    }
+}
+
+/// Which program of open-instruct reads a file: only `dpo_tune_cache.py` has a loss of preferences among its arguments
+/// (`open_instruct/dpo_utils.py:DPOConfig`). It runs the reference once, before the training.
+pub(super) fn of_open_instruct(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.first(&["beta", "loss_type", "gamma_beta_ratio"]) {
+        leaves.say(Field::TrainingObjective, "dpo", leaf);
+        leaves.say(Field::ReferenceModel, "precomputed", leaf);
     }
 }
 
@@ -126,16 +148,67 @@ pub(super) fn step_of_chat(leaves: &mut Leaves<'_>) {
     });
 }
 
-fn task(leaves: &mut Leaves<'_>) {
+/// Model types with an encoder, by which scripts of transformers' examples choose them.
+const ENCODERS: [&str; 18] = [
+    "albert",
+    "bart",
+    "bert",
+    "deberta",
+    "deberta-v2",
+    "distilbert",
+    "electra",
+    "esm",
+    "esm2",
+    "longt5",
+    "marian",
+    "mbart",
+    "modernbert",
+    "mt5",
+    "roberta",
+    "t5",
+    "umt5",
+    "xlm-roberta",
+];
+
+fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    // axolotl's is TRL's trainer (`axolotl/core/trainers/trl.py:AxolotlRewardTrainer`), and its model has one output.
+    let rewards = leaves.yes("reward_model").filter(|_| dialect == Dialect::Axolotl);
+    if let Some(leaf) = rewards.or_else(|| leaves.get("center_rewards_coefficient")) {
+        leaves.say(Field::TrainingObjective, "reward", leaf);
+    }
     let head = |leaf: &&Leaf| leaf.flag() == Some(true) || leaf.value.contains("Classification");
-    let heads = ["reward_model", "process_reward_model", "model_type"];
+    let heads: &[&str] = if rewards.is_some() {
+        &["process_reward_model"]
+    } else {
+        &["reward_model", "process_reward_model", "model_type"]
+    };
     if let Some(leaf) = heads.iter().find_map(|path| leaves.get(path).filter(head)) {
         let what = "another head instead of the output layer";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
+    // A model type by its word, or a name that begins with it where no other names the model, where it is none of a decoder
+    // (`transformers/models/auto/configuration_auto.py`).
+    let named = leaves.get("config_name").filter(|_| !leaves.has("model_name_or_path"));
+    let begins = |leaf: &&Leaf| {
+        let name = leaf.value.rsplit('/').next().unwrap_or(&leaf.value).to_ascii_lowercase();
+        ENCODERS.contains(&name.split(['-', '_']).next().unwrap_or(&name))
+    };
+    let typed = leaves.get("model_type").filter(|leaf| ENCODERS.contains(&leaf.value.as_str()));
+    if let Some(leaf) = typed.or(named.filter(begins)) {
+        let what = "another model than a decoder trained on its next token";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
     // Firefly's word for what it trains on.
     let own = super::authors::is_firefly(leaves);
+    // ms-swift loads a model with a head for so many classes (`swift/model/register.py:get_model`).
+    let classes = leaves.get("task_type").filter(|leaf| dialect == Dialect::Swift && leaf.value == "seq_cls");
+    if let Some(leaf) = classes {
+        leaves.say(Field::TrainingObjective, "classify", leaf);
+        leaves.take(&["num_labels"], Field::NumLabels);
+        return;
+    }
     if let Some(leaf) =
         leaves.get("task_type").filter(|leaf| !own && leaf.value != "causal_lm" && leaf.value != "CAUSAL_LM")
     {
@@ -159,9 +232,10 @@ fn in_fp32(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// TRL names the model's output until the loss is done (`trl/trainer/dpo_trainer.py:_compute_loss`).
+/// TRL names the model's output until the metrics of the loss are taken (`trl/trainer/dpo_trainer.py:_compute_loss`,
+/// `sft_trainer.py:compute_loss`).
 fn named_by_trl(leaves: &mut Leaves<'_>) {
-    let why = "TRL names the policy's output while the reference runs";
+    let why = "TRL names the model's output until the metrics of its loss are taken";
     leaves.state(Field::PreferenceLogits, "own", Origin::Derived, why);
 }
 
@@ -198,155 +272,16 @@ fn signs(leaves: &mut Leaves<'_>, leaf: &Leaf) {
     if let Some(leaf) = leaves.yes("precompute_ref_log_probs") {
         leaves.say(Field::ReferenceModel, "precomputed", leaf);
     }
+    // `trl/trainer/kto_trainer.py:__init__`: the distance to the reference is estimated from the other samples of a micro-batch.
+    if let Some(leaf) = leaves.get("per_device_train_batch_size").filter(|leaf| leaf.whole() == Some(1)) {
+        lack(leaves, leaf, "KTO with a micro-batch of 1, which TRL refuses to start");
+    }
     if let Some(leaf) = leaves.get("loss_type").filter(|leaf| leaf.value != "kto") {
         lack(leaves, leaf, "a loss of single samples without their distance to the reference (APO)");
     }
     for path in ["use_liger_kernel", "use_liger_loss", "use_liger"] {
         if let Some(leaf) = leaves.yes(path) {
             lack(leaves, leaf, "Liger's fused loss of KTO");
-        }
-    }
-}
-
-/// GRPO of TRL and ms-swift: rollouts by vLLM on the accelerators of the training, or by a server elsewhere.
-/// Keys and defaults: `trl/trainer/grpo_config.py`, `swift/rlhf_trainers/args_mixin.py`, `swift/arguments/rlhf_args.py`.
-fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
-    leaves.say(Field::TrainingObjective, "policy", leaf);
-    let is_swift = dialect == Dialect::Swift;
-    let find = |leaves: &Leaves<'_>, key: &str| {
-        let paths = [key.to_owned(), format!("trl.{key}"), format!("vllm.{key}")];
-        paths.iter().position(|path| leaves.has(path)).map(|at| paths[at].clone())
-    };
-    let take = |leaves: &mut Leaves<'_>, keys: &[&str], field: Field| {
-        if let Some(path) = keys.iter().find_map(|key| find(leaves, key)) {
-            leaves.take(&[&path], field);
-        }
-    };
-    leaves.state(Field::RlFramework, if is_swift { "swift" } else { "trl" }, Origin::Derived, "GRPO");
-    leaves.state(Field::RolloutEngine, "vllm", Origin::Derived, "use_vllm");
-    take(leaves, &["num_generations"], Field::RolloutsPerPrompt);
-    leaves.state(Field::RolloutsPerPrompt, "8", Origin::Default, "default of TRL and ms-swift");
-    take(leaves, &["vllm_gpu_memory_utilization", "gpu_memory_utilization"], Field::RolloutMemoryFraction);
-    take(leaves, &["vllm_tensor_parallel_size", "tensor_parallel_size"], Field::RolloutTensorParallelSize);
-    take(leaves, &["vllm_max_num_seqs"], Field::RolloutSequences);
-    leaves.state(
-        Field::RolloutMemoryFraction,
-        if is_swift { "0.9" } else { "0.3" },
-        Origin::Default,
-        if is_swift { "default of ms-swift" } else { "default of TRL" },
-    );
-    if let Some(path) = find(leaves, "vllm_enforce_eager")
-        && let Some(leaf) = leaves.yes(&path)
-    {
-        leaves.switch(Field::RolloutCudaGraphs, false, leaf);
-    }
-    for key in ["sleep_level", "vllm_enable_sleep_mode"] {
-        if let Some(path) = find(leaves, key)
-            && let Some(leaf) = leaves.get(&path)
-        {
-            leaves.switch(
-                Field::RolloutSleep,
-                leaf.flag() == Some(true) || leaf.whole().is_some_and(|level| level > 0),
-                leaf,
-            );
-        }
-    }
-    let moved = |leaves: &Leaves<'_>, key: &str| leaves.flag(key) == Some(true);
-    let words: Vec<&str> = [("offload_model", "weights"), ("offload_optimizer", "optimizer")]
-        .into_iter()
-        .filter(|(key, _)| moved(leaves, key))
-        .map(|(_, word)| word)
-        .collect();
-    if !words.is_empty() {
-        leaves.state(
-            Field::OffloadBetweenPhases,
-            &words.join(" "),
-            Origin::Script,
-            "offload_model, offload_optimizer",
-        );
-    }
-    engine(leaves, &find);
-    reference(leaves, is_swift);
-    length(leaves, &find);
-    leaves.pass_below(&["trl.", "vllm."]);
-}
-
-/// Where rollouts are made.
-fn engine(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>) {
-    let uses = find(leaves, "use_vllm").and_then(|path| leaves.yes(&path));
-    let mode = find(leaves, "vllm_mode").and_then(|path| leaves.get(&path)).map(|leaf| leaf.value.clone());
-    let server = mode.as_deref() == Some("server")
-        || mode.is_none()
-            && ["vllm_server_host", "vllm_server_base_url"].iter().any(|key| find(leaves, key).is_some());
-    if uses.is_none() && mode.is_none() {
-        let what = "rollouts by the training model itself, whose KV cache shares its GPUs (no vLLM)";
-        leaves.reading.not_modelled.push(NotModelled::new("use_vllm", "", Effect::Memory, what));
-    } else if server {
-        leaves.state(
-            Field::RolloutGpus,
-            "0",
-            Origin::Derived,
-            "a server of its own, which the text does not describe",
-        );
-    }
-}
-
-/// The policy is held against its first weights unless the weight of that, beta, is 0: TRL's default; ms-swift's is 0.04.
-fn reference(leaves: &mut Leaves<'_>, is_swift: bool) {
-    let beta =
-        leaves.first(&["beta", "rl_beta", "trl.beta"]).map(|leaf| leaf.value.parse::<f64>().unwrap_or(1.0));
-    let held = beta.unwrap_or(if is_swift { 0.04 } else { 0.0 }) != 0.0;
-    let adapters = leaves.reading.value(Field::TrainType).is_some_and(|way| way != "full");
-    let (place, note) = match (held, adapters) {
-        (false, _) => ("none", "beta is 0"),
-        (true, true) => ("none", "the base without its adapters"),
-        (true, false) => ("device", "a second copy of the weights, sharded as the first"),
-    };
-    leaves.state(Field::RlReference, place, Origin::Derived, note);
-    leaves.state(Field::RlCritic, "none", Origin::Derived, "GRPO has no critic");
-    if let Some(leaf) = leaves.get("reward_model") {
-        lack(leaves, leaf, "a reward model that shares the accelerators");
-    }
-}
-
-/// The first of some keys that holds a whole number.
-fn whole<'t>(
-    leaves: &Leaves<'t>,
-    find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>,
-    keys: &[&str],
-) -> Option<&'t Leaf> {
-    let path = keys.iter().find_map(|key| find(leaves, key))?;
-    leaves.get(&path).filter(|leaf| leaf.whole().is_some())
-}
-
-/// Prompt and response together: what vLLM takes at most, or the sum of both limits.
-fn length(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>) {
-    let answer = whole(leaves, find, &["max_completion_length", "max_new_tokens", "response_length"]);
-    let prompt = whole(leaves, find, &["max_prompt_length", "max_length"]);
-    let most = whole(leaves, find, &["vllm_max_model_len", "vllm_max_model_length", "max_model_len"]);
-    let sum = prompt.zip(answer).and_then(|(prompt, answer)| prompt.whole()?.checked_add(answer.whole()?));
-    leaves.reading.keep(&|found| found.field != Field::SeqLength);
-    match (sum, most.and_then(|leaf| leaf.whole()), answer, most) {
-        (Some(sum), limit, Some(leaf), _) if limit.is_none_or(|limit| sum <= limit) => {
-            leaves.say_noted(
-                Field::SeqLength,
-                &sum.to_string(),
-                leaf,
-                "longest prompt and response together",
-            );
-        }
-        (_, Some(limit), _, Some(leaf)) => {
-            let note = "longest prompt and response that vLLM takes";
-            leaves.say_noted(Field::SeqLength, &limit.to_string(), leaf, note);
-        }
-        (_, _, answer, _) => {
-            let proposal = answer.and_then(|leaf| leaf.whole()).unwrap_or(512).saturating_add(512);
-            leaves.reading.questions.push(Question {
-                name: Field::SeqLength.name().to_owned(),
-                prompt: "How long are prompt and response together at most?".to_owned(),
-                choices: Vec::new(),
-                proposal: Some(proposal.to_string()),
-            });
         }
     }
 }

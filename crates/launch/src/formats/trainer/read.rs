@@ -32,8 +32,9 @@ pub(in crate::formats) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
 /// others only mark it.
 fn telling_names(leaves: &mut Leaves<'_>) {
     /// How a part of such a name begins.
-    const TELLING: [&str; 18] = [
+    const TELLING: [&str; 19] = [
         "lora",
+        "lowrank",
         "qlora",
         "peft",
         "adapter",
@@ -57,7 +58,10 @@ fn telling_names(leaves: &mut Leaves<'_>) {
     for leaf in unread {
         let name = leaf.path.rsplit('.').next().unwrap_or(&leaf.path).to_ascii_lowercase();
         let tells = WHOLE.contains(&name.as_str())
-            || name.split('_').any(|part| TELLING.iter().any(|known| part.starts_with(known)));
+            || name
+                .replace("low_rank", "lowrank")
+                .split('_')
+                .any(|part| TELLING.iter().any(|known| part.starts_with(known)));
         // A degree of 1 cuts nothing; of a switch it says yes.
         let whole = name.contains("parallel") && leaf.whole() == Some(1);
         let off = whole || leaf.flag() == Some(false) || matches!(leaf.value.as_str(), "0" | "none" | "no");
@@ -95,8 +99,10 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     objective::read(&mut leaves, dialect);
     vision::read(&mut leaves, dialect);
     evaluation::read(&mut leaves, dialect);
-    if is_file && dialect == Dialect::Trl {
-        objective::left_to_program(&mut leaves);
+    match dialect {
+        Dialect::Trl if is_file => objective::left_to_program(&mut leaves),
+        Dialect::OpenInstruct if is_file => objective::of_open_instruct(&mut leaves),
+        _ => {}
     }
     if dialect == Dialect::DeepSpeedChat {
         objective::step_of_chat(&mut leaves);
@@ -136,8 +142,7 @@ fn table(leaves: &mut Leaves<'_>) {
             }
             Meaning::Lacks(effect, what, harmless) if !below && is_said(leaf, harmless) => {
                 leaves.pass(&leaf.path);
-                let value = if leaf.flag() == Some(true) { "" } else { &leaf.value };
-                let item = NotModelled::new(&leaf.path, value, effect, what).at_some(leaf.span);
+                let item = NotModelled::new(&leaf.path, leaf.shown(), effect, what).at_some(leaf.span);
                 leaves.reading.not_modelled.push(item);
             }
             Meaning::Idle(why) => {

@@ -198,10 +198,9 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
 }
 
 /// Groups of axolotl that change what is trained, whatever stands in them.
-const CHANGING: [(&str, Effect, &str); 3] = [
+const CHANGING: [(&str, Effect, &str); 2] = [
     ("qat.", Effect::Memory, "training aware of quantisation"),
     ("diffusion.", Effect::Model, "a diffusion model"),
-    ("peft.loftq_config.", Effect::Memory, "adapters started from what quantisation lost (LoftQ)"),
 ];
 
 /// Says each group of them that is there, once.

@@ -2,7 +2,7 @@
 
 use super::super::manual;
 use super::super::tape::Step;
-use super::shared::{AUTOGRAD, FLOAT, returned};
+use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{DpSharding, LogProbs, LossKind, Number, Objective, PreferenceLogits, Reference};
@@ -10,17 +10,12 @@ use shardscope_units::Bytes;
 
 const LIGER: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:fused_linear_cross_entropy_forward";
 
-const LOSS: &str = "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward";
-
 const ROWS: &str =
     "litgpt/utils.py:chunked_cross_entropy, and lightning/fabric/plugins/precision/half.py:convert_output";
 
 const OLMO: &str = "olmo/train.py:Trainer.model_forward, train_micro_batch";
 
 const CHUNKS: &str = "torchtune/modules/loss: autograd takes the chunks one by one, the last one first";
-
-const KTO: &str =
-    "trl/trainer/kto_trainer.py:KTOTrainer._compute_loss, trl/trainer/utils.py:entropy_from_logits";
 
 static LOGITS: Formula = Formula::new("n·V·Bc", "The logits as the output layer made them.", LOSS);
 
@@ -34,9 +29,13 @@ static SCATTERED: Formula = Formula::new(
     "open_instruct/model_utils.py:log_softmax_and_gather, which torch compiles",
 );
 
-static ONE: Formula = Formula::new("4·n·V", "Gradient of the fp32 logits.", LOSS);
+static WHOLE: Formula = Formula::new(
+    "2·b·(s - 1)·V·Bl",
+    "Gradients of the log-softmax and of the logits.",
+    "princeton-nlp/SimPO scripts/simpo_trainer.py:SimPOTrainer.get_batch_logps",
+);
 
-static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
+static ONE: Formula = Formula::new("4·n·V", "Gradient of the fp32 logits.", LOSS);
 
 static JOINED: Formula = Formula::new(
     "2·n·V·Bc",
@@ -80,43 +79,10 @@ static HEADS: Formula = Formula::new(
     CHUNKS,
 );
 
-static BESIDE: Formula = Formula::new(
-    "n·V·Bc",
-    "The reference's logits; the policy's output is named until the loss is done.",
-    "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss",
-);
-
-/// Rows of logits that TRL takes the entropy of at once (`trl/trainer/utils.py:entropy_from_logits`).
-const ENTROPY_ROWS: u64 = 128;
-
-static FLAT: Formula = Formula::new(
-    "b·(s - 1)·V·Bc",
-    "A copy of the logits but the last of each sequence: as rows for their entropy, then of good and of bad samples.",
-    KTO,
-);
-
-static ENTROPY: Formula = Formula::new(
-    "3·b·(s - 1)·V·Bc",
-    "Log-softmax, probabilities and their product, from which the entropy of a few rows is taken.",
-    KTO,
-);
-
-static ENTROPY_PART: Formula = Formula::new(
-    "3·128·V·Bc",
-    "Log-softmax, probabilities and their product, from which the entropy is taken of 128 rows at once.",
-    KTO,
-);
-
 static SAMPLED_ENTROPY: Formula = Formula::new(
     "12·entropy_rows·V",
     "Log-softmax of a chunk of tokens, which autocast takes in fp32, its exponential and their product.",
     "skyrl/backends/skyrl_train/utils/torch_utils.py:chunked_entropy_from_logits",
-);
-
-static OF_ONE_KIND: Formula = Formula::new(
-    "b·(s - 1)·V·Bc/2",
-    "Logits of the completions of good samples, or of bad ones: taken as half of all tokens.",
-    KTO,
 );
 
 static REFERENCE: Formula = Formula::new(
@@ -126,8 +92,6 @@ static REFERENCE: Formula = Formula::new(
 );
 
 static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
-
-static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output layer's input.", AUTOGRAD);
 
 static FROM_HOST: Formula = Formula::new(
     "V·h·B",
@@ -242,6 +206,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     let width = x.compute_width;
     let tuning = &x.recipe().tuning;
     let trains = if x.tied() { tuning.embedding } else { tuning.head };
+    if let Some(labels) = x.labels() {
+        return super::head::head(x, labels, trains);
+    }
     if x.recipe().loss == LossKind::FusedLinear {
         let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
         let own = x.recipe().software.semantics().modules.logits_chunk.is_some();
@@ -265,7 +232,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     if x.recipe().software.semantics().modules.shifts_logits {
         return shifted(x, trains);
     }
-    let wide = [x.n, x.v];
+    let (wide, behind) = ([x.n, x.v], x.s.saturating_sub(1));
     let narrow = width < FLOAT;
     let logits = Saved::new("logits", &wide, width, &LOGITS);
     let weight = trains.then(|| Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD));
@@ -299,6 +266,12 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
             ));
         }
         loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
+    } else if tuning.objective.reference().is_some()
+        && x.recipe().transformers.preference_logits == PreferenceLogits::Whole
+    {
+        let width = x.logits_width();
+        forward = vec![Saved::new("logits handed on", &wide, width, &super::logits::HANDED_ON)];
+        loss.push(Saved::new("gradients of the logits", &[2, x.b, behind, x.v], width, &WHOLE));
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
         // The logits are kept themselves, and their gradient takes their place.
         forward.clear();
@@ -325,17 +298,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Compiled {
         loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SCATTERED));
     } else {
-        let beside = x.recipe().transformers.preference_logits == PreferenceLogits::Own;
-        if beside && tuning.objective.reference().is_some_and(|from| from != Reference::Precomputed) {
-            forward.push(Saved::new("the reference's logits", &wide, width, &BESIDE));
-        }
-        if beside && matches!(tuning.objective, Objective::Kto { .. }) {
-            forward.extend(metrics(x, width));
-        }
-        // In the logits' own type, a sequence at a time or within one kernel.
-        loss.push(Saved::new("logits gradient", &wide, width, &NARROW));
+        super::logits::behind(x, &mut forward, &mut loss);
     }
-    vec![
+    let mut moments = vec![
         Transient::new("loss", Bytes::ZERO, forward),
         // What waits on the host comes back when its own backward asks for it.
         Transient::new(
@@ -348,22 +313,10 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
             returned(Operator::OutputLayer, x, &[Step::Core]),
             backward,
         ),
-    ]
-}
-
-/// What TRL's KTO takes its metrics from while the logits of policy and reference are alive: a copy of the policy's, and beside
-/// it what the entropy of some rows takes or the logits of one kind of sample, whichever is larger.
-fn metrics(x: &Symbols<'_>, width: u64) -> [Saved; 2] {
-    let behind = x.b * x.s.saturating_sub(1);
-    let flat = Saved::new("rows of the logits", &[behind, x.v], width, &FLAT);
-    let name = "metrics of the logits";
-    let beside = if behind <= ENTROPY_ROWS {
-        Saved::new(name, &[3, behind, x.v], width, &ENTROPY)
-    } else if behind <= 6 * ENTROPY_ROWS {
-        Saved::new(name, &[3, ENTROPY_ROWS, x.v], width, &ENTROPY_PART)
-    } else {
-        // Half of the rows: their bytes are even, since elements have two or four.
-        Saved::new(name, &[behind, x.v], width / 2, &OF_ONE_KIND)
-    };
-    [flat, beside]
+    ];
+    let named = x.recipe().transformers.preference_logits == PreferenceLogits::Own;
+    if named && tuning.objective == Objective::NextToken {
+        moments.push(Transient::new("metrics of the loss", Bytes::ZERO, super::logits::of_samples(x)));
+    }
+    moments
 }

@@ -1,7 +1,9 @@
 //! Transient tensors of plain PyTorch modules, beside what forward saves: gradients while a node runs, in the type in which
 //! it computes, the weight gradient of each linear layer, casts for adapters, and a quantized weight in full.
 
+mod head;
 mod layers;
+mod logits;
 mod loss;
 mod shared;
 

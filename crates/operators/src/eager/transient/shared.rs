@@ -11,6 +11,13 @@ pub(super) const AUTOGRAD: &str = "torch autograd: a node's gradients are alive 
 /// Bytes of an fp32 number.
 pub(super) const FLOAT: u64 = 4;
 
+pub(super) const LOSS: &str =
+    "torch.nn.functional.cross_entropy: nll_loss backward, then log_softmax backward";
+
+pub(super) static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output layer's input.", AUTOGRAD);
+
+pub(super) static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
+
 static RESIDUAL: Formula = Formula::new("n·h·Br", "The residual stream's gradient.", AUTOGRAD);
 
 pub(super) fn residual(x: &Symbols<'_>) -> Saved {

@@ -1,0 +1,119 @@
+//! What losses of preferences keep of the policy.
+
+use super::tape::Tape;
+use shardscope_explain::Formula;
+use shardscope_plan::{Objective, PreferenceLogits};
+
+pub(super) const PREFERENCE: &str = "trl/trainer/utils.py:selective_log_softmax";
+const OWN: &str = "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss, trl/trainer/kto_trainer.py:KTOTrainer._compute_loss";
+const SIGNS: &str = "trl/trainer/kto_trainer.py:KTOTrainer._compute_loss";
+const FACTORY: &str = "llamafactory/train/trainer_utils.py:get_batch_logps, as train/dpo/trainer.py and train/kto/trainer.py call it";
+const WHOLE: &str = "princeton-nlp/SimPO scripts/simpo_trainer.py:SimPOTrainer.get_batch_loss_metrics";
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+/// Bytes of a truth value.
+const BYTE: u64 = 1;
+/// Bytes of a torch index (int64).
+const INDEX: u64 = 8;
+
+static POLICY: Formula = Formula::new(
+    "b·(s - 1)·V·Bl",
+    "Log-softmax of every sequence of the pair, in the logits' type.",
+    PREFERENCE,
+);
+static POLICY_FP32: Formula =
+    Formula::new("4·n·V", "The logits, from which each token's is picked.", PREFERENCE);
+static NORMALISER: Formula =
+    Formula::new("4·b·(s - 1)", "Each token's log of the softmax's sum, fp32.", PREFERENCE);
+static INDICES: Formula = Formula::new("8·n", "Token numbers that are picked, int64.", PREFERENCE);
+static COMPLETION: Formula =
+    Formula::new("4·b·(s - 1)", "Which tokens are of the completion, fp32.", PREFERENCE);
+static SIGMOID: Formula =
+    Formula::new("4·b", "Margin of each pair and its sigmoid's buffer, fp32.", PREFERENCE);
+static OWN_MASK: Formula =
+    Formula::new("b·(s - 1)", "Which tokens are of the completion, one byte each.", OWN);
+static OWN_MARGINS: Formula =
+    Formula::new("b·Bl", "Margin of each pair behind its sigmoid, and the scaled difference before it.", OWN);
+static SIGNS_PLACES: Formula = Formula::new(
+    "8·(b + 1)",
+    "Places of good and of bad samples, and how many of their losses are numbers, int64.",
+    SIGNS,
+);
+static SIGNS_MARGINS: Formula = Formula::new(
+    "(3·b + 2)·Bl",
+    "Each sample's margin behind its sigmoid, its weighted loss and whether that is a number.",
+    SIGNS,
+);
+static WIDE_POLICY: Formula =
+    Formula::new("4·b·(s - 1)·V", "Log-softmax of every sequence's logits, cast to fp32.", FACTORY);
+static WIDE_INDICES: Formula = Formula::new("8·b·(s - 1)", "Token numbers that are picked, int64.", FACTORY);
+static WIDE_COMPLETION: Formula =
+    Formula::new("b·(s - 1)", "Which tokens are of the completion, one byte each.", FACTORY);
+static WIDE_MARGINS: Formula = Formula::new(
+    "8·b",
+    "Margins and buffers of the sigmoids of DPO, fp32; losses without a reference have up to 12 bytes more of each sequence.",
+    FACTORY,
+);
+static WHOLE_POLICY: Formula =
+    Formula::new("b·(s - 1)·V·Bl", "Log-softmax of every sequence's logits, in the logits' type.", WHOLE);
+static WHOLE_COUNTS: Formula = Formula::new("8·b", "Tokens of each completion, int64.", WHOLE);
+static WHOLE_MARGINS: Formula =
+    Formula::new("2·b·Bl", "Margins and buffers of both sigmoids of each pair.", WHOLE);
+
+/// By what the trainer does with the logits; SimPO's own has pairs alone.
+pub(super) fn preference(tape: &mut Tape<'_, '_>) {
+    match tape.x.recipe().transformers.preference_logits {
+        PreferenceLogits::Fp32 => fp32_preference(tape),
+        PreferenceLogits::Whole => whole_preference(tape),
+        PreferenceLogits::Own | PreferenceLogits::Dropped => by_sequence(tape),
+    }
+}
+
+/// What the preference losses of LLaMA-Factory keep of the policy: `log_softmax` of all logits, cast to fp32.
+fn fp32_preference(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let behind = x.s.saturating_sub(1);
+    tape.keep(true, "log-softmax", &[x.b, behind, x.v], FLOAT, &WIDE_POLICY);
+    tape.keep(true, "picked tokens", &[x.b, behind], INDEX, &WIDE_INDICES);
+    tape.keep(true, "completion mask", &[x.b, behind], BYTE, &WIDE_COMPLETION);
+    tape.keep(true, "margins", &[x.b], 2 * FLOAT, &WIDE_MARGINS);
+}
+
+/// What SimPO's own trainer keeps: `log_softmax` of all logits as they are handed on.
+fn whole_preference(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let (width, behind) = (x.logits_width(), x.s.saturating_sub(1));
+    tape.keep(true, "log-softmax", &[x.b, behind, x.v], width, &WHOLE_POLICY);
+    tape.keep(true, "picked tokens", &[x.b, behind], INDEX, &WIDE_INDICES);
+    tape.keep(true, "completion mask", &[x.b, behind], BYTE, &WIDE_COMPLETION);
+    tape.keep(true, "tokens of each completion", &[x.b], INDEX, &WHOLE_COUNTS);
+    tape.keep(true, "margins", &[x.b], 2 * width, &WHOLE_MARGINS);
+}
+
+/// What a preference loss keeps of the policy; the reference runs without gradients and keeps nothing.
+fn by_sequence(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let behind = x.s.saturating_sub(1);
+    let width = x.logits_width();
+    if width < FLOAT {
+        tape.keep(true, "log-softmax", &[x.b, behind, x.v], width, &POLICY);
+    } else {
+        tape.keep(true, "logits", &[x.n, x.v], FLOAT, &POLICY_FP32);
+        tape.keep(true, "log of the softmax's sum", &[x.b, behind], FLOAT, &NORMALISER);
+    }
+    // The embedding keeps the same numbers where it trains.
+    let tuning = &x.recipe().tuning;
+    tape.keep(!tuning.embedding, "picked tokens", &[x.n], INDEX, &INDICES);
+    let own = x.recipe().transformers.preference_logits == PreferenceLogits::Own;
+    let is_kto = matches!(tuning.objective, Objective::Kto { .. });
+    if own || is_kto {
+        tape.keep(true, "completion mask", &[x.b, behind], BYTE, &OWN_MASK);
+        if !is_kto {
+            return tape.keep(true, "margins", &[x.b], width, &OWN_MARGINS);
+        }
+        tape.keep(true, "places of good and bad", &[x.b + 1], INDEX, &SIGNS_PLACES);
+        return tape.keep(true, "margins", &[3 * x.b + 2], width, &SIGNS_MARGINS);
+    }
+    tape.keep(true, "completion mask", &[x.b, behind], FLOAT, &COMPLETION);
+    tape.keep(true, "margins", &[x.b], FLOAT, &SIGMOID);
+}

@@ -1,0 +1,134 @@
+//! What trainers around transformers do with logits behind the model: log-probabilities of picked tokens, and metrics.
+
+use super::shared::{FLOAT, NARROW};
+use crate::{Saved, Symbols};
+use shardscope_explain::Formula;
+use shardscope_plan::{Objective, PreferenceLogits, Reference, RlFramework};
+
+const METRICS: &str = "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss, trl/trainer/kto_trainer.py:KTOTrainer._compute_loss, \
+                   trl/trainer/utils.py:entropy_from_logits";
+
+/// Rows of logits that TRL takes the entropy of at once (`trl/trainer/utils.py:entropy_from_logits`).
+const ENTROPY_ROWS: u64 = 128;
+
+static BESIDE: Formula = Formula::new(
+    "n·V·Bl",
+    "The reference's logits; the policy's output is named until the loss is done.",
+    "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss",
+);
+
+static PICKED: Formula = Formula::new(
+    "12·b·(s - 1)·V",
+    "Gradients of the picked logits, of each sequence's and of all together, fp32.",
+    "trl/trainer/utils.py:selective_log_softmax, whose gather and logsumexp autograd takes back",
+);
+
+pub(super) static HANDED_ON: Formula = Formula::new(
+    "n·V·Bl",
+    "The logits, which Accelerate hands on in fp32 and the trainer names.",
+    "accelerate/accelerator.py:prepare_model; trl/trainer/sft_trainer.py:SFTTrainer.compute_loss",
+);
+
+static FLAT: Formula = Formula::new(
+    "b·(s - 1)·V·Bl",
+    "A copy of the logits but the last of each sequence: as rows for their entropy, then of good and of bad samples.",
+    METRICS,
+);
+
+static ENTROPY: Formula = Formula::new(
+    "3·b·(s - 1)·V·Bl",
+    "Log-softmax, probabilities and their product, from which the entropy of a few rows is taken.",
+    METRICS,
+);
+
+static ENTROPY_PART: Formula = Formula::new(
+    "3·128·V·Bl",
+    "Log-softmax, probabilities and their product, from which the entropy is taken of 128 rows at once.",
+    METRICS,
+);
+
+static OF_ONE_KIND: Formula = Formula::new(
+    "b·(s - 1)·V·Bl/2",
+    "Logits of the completions of good samples, or of bad ones: taken as half of all tokens.",
+    METRICS,
+);
+
+static SCALED: Formula = Formula::new(
+    "2·n·V·Bl",
+    "Gradients of the logits over the temperature, which were divided in place, and of the logits.",
+    GRPO,
+);
+
+static SCALED_ONE: Formula =
+    Formula::new("4·n·V", "Gradient of the logits, which were divided in place, fp32.", GRPO);
+
+static ROWS: Formula =
+    Formula::new("b·(s - 1)·V·Bl", "Gradients of the log-probabilities of each sequence.", GRPO);
+
+static ROWS_FP32: Formula =
+    Formula::new("8·b·(s - 1)·V", "Gradients of the picked logits and of each sequence's sum, fp32.", GRPO);
+
+const GRPO: &str = "trl/trainer/grpo_trainer.py:GRPOTrainer._get_per_token_logps_and_entropies";
+
+/// What is alive beside what a loss of picked tokens keeps, a sequence at a time or within one kernel: in forward the logits and what
+/// the trainer makes of them, in backward their gradients.
+pub(super) fn behind(x: &Symbols<'_>, forward: &mut Vec<Saved>, loss: &mut Vec<Saved>) {
+    let recipe = x.recipe();
+    let (width, objective, behind) = (x.logits_width(), recipe.tuning.objective, x.s.saturating_sub(1));
+    let (wide, part) = ([x.n, x.v], [x.b, behind, x.v]);
+    let policy = objective == Objective::Policy;
+    let compares = objective.reference().is_some();
+    let by_trl = policy && recipe.rollout.is_some_and(|rollout| rollout.framework == RlFramework::Trl);
+    let named = compares && recipe.transformers.preference_logits == PreferenceLogits::Own || by_trl;
+    // In fp32 the logits that are named are the kept ones.
+    if (named || policy) && width == FLOAT {
+        forward.clear();
+    }
+    if named && objective.reference().is_some_and(|from| from != Reference::Precomputed) {
+        forward.push(Saved::new("the reference's logits", &wide, width, &BESIDE));
+    }
+    if named {
+        forward.extend(metrics(x, width));
+    }
+    match (policy, width == FLOAT) {
+        (true, true) => {
+            loss.push(Saved::new("gradients of picked logits", &[2, x.b, behind, x.v], FLOAT, &ROWS_FP32));
+            loss.push(Saved::new("gradient of the logits", &wide, FLOAT, &SCALED_ONE));
+        }
+        (true, false) => {
+            loss.push(Saved::new("gradients of log-probabilities", &part, width, &ROWS));
+            loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SCALED));
+        }
+        (false, true) if compares => {
+            loss.push(Saved::new("gradients of the fp32 logits", &[3, x.b, behind, x.v], FLOAT, &PICKED));
+        }
+        _ => loss.push(Saved::new("logits gradient", &wide, x.compute_width, &NARROW)),
+    }
+}
+
+/// What TRL's supervised tuning takes its metrics from beside the softmax that its loss keeps: the logits, and of several sequences
+/// a copy of them.
+pub(super) fn of_samples(x: &Symbols<'_>) -> Vec<Saved> {
+    let width = x.logits_width();
+    let [flat, part] = metrics(x, width);
+    let logits = Saved::new("logits handed on", &[x.n, x.v], width, &HANDED_ON);
+    [logits].into_iter().chain((x.b > 1).then_some(flat)).chain([part]).collect()
+}
+
+/// What TRL takes its metrics from while the logits of policy and reference are alive: a copy of the policy's, and beside it what
+/// the entropy of some rows takes, or in METRICS, where it stays, the logits of one kind of sample, whichever is larger.
+fn metrics(x: &Symbols<'_>, width: u64) -> [Saved; 2] {
+    let one_kind = matches!(x.recipe().tuning.objective, Objective::Kto { .. });
+    let behind = x.b * x.s.saturating_sub(1);
+    let flat = Saved::new("rows of the logits", &[behind, x.v], width, &FLAT);
+    let name = "metrics of the logits";
+    let beside = if behind <= ENTROPY_ROWS {
+        Saved::new(name, &[3, behind, x.v], width, &ENTROPY)
+    } else if behind <= 6 * ENTROPY_ROWS || !one_kind {
+        Saved::new(name, &[3, ENTROPY_ROWS, x.v], width, &ENTROPY_PART)
+    } else {
+        // Half of the rows: their bytes are even, since elements have two or four.
+        Saved::new(name, &[behind, x.v], width / 2, &OF_ONE_KIND)
+    };
+    [flat, beside]
+}
