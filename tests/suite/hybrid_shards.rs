@@ -40,7 +40,7 @@ fn a_rank_holds_what_one_of_a_group_alone_holds() {
             "4",
             &[("data_parallel_engine", engine), ("num_distributed_optimizer_instances", "4")],
         ));
-        let [alone, copies] = [alone, copies].map(|memory| memory.ranks[0].totals.clone());
+        let [alone, copies] = [alone, copies].map(|memory| memory.ranks[0].totals);
         assert_eq!(alone.parameters, copies.parameters);
         assert_eq!(alone.gradients, copies.gradients);
         assert_eq!(alone.optimizer, copies.optimizer);

@@ -9,6 +9,7 @@ use super::drafts::int;
 use super::formula::evaluate;
 
 const RECORDED: &str = include_str!("../data/activations/nemo_rl_log_probs.jsonl");
+const ENTROPY: &str = include_str!("../data/activations/verl_entropy.jsonl");
 
 fn plan(set: &[(&str, &str)]) -> Plan {
     let common = [
@@ -146,4 +147,41 @@ fn skyrl_takes_an_entropy_of_a_chunk_beside_logits_that_it_overwrites() {
     assert_eq!(transient("verl", "4096"), 0);
     assert_eq!(transient("skyrl", "4096"), 12 * 1024 * 4096);
     assert_eq!(transient("skyrl", "512"), 12 * 512 * 4096);
+}
+
+/// verl's entropy, compiled: what it keeps beside the logits to the byte, and tensors as large as these.
+#[test]
+fn verls_entropy_is_held_as_it_was_recorded() {
+    let case: Value = serde_json::from_str(ENTROPY.lines().nth(1).expect("a line")).expect("JSON");
+    let sizes = ["tokens", "vocabulary"].map(|name| int(&case, name));
+    let plan = |entropy: &str| {
+        plan(&[
+            ("software", "hf_transformers"),
+            ("seq_length", &sizes[0].to_string()),
+            ("micro_batch_size", "1"),
+            ("vocab_size", &sizes[1].to_string()),
+            ("attn_implementation", "flash_attention_2"),
+            ("autocast", "none"),
+            ("training_objective", "policy"),
+            ("rl_framework", "verl"),
+            ("rollout_gpus", "8"),
+            ("policy_entropy", entropy),
+        ])
+    };
+    let (with, without) = (plan("true"), plan("false"));
+    let [with, without] = [&with, &without].map(Symbols::of);
+    let kept = |x: &Symbols<'_>| -> u64 {
+        Operator::OutputLayer.saved(x).iter().map(|saved| saved.bytes.get()).sum()
+    };
+    assert_eq!(kept(&with) - kept(&without), int(&case, "kept beside the logits"));
+    let moment = |x: &Symbols<'_>, name: &str| {
+        let transients = Operator::OutputLayer.transients(x);
+        transients.iter().find(|one| one.name == name).map_or(0, |one| one.bytes().get())
+    };
+    assert_eq!(case["allocated in forward"], serde_json::json!(["float32"]));
+    assert_eq!(moment(&with, "loss"), 4 * sizes[0] * sizes[1]);
+    // One of the entropy's, and one of the log-probabilities', which no longer takes the logits' place.
+    assert_eq!(case["allocated in backward"], serde_json::json!(["bfloat16"]));
+    assert_eq!(moment(&with, "backward of the loss"), 2 * 2 * sizes[0] * sizes[1]);
+    assert_eq!(moment(&without, "backward of the loss"), 0);
 }

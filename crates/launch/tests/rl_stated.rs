@@ -36,21 +36,26 @@ fn verl_shards_inside_groups_of_the_size_that_is_stated() {
     assert_eq!(copies("5"), (None, 1));
 }
 
-/// An entropy in verl's loss keeps a softmax that is not counted; a coefficient of 0 takes none.
+/// An entropy in verl's loss holds what is counted where it is compiled and taken whole; a coefficient of 0 takes none.
 #[test]
-fn an_entropy_in_verls_loss_stops_the_verdict() {
-    let stops = |more: &str| {
+fn an_entropy_in_verls_loss_is_read() {
+    let with = |more: &str| {
         let text = format!(
             "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
              actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
-             actor_rollout_ref.rollout.name=vllm actor_rollout_ref.actor.{more} trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
+             actor_rollout_ref.rollout.name=vllm {more} trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
         );
-        stopped_by(&resolved("run.sh", &text)).len()
+        let resolution = resolved("run.sh", &text);
+        let entropy = resolution.plan.as_ref().and_then(|plan| Some(plan.recipe().rollout.as_ref()?.entropy));
+        (entropy, stopped_by(&resolution).len())
     };
-    assert_eq!(stops("entropy_coeff=0"), 0);
-    assert_eq!(stops("entropy_coeff=0.0"), 0);
-    assert_eq!(stops("entropy_coeff=0.001"), 1);
-    assert_eq!(stops("calculate_entropy=True"), 1);
+    let actor = "actor_rollout_ref.actor.";
+    assert_eq!(with(&format!("{actor}entropy_coeff=0")), (Some(false), 0));
+    assert_eq!(with(&format!("{actor}entropy_coeff=0.0")), (Some(false), 0));
+    assert_eq!(with(&format!("{actor}entropy_coeff=0.001")), (Some(true), 0));
+    assert_eq!(with(&format!("{actor}calculate_entropy=True")), (Some(true), 0));
+    assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {actor}entropy_checkpointing=True")), (None, 1));
+    assert_eq!(with(&format!("{actor}entropy_coeff=0.001 {actor}strategy=megatron")), (None, 1));
 }
 
 /// What slime sets whatever is said does not hang on the flag of packed samples.

@@ -35,6 +35,8 @@ pub struct Rollout {
     pub per_prompt: u64,
     /// Longest prompt and response together. Unit: token.
     pub length: u64,
+    /// Whether the policy's loss has the entropy of the logits in it, compiled (verl's `entropy_coeff`).
+    pub entropy: bool,
     /// Whether all weights are gathered and copied at once to be handed to engines elsewhere (open-instruct's
     /// `gather_whole_model`).
     pub copies_all: bool,

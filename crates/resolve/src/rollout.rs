@@ -68,6 +68,7 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
         critic: residence(table, Field::RlCritic),
         per_prompt: table.number(Field::RolloutsPerPrompt).max(1),
         length: table.number(Field::RolloutLength).max(1),
+        entropy: table.on(Field::PolicyEntropy),
         copies_all: table.on(Field::CopyWholeModel),
     })
 }

@@ -463,6 +463,16 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "params_dtype=fp32&autocast=bf16&gbs=1280&mbs=8&nodes=1&seq=1536&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=fsdp1&zero_stage=3&training_objective=policy&rl_framework=verl&rollout_engine=vllm&rollout_tensor_parallel_size=2&rollout_memory_fraction=0.6&rollout_sleep&rl_reference=device&rl_critic=device&offload_between_phases=gradients",
     ),
     (
+        "Qwen3 8B with GRPO under verl, an entropy in the loss",
+        "Qwen3-8B",
+        "params_dtype=fp32&autocast=bf16&gbs=1280&mbs=8&nodes=1&seq=1536&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=fsdp1&zero_stage=3&training_objective=policy&policy_entropy&rl_framework=verl&rollout_engine=vllm&rollout_memory_fraction=0.6&rollout_sleep",
+    ),
+    (
+        "Qwen3 8B with GRPO under verl on four nodes, shards inside each",
+        "Qwen3-8B",
+        "params_dtype=fp32&autocast=bf16&gbs=1280&mbs=8&nodes=4&seq=1536&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=fsdp2&zero_stage=3&num_distributed_optimizer_instances=4&training_objective=policy&rl_framework=verl&rollout_engine=vllm&rollout_memory_fraction=0.6&rollout_sleep",
+    ),
+    (
         "Qwen3 8B with GRPO under OpenRLHF, rollouts on accelerators of their own",
         "Qwen3-8B",
         "bf16&autocast=none&gbs=128&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=deepspeed&zero_stage=3&training_objective=policy&rl_framework=openrlhf&rollout_engine=vllm&rollout_gpus=4",

@@ -121,6 +121,11 @@ static SAMPLED_SOFTMAX: Formula = Formula::new(
     "Log-softmax in fp32 of every token but the last of a sequence.",
     "nemo_rl/distributed/model_utils.py:get_next_token_logprobs_from_logits",
 );
+static ENTROPY: Formula = Formula::new(
+    "10·n",
+    "Each token's greatest logit, the softmax's sum and the logits' mean under it, from which the entropy's gradient is worked out.",
+    "verl/utils/torch_functional.py:entropy_from_logits, which torch compiles",
+);
 static SAMPLED_ROWS: Formula =
     Formula::new("n·V·Bc", "Log-softmax of every sampled sequence, in the logits' type.", PREFERENCE);
 static SAMPLED_SCALED_IN_PLACE: Formula = Formula::new(
@@ -238,6 +243,7 @@ fn policy(tape: &mut Tape<'_, '_>) {
     };
     tape.keep(summed, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
     tape.keep(true, "sampled tokens", &[x.n], INDEX, &SAMPLED);
+    tape.keep(x.entropy_in_loss(), "greatest logits and sums", &[x.n], 2 + 2 * FLOAT, &ENTROPY);
 }
 
 /// What a compiled log-softmax of all tokens but the last, and the policy loss behind it, keep.

@@ -251,6 +251,12 @@ impl<'a> Symbols<'a> {
         framework.map_or(LogProbs::ByRow, |semantics| semantics.log_probs)
     }
 
+    /// Whether a policy's loss has the entropy of the logits in it.
+    #[must_use]
+    pub fn entropy_in_loss(&self) -> bool {
+        self.recipe().rollout.is_some_and(|rollout| rollout.entropy)
+    }
+
     /// Rows of logits of which the entropy is taken at once beside a policy's loss; 0 where none is.
     #[must_use]
     pub fn entropy_rows(&self) -> u64 {

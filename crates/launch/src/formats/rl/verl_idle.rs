@@ -3,6 +3,7 @@
 use super::super::leaves::Leaves;
 use super::common::{idle, lack, lack_yes};
 use crate::Effect;
+use shardscope_plan::{Field, Software};
 
 /// Passes over what changes nothing, and stops at what would change a figure.
 pub(super) fn pass(leaves: &mut Leaves<'_>) {
@@ -34,15 +35,25 @@ pub(super) fn pass(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// An entropy in the loss is taken of the logits once more, and keeps their softmax (`verl/workers/actor/dp_actor.py`); without
-/// one there is none, unless it is asked for as a metric.
+/// An entropy in the loss is taken of the logits once more; without one there is none, unless it is asked for as a metric, which has
+/// a graph of its own too (`verl/workers/actor/dp_actor.py`). Known is what it holds under FSDP, compiled and whole.
 fn entropy(leaves: &mut Leaves<'_>) {
-    let what = "the entropy of the logits beside the loss, whose softmax is kept";
     let zero = |value: &str| value.parse::<f64>().is_ok_and(|number| number == 0.0);
     let part = leaves.get("actor_rollout_ref.actor.entropy_coeff");
-    if let Some(leaf) = part.filter(|leaf| leaf.hole.is_none() && !zero(&leaf.value)) {
+    let stated = part.filter(|leaf| leaf.hole.is_none() && !zero(&leaf.value));
+    let metric = leaves.yes("actor_rollout_ref.actor.calculate_entropy");
+    let Some(leaf) = stated.or(metric) else { return };
+    let says = |key: &str, flag: bool| leaves.flag(&["actor_rollout_ref.actor.", key].concat()) == Some(flag);
+    let other = says("use_torch_compile", false)
+        || says("fsdp_config.use_torch_compile", false)
+        || says("entropy_checkpointing", true)
+        || says("entropy_from_logits_with_chunking", true)
+        || leaves.flag("actor_rollout_ref.model.use_fused_kernels") == Some(true)
+        || leaves.flag("actor_rollout_ref.model.use_remove_padding") == Some(false);
+    if other || matches!(leaves.reading.software, Some((Software::MegatronCoreTe, _))) {
+        let what = "the entropy of the logits beside the loss, whose softmax is kept";
         lack(leaves, leaf, Effect::Memory, what);
     } else {
-        lack_yes(leaves, &[("actor_rollout_ref.actor.calculate_entropy", Effect::Memory, what)]);
+        leaves.switch(Field::PolicyEntropy, true, leaf);
     }
 }

@@ -17,6 +17,8 @@ const OLMO: &str = "olmo/train.py:Trainer.model_forward, train_micro_batch";
 
 const CHUNKS: &str = "torchtune/modules/loss: autograd takes the chunks one by one, the last one first";
 
+const ENTROPIES: &str = "verl/workers/actor/dp_actor.py, verl/utils/torch_functional.py:entropy_from_logits, which torch compiles";
+
 static LOGITS: Formula = Formula::new("n·V·Bc", "The logits as the output layer made them.", LOSS);
 
 static COPY: Formula = Formula::new("4·n·V", "The logits in fp32.", LOSS);
@@ -83,6 +85,15 @@ static SAMPLED_ENTROPY: Formula = Formula::new(
     "12·entropy_rows·V",
     "Log-softmax of a chunk of tokens, which autocast takes in fp32, its exponential and their product.",
     "skyrl/backends/skyrl_train/utils/torch_utils.py:chunked_entropy_from_logits",
+);
+
+static EXPONENTIALS: Formula =
+    Formula::new("4·n·V", "Exponentials of the logits in fp32, of which the entropy is taken.", ENTROPIES);
+
+static TWO_GRADIENTS: Formula = Formula::new(
+    "2·n·V·Bc",
+    "Gradients of the logits, of the log-probabilities and of the entropy.",
+    ENTROPIES,
 );
 
 static REFERENCE: Formula = Formula::new(
@@ -275,6 +286,11 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
         // The logits are kept themselves, and their gradient takes their place.
         forward.clear();
+        if x.entropy_in_loss() {
+            // The entropy's backward reads the logits, so that their gradients do not take their place.
+            forward.push(Saved::new("exponentials of the logits", &wide, FLOAT, &EXPONENTIALS));
+            loss.push(Saved::new("gradients of the logits", &[2, x.n, x.v], width, &TWO_GRADIENTS));
+        }
         if x.entropy_rows() > 0 {
             forward.push(Saved::new(
                 "entropy of a chunk",
