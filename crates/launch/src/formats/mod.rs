@@ -37,6 +37,7 @@ pub(super) use frameworks::MaxText;
 pub(crate) use frameworks::OLMO_CORE_LACKING;
 pub(crate) use huggingface::HARMLESS;
 pub(super) use huggingface::{HuggingFace, lacking};
+pub(crate) use llama_like::inner_width;
 pub use merge::{Text, merge};
 pub(super) use models_by_file::known_model;
 pub(crate) use names::TABLE as NAMES;

@@ -1,5 +1,6 @@
 //! The inner width of FlagScale's gated MLPs, where a multiple is given in its stead.
 
+use crate::formats::inner_width;
 use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
 
@@ -27,12 +28,8 @@ impl Multiple {
             return;
         };
         let Some(hidden) = reading.count(Field::HiddenSize) else { return };
-        let mut width = hidden.saturating_mul(8) / 3;
-        if let Some(times) = self.times {
-            width = (width as f64 * times) as u64;
-        }
-        let found =
-            Found::new(Field::FfnHiddenSize, width.next_multiple_of(multiple).to_string(), Origin::Derived);
+        let Some(width) = inner_width(hidden, self.times, multiple) else { return };
+        let found = Found::new(Field::FfnHiddenSize, width.to_string(), Origin::Derived);
         reading.take(found.note("2/3 of 4 x hidden_size, up to multiple_of (FlagScale)"));
     }
 }

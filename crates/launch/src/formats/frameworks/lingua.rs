@@ -2,7 +2,7 @@
 
 use super::row::Row;
 use crate::formats::leaves::{Leaf, Leaves};
-use crate::formats::llama_like::LLAMA_LAYER;
+use crate::formats::llama_like::{LLAMA_LAYER, inner_width};
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
@@ -37,13 +37,10 @@ fn lingua(leaves: &mut Leaves<'_>) {
     if let Some(hidden) = leaves.reading.count(Field::HiddenSize) {
         // `lingua/transformer.py:FeedForward`: int(2 / 3 of four times the width), times a factor, up to a multiple.
         let multiple = leaves.whole("model.multiple_of").unwrap_or(256).max(1);
-        let mut width = hidden.saturating_mul(8) / 3;
         let factor = leaves.text("model.ffn_dim_multiplier").and_then(|factor| factor.parse::<f64>().ok());
-        if let Some(factor) = factor {
-            width = (width as f64 * factor) as u64;
+        if let Some(width) = inner_width(hidden, factor, multiple) {
+            leaves.state(Field::FfnHiddenSize, &width.to_string(), Origin::Derived, why);
         }
-        let width = width.next_multiple_of(multiple);
-        leaves.state(Field::FfnHiddenSize, &width.to_string(), Origin::Derived, why);
     }
     leaves.follow("model.weight_tying", Field::UntieEmbeddingsAndOutputWeights, false);
     leaves.state_all(&LLAMA_LAYER, Origin::Derived, why);

@@ -264,7 +264,7 @@ fn mesh(leaves: &mut Leaves<'_>, whole: bool) {
             let path = format!("{reach}_{axis}_parallelism");
             let Some(leaf) = leaves.get(&path) else { continue };
             match leaf.whole() {
-                Some(size) => degree *= size.max(1),
+                Some(size) => degree = u64::saturating_mul(degree, size.max(1)),
                 None => {
                     lack(leaves, leaf, Effect::Communication, "an axis that takes the devices that are left");
                 }
@@ -274,7 +274,7 @@ fn mesh(leaves: &mut Leaves<'_>, whole: bool) {
             leaves.say(field, &degree.to_string(), leaf);
         }
         if field != Field::ExpertModelParallelSize {
-            shares *= degree;
+            shares = u64::saturating_mul(shares, degree);
         }
     }
     for axis in
