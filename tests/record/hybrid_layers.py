@@ -370,7 +370,7 @@ ADAPTED = {
 
 # Types that were recorded under autocast to bf16 too, whose weights are then fp32.
 AUTOCAST = ["llama", "qwen3_moe", "deepseek_v3", "deepseek_v2:grouped", "glm4_moe:normed", "minimax_m2", "hunyuan_v1_moe", "hunyuan_v1_dense",
-            "llama4_text", "ernie4_5_moe", "phimoe", "lfm2"]
+            "llama4_text", "ernie4_5_moe", "phimoe", "lfm2", "ministral3"]
 
 if __name__ == "__main__":
     import sys

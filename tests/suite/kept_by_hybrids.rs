@@ -107,7 +107,7 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
 }
 
 #[test]
-fn a_mixers_projection_that_is_named_alone_stops_and_so_does_a_short_convolution_elsewhere() {
+fn what_is_not_recorded_stops_by_name() {
     let lines = || RECORDED.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
     let plan_of = |model_type: &str, set: &[(&str, &str)]| {
         let case = lines().find(|case| case["type"] == model_type).unwrap();
@@ -134,6 +134,15 @@ fn a_mixers_projection_that_is_named_alone_stops_and_so_does_a_short_convolution
     ] {
         let stopped = adapted(model_type, targets).not_modelled;
         assert_eq!(stops, !stopped.is_empty(), "{model_type}, {targets}: {stopped:?}");
+    }
+    let cast = |model_type, params| {
+        let set = [("software", "hf_transformers"), ("autocast", "bf16"), ("params_dtype", params)];
+        plan_of(model_type, &set).not_modelled.iter().any(|item| item.is_called("autocast"))
+    };
+    for (model_type, stops) in
+        [("qwen3_5_text", true), ("gpt_oss", true), ("llama", false), ("qwen3_moe", false)]
+    {
+        assert_eq!([cast(model_type, "fp32"), cast(model_type, "bf16")], [stops, false], "{model_type}");
     }
     let elsewhere = plan_of("lfm2", &[("software", "megatron_core")]).not_modelled;
     assert!(elsewhere.iter().any(|item| item.is_called("linear_mixer")), "{elsewhere:?}");

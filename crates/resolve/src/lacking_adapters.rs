@@ -80,8 +80,7 @@ pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
     }
     let targets = table.words(Field::LoraTargetModules);
     let of_output = |name: &&str| name.rsplit(['.', '/']).next() == Some("out_proj");
-    let (input, output) =
-        (targets.iter().any(|name| is_of_mixer(name)), targets.iter().any(|name| of_output(&name)));
+    let (input, output) = (targets.iter().any(|name| is_of_mixer(name)), targets.iter().any(of_output));
     if (input || output) && !(short && input && output) {
         let message = "adapters on one of a linear mixer's projections by its name";
         table.lack(Field::LoraTargetModules, "", Effect::Model, message);

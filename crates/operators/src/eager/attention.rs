@@ -61,7 +61,7 @@ static TEMPERATURE: Formula = Formula::new(
     "transformers/models/llama4/modeling_llama4.py:Llama4TextAttention",
 );
 static TYPED_TEMPERATURE: Formula = Formula::new(
-    "s·Bc",
+    "s·B",
     "What queries are multiplied by at each position.",
     "transformers/models/ministral3/modeling_ministral3.py:Ministral3Attention.forward",
 );
@@ -138,7 +138,8 @@ pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     norm::query_and_key(tape, &flow);
     let temperature = match x.model().arrangement.query_temperature {
         QueryTemperature::Unwindowed if !x.in_window => Some((FLOAT, &TEMPERATURE)),
-        QueryTemperature::Typed => Some((x.compute_width, &TYPED_TEMPERATURE)),
+        // Rotated queries have the type of cosines and sines, the weights'.
+        QueryTemperature::Typed => Some((x.width, &TYPED_TEMPERATURE)),
         QueryTemperature::Unwindowed | QueryTemperature::None => None,
     };
     if let Some((width, formula)) = temperature {

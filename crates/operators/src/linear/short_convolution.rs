@@ -82,8 +82,7 @@ pub(super) fn transients(x: &Symbols<'_>, given_back: Bytes) -> Vec<Transient> {
     last.extend(weight.then(|| Saved::new("out_proj weight gradient", &[values, x.h], w, &LAST_WEIGHT)));
     let parts = Saved::new("gradients of the gates and the values", &[x.n, columns], w, &PARTS);
     let around = Saved::new("gradients around the convolution", &[2, x.n, values], w, &AROUND);
-    let mut first =
-        vec![residual(x), parts.clone(), Saved::new("gradient of the input", &[x.n, x.h], w, &LAST)];
+    let mut first = vec![residual(x), parts, Saved::new("gradient of the input", &[x.n, x.h], w, &LAST)];
     first.extend(weight.then(|| Saved::new("in_proj weight gradient", &[columns, x.h], w, &WEIGHT)));
     vec![
         Transient::new("backward of out_proj", Bytes::ZERO, last),
