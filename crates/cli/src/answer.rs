@@ -3,7 +3,7 @@
 use shardscope::bash::Environment;
 use shardscope::launch::{Request, Resolution, read};
 use shardscope::link::Pasted;
-use shardscope::plan::Plan;
+use shardscope::plan::{Field, Origin, Plan};
 use shardscope::report::Report;
 use shardscope::session::estimated;
 use shardscope::source::{Code, Severity, Source, render};
@@ -60,7 +60,25 @@ impl Answer {
             let note = coloured("note", CYAN);
             out += &format!("{note}: {} is read as well, which the text names\n\n", harmless(file));
         }
-        for diagnostic in &self.resolution.diagnostics {
+        out += &self.said(Severity::Note);
+        out
+    }
+
+    /// What a reader of figures must know of them: warnings, and an accelerator that was assumed.
+    pub(crate) fn warnings(&self) -> String {
+        let mut out = self.said(Severity::Warning);
+        let accelerator = self.resolution.setting(Field::Accelerator);
+        if let Some(assumed) = accelerator.filter(|setting| setting.origin == Origin::Default) {
+            let note = coloured("note", CYAN);
+            out += &format!("{note}: {} is assumed; --accelerator names another\n", assumed.value.written());
+        }
+        out
+    }
+
+    /// The diagnostics that matter at least so much.
+    fn said(&self, least: Severity) -> String {
+        let mut out = String::new();
+        for diagnostic in self.resolution.diagnostics.iter().filter(|one| one.severity >= least) {
             let shown = harmless(&render(&self.source, diagnostic));
             let colour = match diagnostic.severity {
                 Severity::Error => RED,

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use shardscope::link::{Pasted, PastedText};
-use shardscope::source::Code;
+use shardscope::source::{Code, Source, Span};
 
 use crate::answer::{Answer, answer};
 use crate::files::bytes;
@@ -72,6 +72,21 @@ pub(crate) fn completed(pasted: &mut Pasted, places: &Places) -> (Answer, Vec<St
     (found, fetched)
 }
 
+/// Names of files in a text: words with an extension. Variables are followed by the reader, not here.
+fn named(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| c.is_whitespace() || "\"'=;{}".contains(c));
+    let words = words.map(|word| word.trim_start_matches("./"));
+    words.filter(|word| word.contains('.') && !word.contains('$')).map(str::to_owned).collect()
+}
+
+/// The word behind a place, on its line or on the one that a backslash joins to it.
+fn behind(source: &Source, span: Span) -> &str {
+    let rest = source.text().get(span.end as usize..).unwrap_or_default();
+    let rest = rest.trim_start_matches(|c: char| c.is_whitespace() && c != '\n' || "=\"'".contains(c));
+    let rest = rest.strip_prefix("\\\n").unwrap_or(rest).trim_start_matches([' ', '\t']);
+    rest.split(char::is_whitespace).next().unwrap_or_default()
+}
+
 /// Names of files that the diagnostics point at as missing.
 fn wanted(answer: &Answer) -> Vec<String> {
     let mut names = Vec::new();
@@ -80,11 +95,12 @@ fn wanted(answer: &Answer) -> Vec<String> {
             continue;
         }
         let Some(span) = said.span else { continue };
-        let words = answer.source.slice(span).split(|c: char| c.is_whitespace() || "\"'=;{}".contains(c));
-        for word in words.map(|word| word.trim_start_matches("./")) {
-            // A name with an extension; variables are followed by the reader, not here.
-            if word.contains('.') && !word.contains('$') && !names.iter().any(|known| known == word) {
-                names.push(word.to_owned());
+        let found = named(answer.source.slice(span));
+        // Where the diagnostic points at the option, its value is the word behind it.
+        let found = if found.is_empty() { named(behind(&answer.source, span)) } else { found };
+        for name in found {
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
     }

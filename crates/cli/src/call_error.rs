@@ -38,6 +38,10 @@ pub(crate) enum CallError {
         name: String,
         meant: Option<&'static str>,
     },
+    UnknownAccelerator {
+        name: String,
+        meant: Option<&'static str>,
+    },
     LinkIsNoFile,
     NoChange,
     NoFile,
@@ -66,6 +70,12 @@ impl Display for CallError {
             Self::Unwritable { path, cause } => write!(out, "{path} cannot be written: {cause}"),
             Self::Link(error) => error.fmt(out),
             Self::EmptyLink => out.write_str("the link carries nothing"),
+            Self::UnknownAccelerator { name, meant: None } => {
+                write!(out, "there is no accelerator {name}; `shardscope accelerators` lists them")
+            }
+            Self::UnknownAccelerator { name, meant: Some(meant) } => {
+                write!(out, "there is no accelerator {name}; did you mean {meant}?")
+            }
             Self::UnknownSetting { name, meant: None } => write!(out, "there is no setting {name}"),
             Self::UnknownSetting { name, meant: Some(meant) } => {
                 write!(out, "there is no setting {name}; did you mean {meant}?")

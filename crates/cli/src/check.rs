@@ -154,8 +154,10 @@ impl CheckArguments {
             Some(_) if failures.is_empty() => 0,
             Some(_) => FAILS,
         };
-        if figures.is_none() && !self.pass_open {
-            tell(&answer.obstacles());
+        match figures {
+            Some(_) => tell(&answer.warnings()),
+            None if !self.pass_open => tell(&answer.obstacles()),
+            None => {}
         }
         let slower_by = figures.as_ref().zip(against).map(|(figures, other)| figures.slower_than(other));
         let checked = Checked {

@@ -1,7 +1,10 @@
 //! What the commands that estimate a run are given: files, standard input or a link, and changes to them.
 
 use clap::Args;
+use shardscope::catalog;
 use shardscope::link::{self, Pasted, PastedText, Shared};
+use shardscope::plan::Field;
+use shardscope::source::suggest;
 
 pub(crate) use crate::answer::{Answer, answer, environment};
 use crate::beside::{Places, completed};
@@ -76,6 +79,7 @@ impl Changes {
     /// # Errors
     /// What cannot be read.
     pub(crate) fn read(&self, files: &[String]) -> Result<Pasted, CallError> {
+        self.checked()?;
         let mut pasted = Pasted::default();
         for file in files {
             match fragment(file) {
@@ -91,6 +95,15 @@ impl Changes {
         Ok(pasted)
     }
 
+    /// That every setting and the accelerator are known: what a caller misspelt must not pass as an answer to it.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub(crate) fn checked(&self) -> Result<(), CallError> {
+        known_accelerator(self.accelerator.as_deref().unwrap_or_default())?;
+        known_settings(self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
     /// Puts the changes onto what was read.
     pub(crate) fn put_into(&self, pasted: &mut Pasted) {
         pasted.settings.extend(self.accelerator.iter().map(|name| ("accelerator".to_owned(), name.clone())));
@@ -103,6 +116,35 @@ impl Changes {
             pasted.arguments.clone_from(words);
         }
     }
+}
+
+/// That settings of a call are known, an accelerator among them too.
+///
+/// # Errors
+/// The first that is not.
+fn known_settings<'a>(settings: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), CallError> {
+    for (name, value) in settings {
+        match Field::named(name) {
+            Some(Field::Accelerator) => known_accelerator(value)?,
+            Some(_) => {}
+            None => {
+                let known = Field::ALL.iter().map(|field| field.name());
+                return Err(CallError::UnknownSetting { name: name.to_owned(), meant: suggest(name, known) });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// That an accelerator is one of the catalog; no name is none asked for.
+fn known_accelerator(name: &str) -> Result<(), CallError> {
+    if name.is_empty() || catalog::accelerator(name).is_some() {
+        return Ok(());
+    }
+    Err(CallError::UnknownAccelerator {
+        name: name.to_owned(),
+        meant: suggest(name, catalog::accelerator_names()),
+    })
 }
 
 /// The fragment of an address of the page, where `operand` is one and no file.

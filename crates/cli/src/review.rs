@@ -52,6 +52,7 @@ pub(crate) fn run(arguments: &ReviewArguments) -> ExitCode {
 }
 
 fn review(arguments: &ReviewArguments) -> Result<ExitCode, CallError> {
+    arguments.changes.checked()?;
     let root = |folder: &PathBuf| {
         folder
             .canonicalize()

@@ -126,6 +126,7 @@ fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Op
     let gate = Gate { fail_on: fail_on.clone(), headroom: arguments.headroom };
     let changes =
         gate.put_into(&Changes { accelerator: arguments.accelerator.clone(), ..Changes::default() });
+    changes.checked()?;
     if gate.compares() && arguments.against.against.is_none() {
         return Err(CallError::NothingToCompare { option: "--refuse slower" });
     }

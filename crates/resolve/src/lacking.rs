@@ -224,7 +224,7 @@ fn arrangement(table: &mut Table, software: Software) {
         let message = "what the modules of this model type keep under autocast over weights of fp32";
         table.lack(Field::Autocast, &value, Effect::Memory, message);
     }
-    let variants = table.word(Field::ModuleVariants).to_owned();
+    let variants = table.words(Field::ModuleVariants).join(" ");
     if software.semantics().eager_modules && !variants.is_empty() && (!own || table.on(Field::LoraKernels)) {
         let message = "modules that differ from Llama's, in this software or with these kernels";
         table.lack(Field::ModuleVariants, &variants, Effect::Memory, message);

@@ -102,6 +102,7 @@ impl Run {
             words: (!self.arguments.is_empty()).then(|| self.arguments.clone()),
             without: self.without.clone(),
         };
+        changes.checked().map_err(|error| error.to_string())?;
         changes.put_into(&mut pasted);
         if pasted.texts.is_empty() && pasted.settings.is_empty() {
             return Err("hand in the launch script as text, a link, or settings".to_owned());

@@ -3,6 +3,7 @@
 
 mod apply;
 mod badge;
+mod changes;
 mod compare;
 mod export;
 mod gate;

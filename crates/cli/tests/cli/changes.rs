@@ -1,0 +1,48 @@
+//! What a caller changes of a run, and what the caller must hear of the answer.
+
+use super::{Folder, SCRIPT, call, printed};
+
+/// Standard error of a call that ends so.
+#[track_caller]
+fn told(arguments: &[&str], input: &str, code: i32) -> String {
+    let output = call(arguments, input);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+    told
+}
+
+#[test]
+fn a_misspelt_accelerator_or_setting_is_no_answer() {
+    for command in ["check", "report", "search", "badge"] {
+        let said = told(&[command, "--accelerator", "H10-SXM", "-"], SCRIPT, 2);
+        assert!(said.contains("did you mean H100-SXM?"), "{command}: {said}");
+        let said = told(&[command, "--set", "tensor_model_paralel_size=4", "-"], SCRIPT, 2);
+        assert!(said.contains("did you mean tensor_model_parallel_size?"), "{command}: {said}");
+    }
+    let said = told(&["check", "--set", "accelerator=nosuch", "-"], SCRIPT, 2);
+    assert!(said.contains("there is no accelerator nosuch"), "{said}");
+}
+
+#[test]
+fn an_assumed_accelerator_is_told_beside_the_verdict() {
+    let said = told(&["check", "-"], SCRIPT, 0);
+    assert!(said.contains("H100-SXM is assumed"), "{said}");
+    assert_eq!(told(&["check", "--accelerator", "H100-SXM", "-"], SCRIPT, 0), "");
+}
+
+#[test]
+fn a_file_behind_an_option_is_read_from_beside_the_script() {
+    let folder = Folder::new("behind-an-option");
+    folder.file(
+        "accelerate.yaml",
+        "distributed_type: DEEPSPEED\nnum_processes: 8\nnum_machines: 1\ndeepspeed_config:\n  zero_stage: 3\nmixed_precision: bf16\n",
+    );
+    let command = "accelerate launch --config_file accelerate.yaml sft.py --model_name_or_path Qwen/Qwen2.5-7B --max_length 2048 \
+                   --per_device_train_batch_size 1 --gradient_accumulation_steps 4 --gradient_checkpointing True --bf16 True";
+    let plain = folder.file("run.sh", &format!("{command}\n"));
+    let joined =
+        folder.file("joined.sh", &format!("{}\n", command.replace("--config_file ", "--config_file \\\n  ")));
+    let verdict = printed(&["check", "--accelerator", "H100-SXM", &plain], "", 0);
+    assert!(verdict.starts_with("fits"), "{verdict}");
+    assert_eq!(printed(&["check", "--accelerator", "H100-SXM", &joined], "", 0), verdict);
+}
