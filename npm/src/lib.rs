@@ -156,7 +156,7 @@ struct Layout<'w> {
     change: Object<&'static str, &'w str>,
     /// On the fullest device. Unit: byte.
     peak_reserved: Bytes,
-    /// Whether it takes some of the headroom.
+    /// Whether it leaves less than the headroom.
     tight: bool,
     /// Time of a step.
     step_seconds: Seconds,

@@ -87,7 +87,7 @@ pub(crate) fn document(file: &str, name: &str, about: &str, scripts: &[&str], bo
                 }
             }
             body.beside {
-                a.skip href="#content" { "To the content" }
+                a.skip href="#content" { "Skip to content" }
                 header.top {
                     a.home href="./" { (mark()) "Shardscope" }
                     nav aria-label="Pages" {

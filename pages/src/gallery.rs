@@ -85,7 +85,8 @@ fn published(example: &Example) -> Option<String> {
 /// The page that leads to all of them.
 #[must_use]
 pub fn page() -> Page {
-    let about = "Published runs and models that everybody knows, each with its estimate, a picture and a link that opens it.";
+    let about =
+        "Published runs and well-known models, each with its estimate, a picture and a link that opens it.";
     Page { file: "gallery.html", name: "Gallery", about, scripts: &[], body }
 }
 

@@ -5,7 +5,7 @@
     python axolotl_lora.py axolotl > ../data/activations/axolotl.jsonl
 
 The functions are axolotl's (`src/axolotl/kernels/lora.py:LoRA_QKV, LoRA_O, LoRA_MLP`), put where `monkeypatch/lora_kernels.py` puts
-them. What needs a GPU has a stand-in: the activation makes an empty tensor of its result's shape, and weights are not quantised.
+them. What needs a GPU has a stand-in: the activation makes an empty tensor of its result's shape, and weights are not quantized.
 Layout of the lines, and how tensors are counted, as in `huggingface.jsonl`; `kernels` names what is fused.
 """
 

@@ -96,7 +96,7 @@ def record(case):
 
     def pack(tensor):
         if hasattr(tensor, "quantized_data"):
-            # A quantised weight, which autograd takes as it is.
+            # A quantized weight, which autograd takes as it is.
             return tensor
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in own and storage.nbytes():
@@ -142,7 +142,7 @@ def cases():
         # NF4 was not run there: the layout is the same.
         if LATER and train.startswith("q"):
             continue
-        # The MLP of others than Llama and Phi is not quantised unless it is adapted.
+        # The MLP of others than Llama and Phi is not quantized unless it is adapted.
         if arch not in ("llama3", "phi3") and train == "qlora-qv":
             continue
         tied = arch.startswith("qwen") and b == 2

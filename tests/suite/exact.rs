@@ -206,7 +206,7 @@ fn logits_of_nanotron_are_in_fp32_alone() {
     assert_eq!(leaves(&at_loss, "logits"), [None]);
 }
 
-/// torchao quantises a linear layer's input again in backward and keeps it in 16 bits; Transformer Engine keeps its 8 bits.
+/// torchao quantizes a linear layer's input again in backward and keeps it in 16 bits; Transformer Engine keeps its 8 bits.
 #[test]
 fn inputs_under_fp8_are_as_wide_as_the_software_keeps_them() {
     for (software, width) in [("torchtitan", 2), ("megatron_core_te", 1)] {

@@ -1,4 +1,4 @@
-//! Adapters, frozen parts and quantised weights: bytes, arithmetic and advice against figures worked out by hand.
+//! Adapters, frozen parts and quantized weights: bytes, arithmetic and advice against figures worked out by hand.
 
 use shardscope::advice::advised;
 use shardscope::estimate::{flops, memory, parameters};

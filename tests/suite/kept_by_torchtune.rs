@@ -231,7 +231,7 @@ fn recorded_states_are_met_to_the_byte() {
         let [trained, frozen] = ["trained_params", "frozen_params"].map(|key| int(&case, key));
         assert_eq!([rank.trained.get(), rank.count.get() - rank.trained.get()], [trained, frozen], "{case}");
         let totals = memory(&plan).ranks[0].totals;
-        // Table and mean of each of seven quantised tensors of a layer are left out.
+        // Table and mean of each of seven quantized tensors of a layer are left out.
         let quantized = plan.recipe().tuning.quantization != Quantization::None;
         let tables = if quantized { 34 * 7 * plan.model().num_layers } else { 0 };
         let held = int(&case, "trained_param_bytes") + int(&case, "frozen_param_bytes") - tables;

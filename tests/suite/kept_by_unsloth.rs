@@ -131,11 +131,11 @@ fn a_notebook_gives_what_was_worked_out_by_hand() {
     // Half a byte of every weight of a linear layer, 8 bits for each 64 of them and 32 for each 256 of these; embedding, output
     // layer and norms in 16 bits; adapters in fp32.
     let linear: u64 = 32 * 4096 * (2 * 4096 + 2 * 1024 + 3 * 14_336);
-    let quantised = linear / 2 + linear / 64 + linear / 64 / 256 * 4;
+    let quantized = linear / 2 + linear / 64 + linear / 64 / 256 * 4;
     let rest = 2 * (2 * 128_256 * 4096 + 65 * 4096);
     let totals = memory(&plan).ranks[0].totals;
     let ours = totals.parameters.get();
-    let expected = quantised + rest + 4 * adapters;
+    let expected = quantized + rest + 4 * adapters;
     assert!(ours.abs_diff(expected) < 1 << 20, "{ours} {expected}");
     let printed = 5.594 * f64::from(1 << 30);
     let share = ours as f64 / printed;

@@ -156,8 +156,8 @@ fn its_scripts_are_counted_as_by_hand() {
     let lora = plan("--lora_enable True --lora_r 128 --lora_alpha 256 --mm_projector_lr 2e-5", "3");
     let adapters = 40 * 128 * (8 * 5120 + 3 * (5120 + 13_824));
     assert_eq!(parameters(&lora).trained.get(), adapters + PROJECTOR);
-    let quantised = plan("--lora_enable True --bits 4", "2");
-    assert_eq!(parameters(&quantised).trained.get(), adapters / 2 + PROJECTOR);
+    let quantized = plan("--lora_enable True --bits 4", "2");
+    assert_eq!(parameters(&quantized).trained.get(), adapters / 2 + PROJECTOR);
 }
 
 /// The tower runs under no_grad before the decoder does, and the most that it has alive lies below the peak.

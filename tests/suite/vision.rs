@@ -152,7 +152,7 @@ fn what_is_not_known_of_a_tower_stops_the_verdict() {
     let language = format!("{}freeze_language_model: true\n", factory("full"));
     stopped(&language, &[one], "frozen parts");
     stopped(&format!("{}train_mm_proj_only: true\n", factory("full")), &[one], "frozen parts");
-    stopped(&format!("{}quantization_bit: 4\n", factory("lora")), &[one], "with quantised layers");
+    stopped(&format!("{}quantization_bit: 4\n", factory("lora")), &[one], "with quantized layers");
     stopped(&format!("{}flash_attn: disabled\n", factory("lora")), &[one], "with eager attention");
     stopped(&factory("full"), &[("world_size", "8"), ("data_parallel_engine", "fsdp2")], "under FSDP");
     // ms-swift freezes both unless told otherwise, and checkpoints as transformers does.

@@ -103,7 +103,7 @@ fn what_needs_two_changes_gets_two() {
 
 #[test]
 fn what_fits_gets_the_best_single_change() {
-    // Nothing was said of 20.7 s: fewer layers beside the loss take 14.6, 29 % less; PP 2 takes some of the headroom.
+    // Nothing was said of 20.7 s: fewer layers beside the loss take 14.6, 29 % less; PP 2 leaves less than the headroom.
     let deep = format!(
         "{LLAMA_8B} {LLAMA} --micro-batch-size 1 --global-batch-size 128 --use-distributed-optimizer \
          --pipeline-model-parallel-size 8"

@@ -107,7 +107,7 @@ fn refused(refusal: Refusal) -> String {
 /// What of the model no setting states, or why it cannot be read, in words.
 pub fn of_config(text: &str) -> Result<Vec<(Field, String)>, Vec<String>> {
     let tree = read_json(text, 0);
-    let root = tree.documents.first().ok_or_else(|| vec!["the text is no JSON document".to_owned()])?;
+    let root = tree.documents.first().ok_or_else(|| vec!["the text is not a JSON document".to_owned()])?;
     let read = Architecture::read(root).map_err(|refusal| vec![refused(refusal)])?;
     let lacking = lacking(&read);
     if lacking.is_empty() { Ok(shape::settings(&read)) } else { Err(lacking) }

@@ -47,7 +47,7 @@ impl FromStr for FailOn {
 
 /// A percentage below 100.
 pub(crate) fn percentage(text: &str) -> Result<f64, String> {
-    let percent: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    let percent: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
     (0.0..100.0).contains(&percent).then_some(percent).ok_or_else(|| "it is not from 0 to 100".to_owned())
 }
 

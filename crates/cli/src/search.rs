@@ -113,7 +113,7 @@ fn kind(text: &str) -> Result<(String, Option<f64>), String> {
     let (name, price) = text.split_once('=').map_or((text, None), |(name, price)| (name, Some(price)));
     let known = accelerator(name).ok_or("`shardscope accelerators` lists the names")?;
     let number = |price: &str| price.parse::<f64>().ok().filter(|price| *price > 0.0 && price.is_finite());
-    match price.map(|price| number(price).ok_or("the price is no positive number")).transpose() {
+    match price.map(|price| number(price).ok_or("the price is not a positive number")).transpose() {
         Ok(price) => Ok((known.name, price)),
         Err(problem) => Err(problem.to_owned()),
     }
@@ -161,7 +161,7 @@ impl SearchArguments {
                 let given = self.tokens.filter(|tokens| *tokens >= 1.0 && *tokens < MOST_TOKENS);
                 let tokens = match (given, self.tokens) {
                     (Some(tokens), _) => whole(tokens),
-                    (None, Some(_)) => return Err("--tokens is no number of tokens".to_owned()),
+                    (None, Some(_)) => return Err("--tokens is not a number of tokens".to_owned()),
                     (None, None) => budget.tokens.ok_or("how many tokens? add --tokens")?,
                 };
                 let priced =

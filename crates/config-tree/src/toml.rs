@@ -25,7 +25,7 @@ pub fn read_toml(text: &str, base: u32) -> Tree {
     let (root, faults) = DeTable::parse_recoverable(text);
     for fault in faults {
         let place = fault.span().unwrap_or_default();
-        cursor.complain(&format!("this is no TOML: {}", fault.message()), place.start, place.end);
+        cursor.complain(&format!("this is not TOML: {}", fault.message()), place.start, place.end);
     }
     let root = table(&mut cursor, root.into_inner(), 0..text.len());
     cursor.finish(vec![root])

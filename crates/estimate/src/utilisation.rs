@@ -1,5 +1,5 @@
 //! Every matrix product of the model before and after sharding: its sizes, arithmetic intensity against
-//! the accelerator's ridge, tile and wave quantisation, and in plain words where sharding hurts it.
+//! the accelerator's ridge, tile and wave quantization, and in plain words where sharding hurts it.
 
 use serde::Serialize;
 

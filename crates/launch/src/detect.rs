@@ -209,9 +209,9 @@ fn chart(root: &Node) -> Option<Diagnostic> {
     let gpus = root.at("workload.gpus").and_then(Node::whole);
     let message = match gpus {
         Some(gpus) => {
-            format!("values of a Helm chart, for {gpus} GPUs: what it starts stands in the chart's templates")
+            format!("Helm chart values, for {gpus} GPUs: the command is in the chart's templates")
         }
-        None => "values of a Helm chart: what it starts stands in the chart's templates".to_owned(),
+        None => "Helm chart values: the command is in the chart's templates".to_owned(),
     };
     let file = root.at("workload.configFile").and_then(Node::word);
     let hint = match file {
@@ -222,10 +222,10 @@ fn chart(root: &Node) -> Option<Diagnostic> {
 }
 
 /// Settings that start no training by themselves, told by their keys: what there is to paste in their place.
-const BESIDE: [(&[&str], &str, &str); 25] = [
+const BESIDE: [(&[&str], &str, &str); 26] = [
     (
         &["input", "output_prefix", "tokenizer_type"],
-        "settings of a preparation of data, which trains nothing",
+        "settings for data preparation, not for training",
         "paste the file or the script of the training",
     ),
     (
@@ -255,37 +255,37 @@ const BESIDE: [(&[&str], &str, &str); 25] = [
     ),
     (
         &["apiVersion", "name", "type", "version"],
-        "the description of a Helm chart: what it starts stands in the chart's templates",
+        "a Helm chart description: the command is in the chart's templates",
         "paste the script that it runs, or what `helm template` prints",
     ),
     (
         &["cache_dir", "tokenizer"],
-        "settings of data and their cache, which train nothing",
+        "dataset and cache settings, not a training run",
         "paste the file or the script of the training",
     ),
     (
         &["type", "learning_rate", "weight_decay"],
-        "settings of an optimizer alone, which train nothing",
+        "optimizer settings alone, not a training run",
         "paste the file of the training beside it",
     ),
     (
         &["generation", "data", "env"],
-        "an evaluation of NeMo-RL, which trains nothing",
+        "a NeMo-RL evaluation, not a training run",
         "paste the recipe of the training (examples/configs/)",
     ),
     (
         &["metadata", "quantize"],
-        "how ModelOpt quantises a model, which trains nothing",
+        "ModelOpt quantization settings, not a training run",
         "paste the recipe of the training beside it",
     ),
     (
         &["model.target", "model.params"],
-        "a model that is built of classes by name (latent diffusion), which is no language model",
+        "a model that is built of classes by name (latent diffusion), not a language model",
         "paste a language model's config.json, or the script of its training",
     ),
     (
         &["project", "build-system"],
-        "the description of a Python package, which trains nothing",
+        "a Python package description, not a training run",
         "paste the file or the script of the training",
     ),
     (
@@ -295,7 +295,7 @@ const BESIDE: [(&[&str], &str, &str); 25] = [
     ),
     (
         &["vllm.model"],
-        "settings of an inference server, which trains nothing",
+        "settings of an inference server, not of a training run",
         "paste the file of the training beside it (prime-rl's rl.toml, sft.toml)",
     ),
     (
@@ -317,13 +317,18 @@ const BESIDE: [(&[&str], &str, &str); 25] = [
         "paste the script that names it, with its options",
     ),
     (
+        &["fsdp_transformer_layer_cls_to_wrap"],
+        "settings of FSDP for transformers' Trainer (--fsdp_config)",
+        "paste the script that names it, with its options",
+    ),
+    (
         &["transformer_layer_cls_to_wrap", "cpu_ram_efficient_loading"],
         "settings of FSDP for transformers' Trainer (--fsdp_config)",
         "paste the script that names it, with its options",
     ),
     (
         &["stream", "max_new_tokens"],
-        "settings of a program that generates text, which trains nothing",
+        "settings of a text generation program, not of a training run",
         "paste the file or the script of the training",
     ),
     (

@@ -81,14 +81,14 @@ pub(crate) fn with_vision(reading: &mut Reading, name: &str, flag: &str, span: O
     }
 }
 
-/// Words of a checkpoint's name that say that its weights are quantised by something else than bitsandbytes.
+/// Words of a checkpoint's name that say that its weights are quantized by something else than bitsandbytes.
 const QUANTISED: [&str; 14] = [
     "awq", "gptq", "aqlm", "gguf", "hqq", "exl2", "eetq", "int4", "int8", "fp8", "nvfp4", "mxfp4", "w4a16",
     "w8a8",
 ];
 
-/// The word in a checkpoint's name, a path or an id, that says how its weights are quantised.
-pub(crate) fn quantised_word(name: &str) -> Option<&'static str> {
+/// The word in a checkpoint's name, a path or an id, that says how its weights are quantized.
+pub(crate) fn quantized_word(name: &str) -> Option<&'static str> {
     let lower = name.trim_end_matches('/').to_ascii_lowercase();
     let last = lower.rsplit('/').next().unwrap_or(&lower);
     QUANTISED.into_iter().find(|known| last.split(['-', '_', '.']).any(|word| word == *known))

@@ -118,7 +118,7 @@ fn openrlhfs_older_names_make_the_same_plan() {
     assert!(old.plan.is_some(), "{:?}", old.diagnostics);
     assert_eq!(old.plan, new.plan);
     assert!(old.not_modelled.is_empty(), "{:?}", old.not_modelled);
-    // One step of supervised tuning.
+    // One step of supervised fine-tuning.
     let old = "deepspeed --module openrlhf.cli.train_sft --max_len 4096 --dataset d --train_batch_size 256 --micro_train_batch_size 2 \
         --pretrain meta-llama/Meta-Llama-3-8B --zero_stage 3 --max_epochs 1 --bf16 --flash_attn --learning_rate 5e-6 \
         --gradient_checkpointing --packing_samples --lora_rank 16";

@@ -144,7 +144,7 @@ pub(super) fn too_many_parts(pipeline: u64, virtual_pipeline: u64) -> Option<Con
     let rule = Rule {
         code: Code::PipelineParts,
         fields: &[Field::PipelineModelParallelSize, Field::VirtualPipelineModelParallelSize],
-        sentence: "PP {} x VPP {} cuts the model into {} parts, and {} is the most that is taken",
+        sentence: "PP {} x VPP {} cuts the model into {} parts, and the limit is {}",
         hint: "",
     };
     let numbers = [pipeline, virtual_pipeline, parts, MAX_PIPELINE_PARTS];

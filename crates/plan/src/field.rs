@@ -68,7 +68,7 @@ fields! {
     GroupQueryAttention "group_query_attention" Flag, "whether query heads share key/value heads";
     NumQueryGroups "num_query_groups" Count(1, MAX_HEADS), "key/value heads";
     KvChannels "kv_channels" Count(1, MAX_HEAD_WIDTH), "width of one head";
-    SeqLength "seq_length" Count(1, MAX_SEQUENCE), "tokens of one sample";
+    SeqLength "seq_length" Count(1, MAX_SEQUENCE), "sequence length, in tokens";
     MaxPositionEmbeddings "max_position_embeddings" Count(1, MAX_POSITIONS), "longest sequence; rows of a learned position table";
     VocabSize "vocab_size" Count(1, MAX_VOCAB), "tokens of the vocabulary, before padding";
     MakeVocabSizeDivisibleBy "make_vocab_size_divisible_by" Count(1, 1 << 20), "the vocabulary is padded to a multiple of this times the tensor size";
@@ -211,7 +211,7 @@ fields! {
     PipelineSchedule "pipeline_schedule" Word(&["1f1b", "gpipe", "zb-h1", "zb-h2", "zb-v", "v-half", "v-min", "1f1b-v", "dualpipe", "dualpipe-v"]), "order of micro-batches on a stage";
     PipelineModelParallelLayout "pipeline_model_parallel_layout" Text, "stages written out";
     // The batch.
-    MicroBatchSize "micro_batch_size" Count(1, MAX_BATCH), "sequences of one micro-batch";
+    MicroBatchSize "micro_batch_size" Count(1, MAX_BATCH), "micro-batch size, in sequences";
     GlobalBatchSize "global_batch_size" Count(1, MAX_BATCH), "sequences of one step";
     NumMicroBatches "num_micro_batches" Count(1, MAX_BATCH), "micro-batches of one step";
     MaxTokensPerGpu "max_tokens_per_gpu" Count(1, MAX_SEQUENCE), "tokens on one GPU up to which samples are packed";
@@ -264,7 +264,7 @@ fields! {
     ReduceDtype "reduce_dtype" Word(DTYPES), "number format in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
     OutputDtype "output_dtype" Word(DTYPES), "number format in which FSDP2 hands on what a layer returns (transformers), where it is not the one of computation";
     // What trains and what is frozen.
-    TrainType "train_type" Word(&["full", "lora", "qlora", "freeze"]), "what trains: everything, low-rank adapters, adapters over quantised weights, the last layers";
+    TrainType "train_type" Word(&["full", "lora", "qlora", "freeze"]), "what trains: everything, low-rank adapters, adapters over quantized weights, the last layers";
     LoraRank "lora_rank" Count(1, 65_536), "rank of LoRA's adapters";
     LoraAlpha "lora_alpha" Real(0.0, 1e9), "scale of LoRA's adapters";
     LoraDropout "lora_dropout" Real(0.0, 1.0), "dropout in front of LoRA's adapters";
@@ -279,8 +279,8 @@ fields! {
     TrainedLayers "trained_layers" Count(0, MAX_LAYERS), "last layers that train where the rest is frozen";
     InputRequireGrads "input_require_grads" Flag, "the embedding's output is made to require a gradient";
     BaseQuantization "base_quantization" Word(&["none", "nf4", "fp4", "int8", "fp8"]), "how frozen linear weights are held";
-    DoubleQuantization "double_quantization" Flag, "constants of 4-bit blocks quantised once more";
-    UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantised are held in fp32 (PEFT prepare_model_for_kbit_training)";
+    DoubleQuantization "double_quantization" Flag, "constants of 4-bit blocks quantized once more";
+    UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantized are held in fp32 (PEFT prepare_model_for_kbit_training)";
     TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "reward", "classify", "policy"]), "what the loss is computed from";
     NumLabels "num_labels" Count(1, MAX_VOCAB), "classes that a head in the place of the output layer tells apart (classify)";
     PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32", "whole"]), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), or takes all at once (whole: SimPO)";

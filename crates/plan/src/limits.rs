@@ -11,7 +11,7 @@ pub const MAX_FFN: u64 = 1 << 20;
 pub const MAX_HEADS: u64 = 1 << 14;
 /// Width of one head.
 pub const MAX_HEAD_WIDTH: u64 = 1 << 14;
-/// Tokens of one sample.
+/// Sequence length, in tokens.
 pub const MAX_SEQUENCE: u64 = 1 << 27;
 /// Positions.
 pub const MAX_POSITIONS: u64 = 1 << 30;

@@ -19,7 +19,7 @@ pub struct Model {
     pub num_query_groups: u64,
     /// Width of one head.
     pub kv_channels: u64,
-    /// Tokens of one sample.
+    /// Sequence length, in tokens.
     pub seq_length: u64,
     /// Rows of a learned position table.
     pub max_position_embeddings: u64,

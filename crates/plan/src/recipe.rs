@@ -18,7 +18,7 @@ use shardscope_units::Bytes;
 /// Everything about a run that is neither shape, machine nor cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
-    /// Sequences of one micro-batch on one data-parallel replica, b.
+    /// Micro-batch size, in sequences on one data-parallel replica, b.
     pub micro_batch_size: u64,
     /// Sequences of one step over all replicas.
     pub global_batch_size: u64,

@@ -24,7 +24,7 @@ pub struct Tuning {
     pub images: bool,
     /// How frozen linear weights are held.
     pub quantization: Quantization,
-    /// Whether frozen weights that are not quantised are held in fp32 (PEFT `prepare_model_for_kbit_training`).
+    /// Whether frozen weights that are not quantized are held in fp32 (PEFT `prepare_model_for_kbit_training`).
     pub upcast: bool,
     /// What the loss is computed from.
     pub objective: Objective,
@@ -274,7 +274,7 @@ pub enum Quantization {
     /// As they were loaded.
     #[default]
     None,
-    /// bitsandbytes, 4 bits in blocks of 64 with a constant each, constants quantised again if `double`.
+    /// bitsandbytes, 4 bits in blocks of 64 with a constant each, constants quantized again if `double`.
     FourBit {
         /// `bnb_4bit_use_double_quant`.
         double: bool,

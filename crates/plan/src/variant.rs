@@ -113,7 +113,7 @@ impl Variant {
         let batch = self.micro_batch_size.saturating_mul(layout.data);
         if batch == 0 || !recipe.global_batch_size.is_multiple_of(batch) {
             let message = format!(
-                "global batch {} is no multiple of micro-batch {} x DP {}",
+                "global batch {} is not a multiple of micro-batch {} x DP {}",
                 recipe.global_batch_size, self.micro_batch_size, layout.data
             );
             let fields = [Field::MicroBatchSize, Field::GlobalBatchSize];

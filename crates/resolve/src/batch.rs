@@ -37,7 +37,7 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
         if !global.is_multiple_of(share) {
             let fields = [Field::GlobalBatchSize, Field::NumMicroBatches, Field::DataParallelSize];
             let message =
-                format!("global batch {global} is no multiple of DP {data} x micro-batches = {share}");
+                format!("global batch {global} is not a multiple of DP {data} x micro-batches = {share}");
             let hint =
                 format!("{} would do, or another multiple of {share}", nearest_multiple(global, share));
             table.refuse(Code::GlobalBatch, &fields, message, &hint);

@@ -31,7 +31,7 @@ pub(super) enum BadFrequency {
 impl Display for BadFrequency {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Zero => formatter.write_str("moe_layer_freq 0 would divide by nothing"),
+            Self::Zero => formatter.write_str("moe_layer_freq is 0, and must be at least 1"),
             Self::TooLong => formatter.write_str("moe_layer_freq is too long"),
             Self::NoList => formatter.write_str("moe_layer_freq is neither a number nor a list of 0 and 1"),
             Self::Fewer { named, layers } => {
@@ -190,7 +190,7 @@ mod tests {
         check("([0]*1+[1]*4)", 5, Ok("01111"));
         check("[0,1,1]", 3, Ok("011"));
         check("([0] + [1]*2)*2", 6, Ok("011011"));
-        check("0", 3, Err("moe_layer_freq 0 would divide by nothing"));
+        check("0", 3, Err("moe_layer_freq is 0, and must be at least 1"));
         check("[1]*4", 5, Err("moe_layer_freq names 4 layers, and the model has 5"));
         check(
             "[1]*99999999999999999999999999",

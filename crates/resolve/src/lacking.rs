@@ -44,16 +44,16 @@ const LACKING_ELSEWHERE: &[Lacking] = &[
         Field::BaseQuantization,
         "nf4 fp4 int8 fp8",
         Effect::Memory,
-        "frozen weights in a quantised format in this software",
+        "frozen weights in a quantized format in this software",
     ),
 ];
 
-/// Words that estimators do not know of modules whose quantised layers were not recorded.
+/// Words that estimators do not know of modules whose quantized layers were not recorded.
 const QUANTIZED: &[Lacking] = &[lacking(
     Field::BaseQuantization,
     "nf4 fp4 int8 fp8",
     Effect::Memory,
-    "what the layers keep over frozen weights in a quantised format in this software",
+    "what the layers keep over frozen weights in a quantized format in this software",
 )];
 
 /// Switches that no estimator knows when they are on.

@@ -190,7 +190,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
         let fields =
             [Field::NumLayersPerVirtualPipelineStage, Field::NumLayers, Field::PipelineModelParallelSize];
         let message = format!(
-            "the {of_rank} layers of a pipeline rank cannot be cut into virtual stages of {per_stage}"
+            "the {of_rank} layers of a pipeline rank cannot be split into virtual stages of {per_stage}"
         );
         let hint = format!("layers per virtual stage that divide: {}", listed(&fitting, per_stage));
         table.refuse(Code::LayersOverVpp, &fields, message, &hint);

@@ -64,8 +64,7 @@ fn of_layers(table: &mut Table, stated: u64) -> Option<Vec<Mixer>> {
     if table.has(Field::MixerPattern) {
         let read = Mixers::read(table.word(Field::MixerPattern));
         if read.is_none() {
-            let message =
-                format!("mixer_pattern {} has a sign that is no mixer's", table.word(Field::MixerPattern));
+            let message = format!("mixer_pattern {} has an unknown symbol", table.word(Field::MixerPattern));
             table.refuse(Code::LayerPattern, &[Field::MixerPattern], message, "signs: * w M P -");
         }
         return read;

@@ -16,7 +16,7 @@ pub(super) fn fill(table: &mut Table) {
     let found = catalog::find(&name);
     let address = found.address();
     let Some(model) = found.model() else {
-        let message = [&name, " is no model of the catalog"].concat();
+        let message = [&name, " is not in the model catalog"].concat();
         let hint = match address {
             Some(address) => ["paste or drop its config.json: ", &address].concat(),
             None => "paste or drop its config.json".to_owned(),

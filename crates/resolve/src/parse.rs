@@ -32,7 +32,7 @@ impl Display for BadValue {
                 write!(formatter, "{name} is {value}, and must be at least {least}")
             }
             Fault::TooLarge { value, most } => {
-                write!(formatter, "{name} is {}, and the greatest that is taken is {most}", shown(value))
+                write!(formatter, "{name} is {}, and the limit is {most}", shown(value))
             }
             Fault::NoNumber(text) => write!(formatter, "{name} takes a number, not {}", shown(text)),
             Fault::OutOfRange { value, least, most } => {

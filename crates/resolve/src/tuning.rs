@@ -143,7 +143,7 @@ fn way(table: &mut Table, eager: bool) -> Way {
     }
     let quantized = !matches!(table.word(Field::BaseQuantization), "" | "none");
     if quantized {
-        table.derive_word(Field::TrainType, "qlora", "only adapters train over quantised weights");
+        table.derive_word(Field::TrainType, "qlora", "only adapters train over quantized weights");
     }
     match table.word(Field::TrainType) {
         "lora" => Way::Lora,

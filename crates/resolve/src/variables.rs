@@ -66,9 +66,7 @@ pub(super) fn ask(table: &mut Table) {
         0,
         Question {
             name: VARIABLES.to_owned(),
-            prompt: format!(
-                "Which values have the variables that the text leaves to its environment? {about}"
-            ),
+            prompt: format!("What are the values of the environment variables that the text reads? {about}"),
             choices: Vec::new(),
             proposal: Some(line),
         },

@@ -97,7 +97,7 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
     } else if table.says(Field::TrainingObjective, "policy") {
         (Effect::Memory, "in the engine that makes rollouts")
     } else if !matches!(table.word(Field::BaseQuantization), "" | "none") {
-        (Effect::Memory, "with quantised layers")
+        (Effect::Memory, "with quantized layers")
     } else if matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2") {
         (Effect::Memory, "under FSDP, whose units of it are not known")
     } else if table.says(Field::AttnImplementation, "eager") {
@@ -196,10 +196,10 @@ fn ask_for_images(table: &mut Table) {
     } else if pixels > 0 {
         (
             pixels / (kept.patch * kept.patch).max(1),
-            "one image of the most pixels that the settings let through",
+            "one image at the largest size that the settings let through",
         )
     } else {
-        (MOST_PATCHES, "one image of the most pixels that the model's own processor lets through")
+        (MOST_PATCHES, "one image at the largest size that the model's processor lets through")
     };
     let fits = table.number(Field::SeqLength).saturating_mul(group);
     let patches = if kept.image == 0 && fits > 0 && fits < patches { fits } else { patches };

@@ -80,7 +80,7 @@ fn platform(table: &mut Table) -> Option<Platform> {
         None if !asked.is_empty() => {
             let names: Vec<_> = catalog::platforms().map(|platform| platform.name).collect();
             let hint = "known are ".to_owned() + &names.join("; ");
-            let message = asked + " is no platform of the catalog";
+            let message = asked + " is not a platform of the catalog";
             let warning = Diagnostic::warning(Code::UnknownPlatform, message);
             table.say(warning, &hint, table.span(Field::Platform));
         }
@@ -102,7 +102,7 @@ fn accelerator(table: &mut Table) -> Accelerator {
         let names: Vec<_> = catalog::accelerator_names().collect();
         let hint = "known are ".to_owned() + &names.join(", ");
         let taken = catalog::DEFAULT_ACCELERATOR;
-        let message = format!("{asked} is no accelerator of the catalog; {taken} is taken instead");
+        let message = format!("{asked} is not in the accelerator catalog; {taken} is used instead");
         let warning = Diagnostic::warning(Code::UnknownAccelerator, message);
         table.say(warning, &hint, table.span(Field::Accelerator));
     }
@@ -240,7 +240,7 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
     } else {
         table.ask(Question {
             name: Field::WorldSize.name().to_owned(),
-            prompt: "On how many GPUs does it run, in all?".to_owned(),
+            prompt: "Number of GPUs in total?".to_owned(),
             choices: Vec::new(),
             proposal: Some(fitting::fewer(table, usual).unwrap_or(fits * usual).to_string()),
         });

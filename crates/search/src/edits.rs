@@ -18,7 +18,7 @@ pub struct Edited {
     pub changes: Vec<(Field, String)>,
     /// Peak on the fullest device.
     pub peak: Bytes,
-    /// Whether it takes some of the headroom.
+    /// Whether it leaves less than the headroom.
     pub tight: bool,
     /// Time of a step.
     pub step: Seconds,

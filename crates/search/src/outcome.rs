@@ -13,7 +13,7 @@ pub struct Outcome {
     pub changes: Vec<(Field, String)>,
     /// Peak on the fullest device.
     pub peak: Bytes,
-    /// Whether the peak takes some of the headroom: such results stand behind those that leave it free.
+    /// Whether the peak leaves less than the headroom: such results stand behind those that leave it free.
     pub tight: bool,
     /// Time of a step.
     pub step: Seconds,

@@ -34,7 +34,7 @@ impl Results {
         of_cut.into_iter().chain(last).any(|one| least >= one.step)
     }
 
-    /// The same for one that takes some of the headroom: a faster such of the same cut beats it, too.
+    /// The same for one that leaves less than the headroom: a faster such of the same cut beats it, too.
     pub(crate) fn is_tight_beaten(&self, least: Seconds, variant: &Variant) -> bool {
         self.is_beaten(least, variant)
             || self.tight.iter().any(|one| one.is_of_cut(variant) && one.step <= least)

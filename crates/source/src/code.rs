@@ -238,7 +238,7 @@ codes! {
     FfnOverTp = "ffn-over-tp",
     /// A gather of fp8 weights without what it needs.
     Fp8ParamGather = "fp8-param-gather",
-    /// A global batch that is no multiple of micro batch times DP.
+    /// A global batch that is not a multiple of micro batch times DP.
     GlobalBatch = "global-batch",
     /// Query groups that do not divide over TP.
     GroupsOverTp = "groups-over-tp",

@@ -93,8 +93,8 @@ fn what_does_not_fit_says_by_how_much_and_is_mended_in_two_clicks() {
     let page = Page::open("");
     page.wait_text(".verdict .big", "Fits");
     page.choose(".accelerator select", "A100-SXM-40GB");
-    turn(&page, "More: sequences of one micro-batch");
-    turn(&page, "More: sequences of one micro-batch");
+    turn(&page, "More: micro-batch size, in sequences");
+    turn(&page, "More: micro-batch size, in sequences");
     let said = page.wait_text(".verdict .big", "Out of memory");
     assert!(said.contains("GiB over"), "{said}");
     assert_eq!(page.axe(), []);

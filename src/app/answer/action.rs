@@ -80,7 +80,10 @@ fn best(shown: &Shown, found: Option<&Found>, searching: bool) -> Option<Best> {
     let searched = found.and_then(|found| found.best.first()).map(Best::of_layout);
     let helps = |best: &Best| {
         let fits = !best.change.is_empty() && best.peak.is_some_and(|peak| peak <= capacity);
-        fits && (lacking || best.seconds() < now)
+        // Fewer bits change what is trained, not only how fast: that stays among the suggestions.
+        let same_numerics =
+            !best.change.iter().any(|(field, value)| *field == Field::Fp8 && !value.is_empty());
+        fits && same_numerics && (lacking || best.seconds() < now)
     };
     let suggested = suggested.filter(helps).min_by(Best::by_step);
     let searched = searched.filter(helps);

@@ -1,6 +1,8 @@
 //! The field for a model: names are offered as they are typed, and a pasted `config.json` is taken as it is.
 
+use gloo::timers::callback::Timeout;
 use shardscope::catalog::{hub_names, model_names};
+use web_sys::HtmlInputElement;
 use yew::prelude::*;
 
 use crate::app::browser;
@@ -97,6 +99,12 @@ pub(super) fn model_box(props: &Props) -> Html {
             >{ name }</li>
         }
     };
+    // Whoever comes here names another model: the press that gives the focus puts the cursor first.
+    let select = |event: FocusEvent| {
+        if let Some(field) = event.target_dyn_into::<HtmlInputElement>() {
+            Timeout::new(0, move || field.select()).forget();
+        }
+    };
     html! {
         <div class="combobox">
             <input
@@ -116,6 +124,7 @@ pub(super) fn model_box(props: &Props) -> Html {
                 {oninput}
                 {onkeydown}
                 onblur={move |_| close()}
+                onfocus={select}
             />
             <ul id="models" role="listbox" aria-label="Models" hidden={!shown}>
                 { for names.iter().enumerate().map(option) }

@@ -3,6 +3,7 @@
 use gloo::timers::callback::Timeout;
 use shardscope::catalog::{accelerator_names, find};
 use shardscope::session::{Choice, Event, Objective, model_settings, start};
+use shardscope::units::grouped;
 use yew::prelude::*;
 
 use super::best::best;
@@ -16,6 +17,8 @@ use crate::app::widgets::Options;
 const CHIPS: [&str; 5] = ["H100-SXM", "H200-SXM", "B200", "A100-SXM-80GB", "MI300X"];
 /// Numbers of GPUs offered as chips.
 const COUNTS: [u64; 7] = [1, 8, 16, 64, 128, 512, 2048];
+/// Most that a plan is made for.
+const MOST_GPUS: u64 = 131_072;
 /// How long the reader must pause before a typed value is taken. Unit: millisecond.
 const PAUSE: u32 = 300;
 
@@ -26,9 +29,12 @@ pub(crate) fn model() -> Html {
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let choice = app.ui.choice.clone();
     let named = use_memo(choice.model.clone(), |model| model_settings(model).map(drop));
+    // A number that is none is told where it stands: the answer is still that of the last one.
+    let refused = use_state_eq(|| false);
     let take = {
-        let pause = pause.clone();
+        let (pause, refused) = (pause.clone(), refused.setter());
         use_callback(dispatch.clone(), move |choice: Choice, dispatch| {
+            refused.set(false);
             // What was typed a moment ago is in the choice.
             *pause.borrow_mut() = None;
             let chosen = start(&choice);
@@ -58,9 +64,11 @@ pub(crate) fn model() -> Html {
         move |model: String| typed(Choice { model, ..choice.clone() })
     };
     let on_gpus = {
-        let (choice, typed) = (choice.clone(), typed.clone());
+        let (choice, typed, refused) = (choice.clone(), typed.clone(), refused.setter());
         move |event: InputEvent| {
-            if let Some(gpus) = number(&event) {
+            let gpus = number(&event).filter(|gpus| *gpus <= MOST_GPUS);
+            refused.set(gpus.is_none());
+            if let Some(gpus) = gpus {
                 typed(Choice { gpus, ..choice.clone() });
             }
         }
@@ -136,13 +144,19 @@ pub(crate) fn model() -> Html {
             <label for="start-gpus">{ "Number of GPUs" }</label>
             <div class="chips">
                 <input
-                    id="start-gpus" class="field" type="number" min="1" max="131072"
+                    id="start-gpus" class="field" type="number" min="1" max={MOST_GPUS.to_string()}
+                    aria-invalid={refused.to_string()} aria-describedby="gpus-refused"
                     value={choice.gpus.to_string()} oninput={on_gpus}
                 />
                 { for COUNTS.into_iter().map(|gpus| {
-                    chip(gpus.to_string(), choice.gpus == gpus, Choice { gpus, ..choice.clone() })
+                    chip(gpus.to_string(), choice.gpus == gpus && !*refused, Choice { gpus, ..choice.clone() })
                 }) }
             </div>
+            <p id="gpus-refused" class="small" role="status">
+                if *refused {
+                    { format!("From 1 to {} GPUs; the answer shown is not of this number.", grouped(MOST_GPUS)) }
+                }
+            </p>
             <label for="start-sequence">{ "Sequence length" }</label>
             <input
                 id="start-sequence" class="field" type="number" min="1" max="16777216"
@@ -170,5 +184,5 @@ fn refusal(name: &str, lacking: &[String]) -> Html {
         Some(address) => html! { <a href={address} target="_blank" rel="noopener">{ "config.json" }</a> },
         None => html!("config.json"),
     };
-    html! { <>{ "Not in the catalog. Paste its " }{ config }{ " here, or drop it on the page." }</> }
+    html! { <>{ "Not in the catalog, so the answer shown is not of this model. Paste its " }{ config }{ " here, or drop it on the page." }</> }
 }

@@ -139,14 +139,18 @@ fn found(answer: &Answer) -> Html {
         let all = resolution.settings.iter().filter(|setting| setting.value != SettingValue::Null);
         all.filter(|setting| wanted(setting.origin)).count()
     };
-    let said = count(|origin| matches!(origin, Origin::Script | Origin::Environment | Origin::User));
+    let said = count(|origin| matches!(origin, Origin::Script | Origin::Environment));
+    let changed = match count(|origin| origin == Origin::User) {
+        0 => String::new(),
+        changed => format!("{changed} changed, "),
+    };
     let derived = count(|origin| origin == Origin::Derived);
     let warnings = resolution.diagnostics.iter().filter(|one| one.severity > Severity::Note).count();
     html! {
         <p class="found">
             <b>{ software_name(resolution) }</b>
             { format!(", {} × {} · ", value("world_size").parse().map(grouped).unwrap_or_default(), value("accelerator")) }
-            { format!("{said} from the script, {derived} derived, {} defaults · ", count(|origin| {
+            { format!("{said} from the script, {changed}{derived} derived, {} defaults · ", count(|origin| {
                 matches!(origin, Origin::Default | Origin::Catalog)
             })) }
             <b>{ format!("{warnings} {}", plural(warnings as u64, "warning", "warnings")) }</b>

@@ -36,7 +36,7 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
 }
 
 fn finding(way: Edited, why: &str) -> Finding {
-    let tight = if way.tight { ", taking some of the headroom" } else { "" };
+    let tight = if way.tight { ", leaving less than the headroom" } else { "" };
     Finding {
         code: "out-of-memory",
         message: format!(

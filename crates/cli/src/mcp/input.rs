@@ -244,7 +244,7 @@ impl AskInput {
     pub(super) fn asked(&self) -> Result<Asked, String> {
         let positive = |name: &str, value: Option<f64>| match value {
             Some(value) if value > 0.0 && value.is_finite() => Ok(Some(value)),
-            Some(_) => Err(format!("{name} is no positive number")),
+            Some(_) => Err(format!("{name} is not a positive number")),
             None => Ok(None),
         };
         let tokens = positive("tokens", self.tokens)?.map(|tokens| Count::rounded_up(tokens).get());

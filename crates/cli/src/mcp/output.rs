@@ -211,7 +211,7 @@ pub(super) struct Layout {
     change: BTreeMap<&'static str, String>,
     /// On the fullest GPU. Unit: byte.
     peak_reserved: u64,
-    /// Whether it takes some of the headroom.
+    /// Whether it leaves less than the headroom.
     tight: bool,
     /// Time of a step. Unit: second.
     step_seconds: f64,

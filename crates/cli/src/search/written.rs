@@ -29,7 +29,7 @@ struct Layout {
     change: Vec<(&'static str, String)>,
     /// Unit: byte.
     peak_reserved: Bytes,
-    /// Whether it takes some of the headroom.
+    /// Whether it leaves less than the headroom.
     tight: bool,
     /// Unit: second.
     step_seconds: Seconds,
@@ -78,7 +78,7 @@ impl Layout {
     }
 
     fn flag(&self) -> &'static str {
-        if self.tight { ", takes some of the headroom" } else { "" }
+        if self.tight { ", leaves less than the headroom" } else { "" }
     }
 }
 

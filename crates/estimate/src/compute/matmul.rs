@@ -1,4 +1,4 @@
-//! A matrix product on one accelerator: roofline with tile and wave quantisation.
+//! A matrix product on one accelerator: roofline with tile and wave quantization.
 //!
 //! The output is cut into tiles; each multiprocessor works on one tile at a time, so the product takes
 //! whole waves of tiles. A tile that reaches over the edge costs as much as a full one, a wave that is

@@ -1,5 +1,5 @@
 //! How long arithmetic takes on one accelerator: matrix products by roofline with tile and wave
-//! quantisation, fused attention, memory-bound kernels. Constants are per generation, in `calibration.rs`.
+//! quantization, fused attention, memory-bound kernels. Constants are per generation, in `calibration.rs`.
 
 mod attention;
 mod calibration;

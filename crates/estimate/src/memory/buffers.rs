@@ -57,7 +57,7 @@ static DEFER: Formula = Formula::new(
 
 static DEQUANTISED: Formula = Formula::new(
     "E·(Bc + 1/16)",
-    "Where a quantised weight is put in full, and the constants of its blocks in fp32: E elements of the largest, kept once grown.",
+    "Where a quantized weight is put in full, and the constants of its blocks in fp32: E elements of the largest, kept once grown.",
     DEQUANTIZE,
 );
 static RETURNING: Formula = Formula::new(
@@ -72,7 +72,7 @@ pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Te
     out.extend(stand_ins(x, units, counts));
     out.extend(growing(x, counts));
     out.extend(deferred(x, counts));
-    out.extend(dequantised(x, counts));
+    out.extend(dequantized(x, counts));
     out.extend(returning(x, counts));
     if !x.recipe().left_out.workspaces {
         out.extend(workspaces(x));
@@ -126,8 +126,8 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     }
 }
 
-/// The buffer in which unsloth's kernels dequantise, which grows to the largest weight of a layer.
-fn dequantised(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
+/// The buffer in which unsloth's kernels dequantize, which grows to the largest weight of a layer.
+fn dequantized(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let own = x.recipe().software.semantics().modules.fuses_adapters;
     let quantized = x.recipe().tuning.quantization != Quantization::None;
     let elements = x.h * x.f.max(x.a * x.d);

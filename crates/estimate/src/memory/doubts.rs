@@ -26,7 +26,7 @@ pub fn doubts(plan: &Plan) -> Vec<&'static str> {
         ),
         (
             recipe.tuning.quantization != Quantization::None,
-            "Quantised weights are counted as bitsandbytes or torchao pack them; experts held as one parameter may stay in 16 bits.",
+            "Quantized weights are counted as bitsandbytes or torchao pack them; experts held as one parameter may stay in 16 bits.",
         ),
         (
             Shape::of(plan).splits_backward(),

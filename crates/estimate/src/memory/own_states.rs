@@ -29,8 +29,8 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         add("frozen vision tower", Part::Parameters, own, whole, Of::Vision);
     }
     if tuning.quantization != Quantization::None {
-        add("quantised weights", Part::Parameters, 1, whole, Of::Packed);
-        add("constants of quantised weights", Part::Parameters, 1, whole, Of::Constants);
+        add("quantized weights", Part::Parameters, 1, whole, Of::Packed);
+        add("constants of quantized weights", Part::Parameters, 1, whole, Of::Constants);
     }
     let sharded = matches!(engine, DataEngine::Fsdp1 | DataEngine::Fsdp2);
     let [trained, adapter] = widths(recipe);

@@ -67,7 +67,7 @@ pub struct RankMemory {
     pub totals: Totals,
     /// Of its weights those that train.
     pub trained: Bytes,
-    /// Of its weights those that are frozen, quantised ones with their constants.
+    /// Of its weights those that are frozen, quantized ones with their constants.
     pub frozen: Bytes,
     /// Whether it fits.
     pub fits: bool,

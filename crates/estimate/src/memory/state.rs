@@ -48,7 +48,7 @@ pub(super) struct ParameterCounts {
     pub(super) adapters: Count,
     /// Those of a frozen vision tower, which may have a format of its own.
     pub(super) vision: Count,
-    /// Those of frozen weights that are held quantised.
+    /// Those of frozen weights that are held quantized.
     pub(super) quantized: Count,
     /// Bytes in which these are held.
     pub(super) packed: Count,
@@ -148,7 +148,7 @@ impl ParameterCounts {
 
 /// Elements of a 4-bit block, which has one constant (`bitsandbytes/nn/modules.py:Linear4bit`).
 const BLOCK: u64 = 64;
-/// Constants of a block that are quantised together (`bitsandbytes/functional.py:quantize_4bit`).
+/// Constants of a block that are quantized together (`bitsandbytes/functional.py:quantize_4bit`).
 const CONSTANTS: u64 = 256;
 /// Bytes of a number of 16 bits.
 const HALF: u64 = 2;
@@ -286,7 +286,7 @@ pub(super) enum Of {
     Vision,
     /// Of the model, trained or not.
     Model,
-    /// Bytes of quantised ones.
+    /// Bytes of quantized ones.
     Packed,
     /// Bytes of these ones' constants.
     Constants,

@@ -60,7 +60,7 @@ terms! {
         "The GPUs of the same place on every node with their own switches: traffic among them does not meet the others'.",
         "The network adapters of the same place on every node, joined by their own switches. Groups of GPUs of the same place on their nodes, as data-parallel groups often are, then send without meeting the traffic of other rails.",
         "NVIDIA DGX SuperPOD reference architecture; NCCL documentation, NCCL_CROSS_NIC",
-        ["rail-optimised network"], ["InfiniBand"];
+        ["rail-optimized network"], ["InfiniBand"];
     Communication guide "communicator":
         "NCCL's counterpart of a group: its connections and their buffers on the device.",
         "NCCL's counterpart of a group: its connections and their buffers on the device. Each takes a few hundred MiB, and a run has one for each kind of group that a rank is in.",
@@ -105,10 +105,10 @@ terms! {
         "A GEMM is computed in tiles of its output. A tile that overhangs the edge is computed whole and partly wasted.",
         "A GEMM is computed in tiles of its output, one per SM at a time. A tile that overhangs the edge of the output is computed whole and partly wasted: tile quantization. Sizes that are multiples of 128 or 256 avoid it.",
         "NVIDIA, Matrix Multiplication Background User's Guide, section Tile Quantization",
-        ["tile quantisation"], ["wave"];
+        ["tile quantization"], ["wave"];
     Speed page "wave":
         "As many tiles as the accelerator has SMs run at once. A last wave of few tiles takes as long as a full one.",
         "As many tiles as the accelerator has SMs run at once, wave after wave. A last wave of few tiles takes as long as a full one: wave quantization. It matters where there are few waves, as when sharding makes GEMMs small.",
         "NVIDIA, Matrix Multiplication Background User's Guide, section Wave Quantization",
-        ["wave quantisation"], ["tile"];
+        ["wave quantization"], ["tile"];
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use super::round::written;
 use crate::Resolution;
-use crate::named::quantised_word;
+use crate::named::quantized_word;
 use shardscope_catalog as catalog;
 use shardscope_plan::Field;
 
@@ -25,7 +25,7 @@ pub(super) fn model_name(resolution: &Resolution) -> Option<&'static str> {
         let names = catalog::hub_names().chain(catalog::model_names());
         names.filter_map(|name| Some((name, catalog::model(name)?.1))).collect()
     });
-    // Checkpoints whose weights another library has quantised have the shape of the one they were made from.
-    let plain = |name: &str| quantised_word(name).is_none();
+    // Checkpoints whose weights another library has quantized have the shape of the one they were made from.
+    let plain = |name: &str| quantized_word(name).is_none();
     all.iter().find(|(name, settings)| plain(name) && is_shape(resolution, settings)).map(|(name, _)| *name)
 }

@@ -108,12 +108,12 @@ const LACKING: &[(&str, Effect, &str)] = &[
     (
         "zero_optimization.zero_quantized_weights",
         Effect::Communication,
-        "quantised weights when gathered (ZeRO++)",
+        "quantized weights when gathered (ZeRO++)",
     ),
     (
         "zero_optimization.zero_quantized_gradients",
         Effect::Communication,
-        "quantised gradients when reduced (ZeRO++)",
+        "quantized gradients when reduced (ZeRO++)",
     ),
     ("zero_optimization.mics_shard_size", Effect::Memory, "shards within a group of ranks (MiCS)"),
     (

@@ -128,8 +128,7 @@ pub(super) fn questions(script: &Script, holes: &[(HoleId, String)]) -> Vec<Ques
     if positional > SINGLE_POSITIONALS {
         let mut named = vec![Question {
             name: "arguments".to_owned(),
-            prompt: "Which words follow the script in the line that calls it? They decide most settings"
-                .to_owned(),
+            prompt: "Which arguments is the script called with? They decide most settings".to_owned(),
             choices: Vec::new(),
             proposal: call_line(script, holes),
         }];

@@ -73,7 +73,7 @@ pub fn choose(script: &Script, source: &Source) -> Option<Chosen> {
 /// A training in a branch that is read as not taken, where nothing else trains.
 fn skipped(mut chosen: Chosen) -> Chosen {
     let message =
-        "the training stands under a condition that the text does not decide; it is read as holding";
+        "the training command is under a condition that the text does not decide; it is assumed to hold";
     chosen.diagnostics.push(Diagnostic::note(Code::Undecided, message).at_some(chosen.span));
     chosen
 }
@@ -248,9 +248,9 @@ fn fragment(script: &Script, source: &Source) -> Option<Chosen> {
         return None;
     }
     let message = match names.as_slice() {
-        [] => "no command is here; the options are read as they stand".to_owned(),
+        [] => "no launch command found; the options are read as they are".to_owned(),
         names => {
-            format!("no command with training options is here; the options in {} are read", names.join(", "))
+            format!("no command with training options found; the options in {} are read", names.join(", "))
         }
     };
     chosen.diagnostics.push(Diagnostic::note(Code::Fragment, message).at_some(chosen.span));

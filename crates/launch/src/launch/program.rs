@@ -14,13 +14,13 @@ pub(super) enum Purpose {
     OtherTraining(Effect, &'static str),
 }
 
-const GENERATES: &str = "a program that generates text and trains nothing";
-const SERVES: &str = "a server, which trains nothing";
-const EVALUATES: &str = "an evaluation, which trains nothing";
-const CONVERTS: &str = "a conversion of files, which trains nothing";
-const SETS_UP: &str = "a set-up of software, which trains nothing";
-const CHECKS: &str = "a check of devices and links, which trains nothing";
-const PREPARES: &str = "a preparation of data, which trains nothing";
+const GENERATES: &str = "a text generation program, not a training run";
+const SERVES: &str = "a server, not a training run";
+const EVALUATES: &str = "an evaluation, not a training run";
+const CONVERTS: &str = "a checkpoint conversion, not a training run";
+const SETS_UP: &str = "software installation, not a training run";
+const CHECKS: &str = "a hardware check, not a training run";
+const PREPARES: &str = "data preparation, not a training run";
 
 /// Words of program names, and what such programs are for.
 const VERBS: &[(&str, &str)] = &[
@@ -73,7 +73,7 @@ const OTHERS: &[(&str, Effect, &str)] = &[
         VISION,
     ),
     ("dpo ppo grpo rlhf kto orpo rloo reinforce gspo dapo", Effect::Memory, PREFERENCES),
-    ("reward rm orm prm", Effect::Model, "a head for rewards in the place of the vocabulary's"),
+    ("reward rm orm prm", Effect::Model, "a reward head in place of the LM head"),
     ("distill distillation", Effect::Memory, "a teacher beside the model that is trained"),
 ];
 

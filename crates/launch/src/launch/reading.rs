@@ -225,7 +225,7 @@ impl Launch {
         for (branch, words) in self.doubts.iter().filter(|(branch, _)| branch.sets.is_empty()) {
             let shown = words.get(..DOUBTS).unwrap_or(words).join(" ");
             let more = if words.len() > DOUBTS { " …" } else { "" };
-            let holds = " stands as long as this condition does not hold: ";
+            let holds = " applies as long as this condition does not hold: ";
             let message = format!("{shown}{more}{holds}{}", branch.why);
             self.diagnostics.push(Diagnostic::note(Code::Undecided, message).at(branch.span));
         }

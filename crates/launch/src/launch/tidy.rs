@@ -39,10 +39,10 @@ impl Tidy<'_> {
         if word.text() == "\\" {
             let warning = Diagnostic::warning(
                 Code::StrayBackslash,
-                "this backslash reaches the program as a word of its own",
+                "this backslash is passed to the program as an argument of its own",
             );
             self.diagnostics
-                .push(warning.at(place).hint("it is left out here; remove it, or the blanks behind it"));
+                .push(warning.at(place).hint("it is ignored here; remove it, or the spaces after it"));
             return;
         }
         // Only a string keeps a comment: elsewhere the shell has taken it out.
@@ -51,7 +51,7 @@ impl Tidy<'_> {
             let (line, _) = self.source.line(place.start);
             let warning = Diagnostic::warning(
                 Code::CommentInString,
-                "a string knows no comments: this # reaches the program",
+                "# starts no comment inside quotes: it is passed to the program",
             );
             self.diagnostics.push(
                 warning

@@ -8,7 +8,7 @@ use super::renamed;
 use super::software::{Signs, software};
 use super::width::Multiple;
 use super::{idle, unmodelled};
-use crate::named::quantised_word;
+use crate::named::quantized_word;
 use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Kind};
 use shardscope_source::{Code, Diagnostic, Severity, Span};
@@ -279,12 +279,12 @@ impl ArgumentReader<'_> {
     /// The checkpoint that the rollout engine of slime and miles starts with, and is handed new weights in the format of
     /// (`slime/docs/en/advanced/low-precision.md`); published names tell the format.
     fn rollout_weights(&mut self, name: &str, span: Option<Span>) {
-        let Some(word) = quantised_word(name) else { return };
+        let Some(word) = quantized_word(name) else { return };
         if word == "fp8" {
             let found = Found::new(Field::RolloutDtype, "fp8", Origin::Script).by("--hf-checkpoint", span);
             self.reading.take(found.note("told by the checkpoint's name"));
         } else {
-            let what = "a rollout engine whose weights are quantised";
+            let what = "a rollout engine whose weights are quantized";
             let item = NotModelled::new("--hf-checkpoint", name, Effect::Memory, what).at_some(span);
             self.reading.not_modelled.push(item);
         }

@@ -151,7 +151,7 @@ fn a_source_and_a_target_are_one_sample() {
 
 /// PEFT's example has names of its own for bitsandbytes' switches.
 #[test]
-fn pefts_example_quantises_by_its_own_names() {
+fn pefts_example_quantizes_by_its_own_names() {
     let read = script(
         "accelerate launch --num_processes 2 train.py --model_name_or_path meta-llama/Llama-2-70b-hf --max_length 2048 --bf16 True \
          --packing True --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --gradient_checkpointing True \

@@ -53,7 +53,7 @@ fn a_file_of_a_preference_training_is_none_of_samples() {
 }
 
 #[test]
-fn heads_predictions_and_quantised_checkpoints_are_told_from_trainings_of_the_model() {
+fn heads_predictions_and_quantized_checkpoints_are_told_from_trainings_of_the_model() {
     let axolotl =
         "base_model: google/gemma-2-2b\nsequence_len: 2048\nmicro_batch_size: 2\nlearning_rate: 1e-5\n";
     stopped(
@@ -247,7 +247,7 @@ fn a_rank_without_a_known_switch_is_asked_about() {
         ))
     };
     let trains = |program: &str, more: &str| value(&run(program, more), Field::TrainType);
-    // FastChat's program always trains adapters, and is named for them; a quantised base is a question of its own.
+    // FastChat's program always trains adapters, and is named for them; a quantized base is a question of its own.
     assert_eq!(trains("fastchat/train/train_lora.py", "--q_lora False"), "lora");
     assert_eq!(trains("train.py", "--lora True"), "lora");
     assert_eq!(trains("train.py", "--use_lora False"), "full");

@@ -67,7 +67,7 @@ fn trains(operator: Operator, x: &Symbols<'_>) -> bool {
     }
 }
 
-/// Takes out the weight gradients of what is frozen, and adds the products of adapters and the unpacking of quantised
+/// Takes out the weight gradients of what is frozen, and adds the products of adapters and the unpacking of quantized
 /// weights.
 pub(super) fn adapt_work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
     let tuning = &x.recipe().tuning;

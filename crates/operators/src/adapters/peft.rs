@@ -123,7 +123,7 @@ fn adapter(name: &'static str, account: Account, shape: &[u64]) -> Weight {
     Weight { role: WeightRole::Adapter, ..Weight::whole(name, account, &shape) }
 }
 
-/// Adds the products of adapters and the unpacking of quantised weights.
+/// Adds the products of adapters and the unpacking of quantized weights.
 pub(super) fn work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
     let tuning = &x.recipe().tuning;
     let linears = linears(operator, x);

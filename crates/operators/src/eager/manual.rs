@@ -32,8 +32,8 @@ static PRODUCT: Formula = Formula::new(
     FUNCTIONS,
 );
 static WHOLE_MLP: Formula =
-    Formula::new("f·h·Bc", "A quantised weight in full, for one product.", DEQUANTIZE);
-static WHOLE: Formula = Formula::new("A·h·Bc", "A quantised weight in full, for one product.", DEQUANTIZE);
+    Formula::new("f·h·Bc", "A quantized weight in full, for one product.", DEQUANTIZE);
+static WHOLE: Formula = Formula::new("A·h·Bc", "A quantized weight in full, for one product.", DEQUANTIZE);
 static SCALES_MLP: Formula = Formula::new("f·h/16", "The constants of its blocks, fp32.", DEQUANTIZE);
 static SCALES: Formula = Formula::new("A·h/16", "The constants of its blocks, fp32.", DEQUANTIZE);
 static LOGITS: Formula = Formula::new(
@@ -114,7 +114,7 @@ pub(super) fn keep_beside(tape: &mut Tape<'_, '_>, needed: bool, parts: &[Part],
     }
 }
 
-/// What dequantising a weight of the MLP or of the attention takes beside the buffer that stays.
+/// What dequantizing a weight of the MLP or of the attention takes beside the buffer that stays.
 fn whole(x: &Symbols<'_>, of_mlp: bool) -> Vec<Saved> {
     if x.recipe().tuning.quantization == Quantization::None {
         return Vec::new();

@@ -24,7 +24,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let rule = &Rule {
         code: Code::AdapterCut,
         fields: &[Field::ExpertTensorParallelSize, Field::LoraTargetModules],
-        sentence: "adapters beside experts cannot be cut over expert TP {}",
+        sentence: "adapters on experts cannot be sharded over expert TP {}",
         hint: "set the expert tensor parallel size to 1",
     };
     let takes = lora.library.semantics().shares_experts || layout.expert_tensor == 1;

@@ -47,7 +47,7 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
         let rule = &Rule {
             code: Code::VppGroupSize,
             fields: &[Field::MicrobatchGroupSizePerVpStage, Field::PipelineModelParallelSize],
-            sentence: "groups of {} micro-batches over PP {} x VPP {} are {} forward passes, and {} is the most that is taken",
+            sentence: "groups of {} micro-batches over PP {} x VPP {} are {} forward passes, and the limit is {}",
             hint: "",
         };
         let nearest = (MAX_TURN / product(p, v).max(1)).max(1);
@@ -100,7 +100,7 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     let parameters = layers * layer + tables;
     if parameters > MAX_PARAMETERS {
         let message = format!(
-            "the model would have {parameters:.1e} parameters, and {MAX_PARAMETERS:.0e} is the most that is taken"
+            "the model would have {parameters:.1e} parameters, and the limit is {MAX_PARAMETERS:.0e}"
         );
         refusals.push(Contradiction::new(
             Code::ModelSize,
@@ -117,9 +117,8 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     let scores = tokens * real(model.seq_length) * real(model.num_attention_heads);
     let elements = (layers * tokens * widest * topk).max(scores);
     if elements > MAX_ELEMENTS {
-        let message = format!(
-            "a micro-batch would make {elements:.1e} elements, and {MAX_ELEMENTS:.0e} is the most that is taken"
-        );
+        let message =
+            format!("a micro-batch would make {elements:.1e} elements, and the limit is {MAX_ELEMENTS:.0e}");
         refusals.push(Contradiction::new(
             Code::MicroBatchSize,
             &[Field::MicroBatchSize, Field::SeqLength],

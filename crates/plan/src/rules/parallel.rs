@@ -77,7 +77,7 @@ fn data_alone(plan: &Plan, refusals: &mut Refusals) {
         ],
         sentence: "not modelled: tensor, pipeline or expert parallelism with modules of transformers, and context \
                    parallelism without flash attention",
-        hint: "leave the sizes at 1, or set the software to one that cuts models",
+        hint: "leave the sizes at 1, or set the software to one with model parallelism",
     };
     refusals.unless(plan.recipe().software.semantics().cuts_models || !cut, rule, &[]);
 }
@@ -102,7 +102,7 @@ fn chunks(plan: &Plan, refusals: &mut Refusals) {
             code: Code::VppWithoutPp,
             fields: INTERLEAVING,
             sentence: "{} chunks per rank need PP greater than 1",
-            hint: "set the virtual pipeline size to 1, or cut the model over more pipeline ranks",
+            hint: "set the virtual pipeline size to 1, or use more pipeline ranks",
         };
         refusals.unless(v <= 1, rule, &[v]);
         return;

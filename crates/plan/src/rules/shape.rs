@@ -90,7 +90,7 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
         let rule = &Rule {
             code: Code::SeqOverCp,
             fields: &[Field::SeqLength, Field::ContextParallelSize],
-            sentence: "sequence length {} is no multiple of 2 x CP = {}: each context rank takes two pieces",
+            sentence: "sequence length {} is not a multiple of 2 x CP = {}: each context rank takes two pieces",
             hint: "{} tokens, or a smaller CP",
         };
         let near = crate::hints::nearest_multiple(s, 2 * c);

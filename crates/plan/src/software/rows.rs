@@ -281,7 +281,7 @@ const TORCHTUNE_06: Semantics = Semantics {
     ..TORCHTUNE
 };
 
-/// litgpt (`model.py`, `finetune/full.py`, `finetune/lora.py`, `utils.py:chunked_cross_entropy`). Over quantised weights published
+/// litgpt (`model.py`, `finetune/full.py`, `finetune/lora.py`, `utils.py:chunked_cross_entropy`). Over quantized weights published
 /// peaks are a quarter above what these formulas give, so that such runs are not modelled.
 const LITGPT: Semantics = Semantics {
     modules: Modules {

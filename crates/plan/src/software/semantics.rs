@@ -27,7 +27,7 @@ pub struct Semantics {
     pub stand_in_each_time: bool,
     /// Whether cuDNN's attention gets copies of queries, keys and values, or views of the projection's output.
     pub copies_attention_inputs: bool,
-    /// Whether linear layers under FP8 keep their inputs as they came and quantise them again in backward, rather than in 8 bits.
+    /// Whether linear layers under FP8 keep their inputs as they came and quantize them again in backward, rather than in 8 bits.
     pub keeps_unquantized_inputs: bool,
     /// Whether queries with as many groups as heads are rotated where the reordered projection left them, so that the keys
     /// and values in the same storage live as long as they do, beside the copies that the kernel reads.
@@ -142,7 +142,7 @@ pub struct Modules {
     pub adapters: AdapterLibrary,
     /// Whether queries, keys and values are one projection, whose adapters share an A.
     pub joins_projections: bool,
-    /// Whether it is known what its modules keep over quantised weights.
+    /// Whether it is known what its modules keep over quantized weights.
     pub quantizes: bool,
     /// Whether projections with adapters, and an MLP of them, are one autograd function each, with a backward pass written by
     /// hand: it keeps the input, and of an MLP what goes into the activation.

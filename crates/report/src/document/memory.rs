@@ -22,7 +22,7 @@ pub struct Memory<'r> {
     pub capacity: Bytes,
     /// Share of `capacity` that is to stay free, 0 to 0.5.
     pub headroom: f64,
-    /// `fits`; `tight`, where `peak_reserved` takes some of the headroom or exceeds `capacity` by what the allocator can give
+    /// `fits`; `tight`, where `peak_reserved` leaves less than the headroom or exceeds `capacity` by what the allocator can give
     /// back; or `out_of_memory`, where `peak_required` exceeds `capacity`.
     pub verdict: &'static str,
     /// Whether every rank's `peak_required` is within `capacity`: `verdict` is not `out_of_memory`.
@@ -87,7 +87,7 @@ pub struct RankOfMemory<'r> {
     pub parameters: Bytes,
     /// Of these the weights that train.
     pub trained: Bytes,
-    /// And those that are frozen, quantised ones with their constants.
+    /// And those that are frozen, quantized ones with their constants.
     pub frozen: Bytes,
     /// Gradients, with buffers that hold them.
     pub gradients: Bytes,

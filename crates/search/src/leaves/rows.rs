@@ -114,7 +114,7 @@ impl Row<'_, '_> {
                 break;
             }
         }
-        // What lies between takes some of the headroom, and longer than the first that does.
+        // What lies between leaves less than the headroom, and longer than the first that does.
         for &place in row {
             if self.close(place) {
                 self.workspace.tally.slower += 1;

@@ -46,7 +46,7 @@ pub struct Layout {
     expert_tensor: u64,
     /// Bytes reserved at the peak of the fullest GPU.
     peak: u64,
-    /// Whether the peak takes some of the headroom.
+    /// Whether the peak leaves less than the headroom.
     pub tight: bool,
     /// Unit: second.
     step: f64,

@@ -18,7 +18,7 @@ pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank)
         GroupKind::Tensor => "split the weight matrices of every layer between them",
         GroupKind::Pipeline => "hold the consecutive stages of one model replica",
         GroupKind::Data | GroupKind::DataContext => {
-            "hold the same part of the model and read different samples"
+            "hold the same shard of the model and process different samples"
         }
         GroupKind::Context => "split every sequence between them",
         GroupKind::Expert => "hold different experts of the same layers",

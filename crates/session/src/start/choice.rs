@@ -11,7 +11,7 @@ pub struct Choice {
     pub accelerator: String,
     /// Accelerators in all, as many in each node as is usual.
     pub gpus: u64,
-    /// Tokens of one sample; no more than the model has positions for.
+    /// Sequence length, in tokens; no more than the model has positions for.
     pub sequence: u64,
 }
 

@@ -75,8 +75,8 @@ fn automodel(leaves: &mut Leaves<'_>) {
     let groups = [
         ("flow_matching.", Effect::Model, "a diffusion model"),
         ("model.backend.", Effect::Memory, "Automodel's own kernels and layers instead of transformers'"),
-        ("quantization.", Effect::Memory, "quantised weights under Automodel's own modules"),
-        ("qat.", Effect::Memory, "training that is aware of quantisation"),
+        ("quantization.", Effect::Memory, "quantized weights under Automodel's own modules"),
+        ("qat.", Effect::Memory, "quantization-aware training"),
         ("distributed.mp_policy.", Effect::Memory, "number formats of FSDP2 other than Automodel's own"),
         ("distributed.offload_policy.", Effect::Memory, "shards on the host (FSDP2)"),
         ("distributed.autocast_dtype", Effect::Memory, "autocast over FSDP2"),

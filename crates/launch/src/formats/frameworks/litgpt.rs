@@ -116,20 +116,20 @@ fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
     leaves.reading.not_modelled.push(item);
 }
 
-/// Frozen weights that Lightning's plugin quantises (`quantize: bnb.nf4-dq`), with bitsandbytes' paged optimizer.
+/// Frozen weights that Lightning's plugin quantizes (`quantize: bnb.nf4-dq`), with bitsandbytes' paged optimizer.
 fn quantized(leaves: &mut Leaves<'_>, adapters: bool) {
     let none = |leaf: &&Leaf| matches!(leaf.value.as_str(), "" | "null" | "None" | "~");
     let Some(leaf) = leaves.get("quantize").filter(|leaf| !none(leaf)) else { return };
     let format = leaf.value.strip_prefix("bnb.").unwrap_or(&leaf.value);
     let (format, double) = format.strip_suffix("-dq").map_or((format, false), |format| (format, true));
     if !adapters || !matches!(format, "nf4" | "fp4") {
-        lack(leaves, leaf, Effect::Memory, "weights quantised so without LoRA, or in 8 bits");
+        lack(leaves, leaf, Effect::Memory, "weights quantized so without LoRA, or in 8 bits");
         return;
     }
     leaves.say(Field::BaseQuantization, format, leaf);
     leaves.switch(Field::DoubleQuantization, double, leaf);
     leaves.reading.found.retain(|found| found.field != Field::Optimizer);
-    let note = "litgpt puts bitsandbytes' PagedAdamW in the place of AdamW where weights are quantised";
+    let note = "litgpt puts bitsandbytes' PagedAdamW in the place of AdamW where weights are quantized";
     leaves.say_noted(Field::Optimizer, "paged_adamw", leaf, note);
 }
 

@@ -27,10 +27,10 @@ pub(in crate::formats) const PRIME_RL: Row = Row {
     program: None,
 };
 
-/// prime-rl's settings file of supervised tuning.
+/// prime-rl's settings file of supervised fine-tuning.
 pub(in crate::formats) const PRIME_SFT: Row = Row {
-    title: "a configuration of prime-rl's supervised tuning",
-    about: "prime-rl's supervised tuning: model by name, batch, length; its modules stop the verdict",
+    title: "a configuration of prime-rl's supervised fine-tuning",
+    about: "prime-rl's supervised fine-tuning: model by name, batch, length; its modules stop the verdict",
     signs: &[
         &["model.name", "data.name", "optim"],
         &["model.name", "data.type", "max_steps"],

@@ -61,7 +61,7 @@ const LACKING: &[(&str, Effect, &str)] = &[
     ),
     ("enable_fp8_training", Effect::Memory, "products in 8 bits (torchao.float8)"),
     ("ac_mode", Effect::Memory, "checkpointing of some layers or operations (ac_mode)"),
-    ("quantizer._component_", Effect::Memory, "training with simulated quantisation (QAT)"),
+    ("quantizer._component_", Effect::Memory, "training with simulated quantization (QAT)"),
     ("teacher_model._component_", Effect::Memory, "the teacher's forward pass and the loss of distillation"),
     ("custom_sharded_layers", Effect::Memory, "embedding and output layer as FSDP units of their own"),
     ("ppo_epochs", Effect::Memory, "reinforcement learning (torchtune's PPO and GRPO recipes)"),
@@ -123,7 +123,7 @@ fn torchtune(leaves: &mut Leaves<'_>) {
         );
     }
     if leaves.get("optimizer._component_").is_none() {
-        let what = "a text that generates, evaluates or converts, but trains nothing";
+        let what = "a script for generation, evaluation or conversion, not for training";
         leaves.reading.not_modelled.push(NotModelled::new("optimizer", "", Effect::Model, what));
     }
     leaves.turn_on("dataset.packed", Field::Packing);

@@ -111,7 +111,7 @@ fn read(root: &Node) -> Reading {
 }
 
 fn foreign(leaves: &mut Leaves<'_>, root: &Node, model_type: &str) {
-    let message = format!("{model_type} is no decoder-only transformer of attention and MLP layers");
+    let message = format!("{model_type} is not a decoder-only transformer of attention and MLP layers");
     let error = Diagnostic::error(Code::NotEstimated, message).hint("such models are not estimated yet");
     leaves.reading.diagnostics.push(error.at_some(root.get("model_type").map(|node| node.span)));
 }
@@ -140,9 +140,7 @@ fn stopped(leaves: &mut Leaves<'_>, root: &Node, model_type: &str, stop: &Stop) 
             (format!("{model_type} needs {key}, which is not stated and has no default"), key)
         }
         Stop::Unfit(key) => (format!("{key} is not what {model_type} takes"), key),
-        Stop::TooLarge => {
-            (format!("the sizes of this {model_type} are beyond anything that is built"), &String::new())
-        }
+        Stop::TooLarge => (format!("the sizes of this {model_type} are implausibly large"), &String::new()),
     };
     let span = root.at(key).or(root.get("model_type")).map(|node| node.span);
     leaves.reading.diagnostics.push(Diagnostic::error(Code::BadConfiguration, message).at_some(span));

@@ -36,7 +36,7 @@ const INSTEAD: [(&str, &str); 28] = [
     ("model.mcore_retro", RETRO),
     ("retro.", RETRO),
 ];
-const IDLE: &str = "a text that generates, evaluates or converts, but trains nothing";
+const IDLE: &str = "a script for generation, evaluation or conversion, not for training";
 const IMAGES: &str = "a model of images in the place of a decoder";
 const DIFFUSION: &str = "a diffusion model in the place of a decoder";
 const ENCODER: &str = "encoder-decoder models";

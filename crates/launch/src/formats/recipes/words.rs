@@ -219,7 +219,7 @@ fn which(name: &str, place: Option<Span>) -> Option<Reading> {
     let said = Diagnostic::error(Code::UnknownModel, message);
     let question = Question {
         name: RECIPE.to_owned(),
-        prompt: format!("Which recipe is {name} most like? What the words say is changed in it"),
+        prompt: format!("Which recipe is {name} closest to? The overrides here are applied to it"),
         proposal: Some((*first).to_owned()),
         choices: offered.iter().map(|name| (*name).to_owned()).collect(),
     };

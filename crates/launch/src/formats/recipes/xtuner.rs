@@ -41,7 +41,7 @@ impl Reader for Xtuner {
     }
 
     fn about(&self) -> &'static str {
-        "XTuner before its version 1: supervised tuning, with LoRA and QLoRA, from the literals of its Python configurations"
+        "XTuner before its version 1: supervised fine-tuning, with LoRA and QLoRA, from the literals of its Python configurations"
     }
 
     fn claims(&self, command: &Command<'_>) -> Option<Claim> {
@@ -130,7 +130,7 @@ pub(crate) fn read_xtuner(text: &str, base: u32) -> Option<Reading> {
         }
         _ => {
             let what =
-                "a training of XTuner other than supervised tuning, and what it holds beside the model";
+                "a training of XTuner other than supervised fine-tuning, and what it holds beside the model";
             lack("model.type", kind, Some(*place), Effect::Memory, what);
         }
     }
@@ -178,8 +178,7 @@ fn engine(reading: &mut Reading) {
     reading.take(stage);
     reading.questions.push(Question {
         name: Field::ZeroStage.name().to_owned(),
-        prompt: "Which file for DeepSpeed does the line name that starts it: deepspeed_zero1, 2 or 3?"
-            .to_owned(),
+        prompt: "Which DeepSpeed config does the launch command name: deepspeed_zero1, 2 or 3?".to_owned(),
         choices: ["1", "2", "3"].map(str::to_owned).to_vec(),
         proposal: Some("2".to_owned()),
     });

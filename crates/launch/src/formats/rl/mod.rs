@@ -101,7 +101,7 @@ impl Reader for RlFormat {
             }
             Self::VerlSft => "verl's supervised trainer: model, batch, FSDP",
             Self::OpenRlhf => {
-                "OpenRLHF: supervised tuning, DPO and PPO under DeepSpeed, vLLM beside or apart"
+                "OpenRLHF: supervised fine-tuning, DPO and PPO under DeepSpeed, vLLM beside or apart"
             }
             Self::NemoRl => {
                 "NeMo-RL: the policy under DTensor or Megatron, vLLM; base files of its own by name"
@@ -111,7 +111,7 @@ impl Reader for RlFormat {
             Self::SkyRl => {
                 "SkyRL: the policy under FSDP2 or Megatron, vLLM beside or apart; its supervised trainer"
             }
-            Self::Roll => "ROLL: the policy under Megatron, rollouts beside or apart, supervised tuning",
+            Self::Roll => "ROLL: the policy under Megatron, rollouts beside or apart, supervised fine-tuning",
         }
     }
 

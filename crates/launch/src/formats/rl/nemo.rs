@@ -40,7 +40,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     match task {
         Some("grpo." | "ppo.") => {
             policy(leaves, NEMO);
-            quantisation(leaves);
+            quantization(leaves);
             nemo_rollout::read(leaves);
         }
         Some("dpo.") => {
@@ -235,8 +235,8 @@ fn dtensor(leaves: &mut Leaves<'_>) {
     );
 }
 
-/// Weights that are trained as if they were quantised, and a draft model beside them.
-fn quantisation(leaves: &mut Leaves<'_>) {
+/// Weights that are trained as if they were quantized, and a draft model beside them.
+fn quantization(leaves: &mut Leaves<'_>) {
     lack_yes(
         leaves,
         &[(
@@ -246,6 +246,6 @@ fn quantisation(leaves: &mut Leaves<'_>) {
         )],
     );
     if let Some(leaf) = leaves.get("policy.quant_cfg") {
-        lack(leaves, leaf, Effect::Memory, "training aware of quantisation (ModelOpt)");
+        lack(leaves, leaf, Effect::Memory, "quantization-aware training (ModelOpt)");
     }
 }

@@ -1,4 +1,4 @@
-//! OpenRLHF: supervised tuning, DPO and PPO with DeepSpeed and vLLM.
+//! OpenRLHF: supervised fine-tuning, DPO and PPO with DeepSpeed and vLLM.
 //! Options and defaults: `openrlhf/cli/train_sft.py`, `train_dpo.py`, `train_rm.py`, `train_ppo_ray.py`; the engine:
 //! `openrlhf/utils/deepspeed/deepspeed.py`.
 
@@ -29,7 +29,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         leaves.pass("data.chosen_key");
         let leaf = leaves.first(&["data.chosen_key", "data.rejected_key"]);
         if let Some(leaf) = leaf {
-            lack(leaves, leaf, Effect::Model, "a head for rewards in the place of the vocabulary's");
+            lack(leaves, leaf, Effect::Model, "a reward head in place of the LM head");
         }
     } else if preference {
         leaves.state(Field::TrainingObjective, "dpo", Origin::Derived, "train_dpo");

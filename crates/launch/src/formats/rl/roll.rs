@@ -1,4 +1,4 @@
-//! ROLL: a policy under Megatron by its `mcore_adapter`, rollouts on the same accelerators or beside them, and supervised tuning.
+//! ROLL: a policy under Megatron by its `mcore_adapter`, rollouts on the same accelerators or beside them, and supervised fine-tuning.
 //! Keys and defaults: `roll/configs/base_config.py`, `worker_config.py`, `mcore_adapter/training_args.py`; the engine:
 //! `roll/distributed/strategy/megatron_strategy.py`.
 

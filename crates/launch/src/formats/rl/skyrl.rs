@@ -162,12 +162,12 @@ fn rollout(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.first(&[&engine("enforce_eager"), "generator.enforce_eager"]) {
         leaves.switch(Field::RolloutCudaGraphs, leaf.flag() == Some(false), leaf);
     }
-    let quantised = engine("engine_init_kwargs.quantization");
-    if let Some(leaf) = leaves.get(&quantised) {
+    let quantized = engine("engine_init_kwargs.quantization");
+    if let Some(leaf) = leaves.get(&quantized) {
         if leaf.value.contains("fp8") {
             leaves.say(Field::RolloutDtype, "fp8", leaf);
         } else {
-            lack(leaves, leaf, Effect::Memory, "a rollout engine whose weights are quantised");
+            lack(leaves, leaf, Effect::Memory, "a rollout engine whose weights are quantized");
         }
     }
     defaults(

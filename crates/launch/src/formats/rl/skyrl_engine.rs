@@ -83,7 +83,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, keys: &Keys) {
             (
                 &keys.own("model.fake_int4_qat.enabled"),
                 Effect::Memory,
-                "experts quantised to 4 bits in each forward (quantisation-aware training)",
+                "experts quantized to 4 bits in each forward (quantization-aware training)",
             ),
         ],
     );

@@ -135,7 +135,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
                 Effect::Memory,
                 "weights, gradients and optimizer states on the host while training (FSDP2 CPUOffloadPolicy)",
             ),
-            ("trainer.val_only", Effect::Memory, "an evaluation, which trains nothing"),
+            ("trainer.val_only", Effect::Memory, "an evaluation, not a training run"),
             (
                 "actor_rollout_ref.actor.use_prefix_grouper",
                 Effect::Memory,

@@ -1,4 +1,4 @@
-//! What trains: everything, adapters, adapters over quantised weights, or the last layers.
+//! What trains: everything, adapters, adapters over quantized weights, or the last layers.
 
 use super::authors;
 use super::dialect::Dialect;
@@ -77,8 +77,8 @@ fn kernels(leaves: &mut Leaves<'_>, dialect: Dialect) {
 }
 
 fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    let quantised = leaves.reading.value(Field::BaseQuantization).is_some();
-    let lora = if quantised { "qlora" } else { "lora" };
+    let quantized = leaves.reading.value(Field::BaseQuantization).is_some();
+    let lora = if quantized { "qlora" } else { "lora" };
     let keys = ["finetuning_type", "tuner_type", "train_type", "sft_type", "adapter"];
     if let Some(leaf) = leaves.first(&keys) {
         match leaf.value.as_str() {
@@ -111,12 +111,12 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
     ];
     if let Some(leaf) = switches.iter().find_map(|path| leaves.yes(path)) {
         leaves.say(Field::TrainType, lora, leaf);
-    } else if quantised && dialect != Dialect::Axolotl {
+    } else if quantized && dialect != Dialect::Axolotl {
         leaves.state(
             Field::TrainType,
             "qlora",
             Origin::Derived,
-            "only adapters train over quantised weights",
+            "only adapters train over quantized weights",
         );
     }
     if let Some(leaf) = leaves.first(&["q_lora", "use_qlora"]).filter(|leaf| leaf.flag() == Some(true)) {

@@ -125,7 +125,7 @@ fn qwen(leaves: &mut Leaves<'_>) {
         why,
     );
     if let Some(leaf) = leaves.yes("q_lora") {
-        let what = "weights quantised by GPTQ below the adapters (Qwen's finetune.py)";
+        let what = "weights quantized by GPTQ below the adapters (Qwen's finetune.py)";
         let item = NotModelled::new("q_lora", "", Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
         return;
@@ -137,8 +137,8 @@ fn qwen(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// PEFT's example of supervised tuning (`examples/sft/train.py`, `utils.py`): its own names of bitsandbytes' switches, and
-/// weights held in the format that quantised ones are stored in.
+/// PEFT's example of supervised fine-tuning (`examples/sft/train.py`, `utils.py`): its own names of bitsandbytes' switches, and
+/// weights held in the format that quantized ones are stored in.
 fn tuning_of_peft(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("use_4bit_quantization") {
         let kind = leaves.text("bnb_4bit_quant_type").unwrap_or("nf4").to_owned();
@@ -162,7 +162,7 @@ fn tuning_of_peft(leaves: &mut Leaves<'_>) {
     ] {
         leaves.pass(path);
     }
-    let why = "default of PEFT's example of supervised tuning";
+    let why = "default of PEFT's example of supervised fine-tuning";
     leaves.state_all(
         &[(Field::LoraRank, "64"), (Field::LoraAlpha, "16"), (Field::LoraDropout, "0.1")],
         Origin::Default,

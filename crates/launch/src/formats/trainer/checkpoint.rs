@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
-use crate::named::{quantised_word, take_model, with_vision};
+use crate::named::{quantized_word, take_model, with_vision};
 use crate::{Effect, NotModelled};
 use shardscope_plan::Field;
 
@@ -34,20 +34,20 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if leaf.hole.is_some() {
         return;
     }
-    let name = quantised(leaves, leaf);
+    let name = quantized(leaves, leaf);
     with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
     take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
 }
 
-/// A checkpoint whose weights are quantised already has the shape of the one it was made from: its name.
-fn quantised<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
+/// A checkpoint whose weights are quantized already has the shape of the one it was made from: its name.
+fn quantized<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
     let name = leaf.value.trim_end_matches('/');
     let lower = name.to_ascii_lowercase();
     if let Some(base) = lower.strip_suffix("-bnb-4bit").and_then(|base| name.get(..base.len())) {
         // unsloth's dynamic ones keep some layers in 16 bits.
         match base.strip_suffix("-unsloth") {
             Some(base) => {
-                let what = "a checkpoint of which some layers are quantised and others are not";
+                let what = "a checkpoint of which some layers are quantized and others are not";
                 let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
                 leaves.reading.not_modelled.push(item);
                 return base;
@@ -63,8 +63,8 @@ fn quantised<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
             }
         }
     }
-    if quantised_word(name).is_some() {
-        let what = "a checkpoint whose weights are quantised by another library than bitsandbytes";
+    if quantized_word(name).is_some() {
+        let what = "a checkpoint whose weights are quantized by another library than bitsandbytes";
         let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }

@@ -17,7 +17,7 @@ pub(crate) enum Dialect {
     Swift,
     /// AI2's open-instruct.
     OpenInstruct,
-    /// DeepSpeed-Chat's supervised tuning.
+    /// DeepSpeed-Chat's supervised fine-tuning.
     DeepSpeedChat,
     /// Meta's llama-cookbook, once llama-recipes.
     LlamaCookbook,

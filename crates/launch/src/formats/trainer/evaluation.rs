@@ -11,7 +11,7 @@ const TRAINERS_OWN: u64 = 8;
 const LARGER: &str = "evaluation in larger batches than training's: its logits may be the peak";
 
 /// The batch of an evaluation between steps. Trainers that compute more than the loss of it (ms-swift its accuracy), or do it by a
-/// kernel of their own, have no formula here where it is larger than training's. TRL's supervised tuning takes entropy and accuracy
+/// kernel of their own, have no formula here where it is larger than training's. TRL's supervised fine-tuning takes entropy and accuracy
 /// of the logits when the loss is done: a copy of all but the last in their own type, less than what the loss held in fp32
 /// (`trl/trainer/sft_trainer.py:compute_loss`, `entropy_from_logits`).
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {

@@ -36,16 +36,16 @@ impl Reader for Trainer {
             Dialect::LlamaFactory => {
                 "LLaMA-Factory: method, adapters, batch, lengths, DeepSpeed's file by name"
             }
-            Dialect::Axolotl => "axolotl: model, adapters, quantisation, batch, FSDP or DeepSpeed",
+            Dialect::Axolotl => "axolotl: model, adapters, quantization, batch, FSDP or DeepSpeed",
             Dialect::Swift => "ms-swift: files and `swift sft`",
-            Dialect::LlamaCookbook => "llama-cookbook (llama-recipes): FSDP, adapters, quantisation, batch",
+            Dialect::LlamaCookbook => "llama-cookbook (llama-recipes): FSDP, adapters, quantization, batch",
             Dialect::Unsloth | Dialect::UnslothArguments => {
                 "unsloth: FastLanguageModel with adapters, in 4 or 16 bits"
             }
             Dialect::DeepSpeedChat => {
-                "DeepSpeed-Chat: supervised tuning; its DPO, adapters, reward models and rollouts stop the verdict"
+                "DeepSpeed-Chat: supervised fine-tuning; its DPO, adapters, reward models and rollouts stop the verdict"
             }
-            Dialect::OpenInstruct => "open-instruct: supervised tuning and DPO under accelerate",
+            Dialect::OpenInstruct => "open-instruct: supervised fine-tuning and DPO under accelerate",
         }
     }
 

@@ -127,7 +127,7 @@ fn state(
         leaves.pass("double_quant");
         let double = if leaves.flag("double_quant") == Some(false) { "false" } else { "true" };
         leaves.state(Field::DoubleQuantization, double, Origin::Default, "default of LLaVA");
-        let why = "DeepSpeed casts what is not quantised";
+        let why = "DeepSpeed casts what is not quantized";
         leaves.state(Field::UpcastNonQuantized, "false", Origin::Derived, why);
     }
     for key in [

@@ -88,7 +88,7 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
             leaves.reading.take(found);
             leaves.reading.questions.push(Question {
                 name: Field::TrainingObjective.name().to_owned(),
-                prompt: "Which trainer of TRL reads this file: supervised tuning (sft), or DPO?".to_owned(),
+                prompt: "Which TRL trainer reads this file: SFT or DPO?".to_owned(),
                 choices: ["dpo", "sft"].map(str::to_owned).to_vec(),
                 proposal: Some("dpo".to_owned()),
             });
@@ -141,7 +141,7 @@ pub(super) fn step_of_chat(leaves: &mut Leaves<'_>) {
     leaves.reading.questions.push(Question {
         name: Field::TrainingObjective.name().to_owned(),
         prompt:
-            "Is it supervised tuning (step 1)? DPO (step 2) has the same options and is not modelled here."
+            "Is it supervised fine-tuning (step 1)? DPO (step 2) has the same options and is not modelled here."
                 .to_owned(),
         choices: vec!["sft".to_owned()],
         proposal: Some("sft".to_owned()),

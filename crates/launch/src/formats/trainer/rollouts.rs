@@ -146,7 +146,7 @@ fn length(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
             let proposal = answer.and_then(|leaf| leaf.whole()).unwrap_or(512).saturating_add(512);
             leaves.reading.questions.push(Question {
                 name: Field::SeqLength.name().to_owned(),
-                prompt: "How long are prompt and response together at most?".to_owned(),
+                prompt: "Longest prompt plus response, in tokens?".to_owned(),
                 choices: Vec::new(),
                 proposal: Some(proposal.to_string()),
             });

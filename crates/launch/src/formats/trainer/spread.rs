@@ -77,7 +77,7 @@ pub(super) fn sequences(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// LLaMA-Factory's second format names what spreads, adapts and quantises by groups (`src/llamafactory/v1/config`).
+/// LLaMA-Factory's second format names what spreads, adapts and quantizes by groups (`src/llamafactory/v1/config`).
 pub(super) fn groups(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("dist_config.name") {
         match leaf.value.as_str() {
@@ -177,16 +177,16 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
     let trained = ["learning_rate", "per_device_train_batch_size", "num_train_epochs"];
     if let Some(leaf) = leaves.get("tokenized_path").filter(|_| !trained.iter().any(|path| leaves.has(path)))
     {
-        let what = "a preparation of data, which trains nothing";
+        let what = "data preparation, not a training run";
         let item = NotModelled::new("tokenized_path", &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
     // Files that serve, convert or predict.
     let other = [
-        ("export_dir", "a conversion of files, which trains nothing"),
-        ("infer_backend", "a program that generates text and trains nothing"),
-        ("do_predict", "a program that generates text and trains nothing"),
-        ("export_quantization_bit", "a conversion of files, which trains nothing"),
+        ("export_dir", "a checkpoint conversion, not a training run"),
+        ("infer_backend", "a text generation program, not a training run"),
+        ("do_predict", "a text generation program, not a training run"),
+        ("export_quantization_bit", "a checkpoint conversion, not a training run"),
     ];
     let trains = leaves.flag("do_train") == Some(true) || leaves.has("learning_rate");
     for (path, what) in other {
@@ -199,7 +199,7 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
 
 /// Groups of axolotl that change what is trained, whatever stands in them.
 const CHANGING: [(&str, Effect, &str); 2] = [
-    ("qat.", Effect::Memory, "training aware of quantisation"),
+    ("qat.", Effect::Memory, "training aware of quantization"),
     ("diffusion.", Effect::Model, "a diffusion model"),
 ];
 

@@ -19,7 +19,7 @@ const LACKING: [(&str, Effect, &str); 9] = [
     ),
     ("load_in_8bit", Effect::Memory, "weights in 8 bits, for which unsloth compiles transformers' modules"),
     ("load_in_fp8", Effect::Memory, "weights in fp8 under unsloth"),
-    ("qat_scheme", Effect::Memory, "weights that are rounded while they train (torchao)"),
+    ("qat_scheme", Effect::Memory, "quantization-aware training (torchao)"),
     ("fast_inference", Effect::Memory, "a vLLM engine that shares the model's weights"),
     ("unsloth_tiled_mlp", Effect::Memory, "an MLP that takes its tokens in parts"),
     ("offload_embedding", Effect::Memory, "an embedding on the host"),

@@ -61,9 +61,9 @@ static NORMED: Formula = Formula::new(
     DORA,
 );
 
-static WHOLE_MLP: Formula = Formula::new("f·h·Bc", "A quantised weight in full, for one product.", FOUR_BIT);
+static WHOLE_MLP: Formula = Formula::new("f·h·Bc", "A quantized weight in full, for one product.", FOUR_BIT);
 
-static WHOLE: Formula = Formula::new("A·h·Bc", "A quantised weight in full, for one product.", FOUR_BIT);
+static WHOLE: Formula = Formula::new("A·h·Bc", "A quantized weight in full, for one product.", FOUR_BIT);
 
 /// What a linear layer of these modules holds beside its gradients.
 struct Extras {

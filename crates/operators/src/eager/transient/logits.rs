@@ -106,7 +106,7 @@ pub(super) fn behind(x: &Symbols<'_>, forward: &mut Vec<Saved>, loss: &mut Vec<S
     }
 }
 
-/// What TRL's supervised tuning takes its metrics from beside the softmax that its loss keeps: the logits, and of several sequences
+/// What TRL's supervised fine-tuning takes its metrics from beside the softmax that its loss keeps: the logits, and of several sequences
 /// a copy of them.
 pub(super) fn of_samples(x: &Symbols<'_>) -> Vec<Saved> {
     let width = x.logits_width();
