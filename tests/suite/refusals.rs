@@ -125,7 +125,7 @@ fn what_megatron_refuses_is_refused_with_what_would_work() {
         &format!("{SMALL} --context-parallel-size 3"),
         3,
         "seq-over-cp",
-        "no multiple of 2 x CP = 6",
+        "not a multiple of 2 x CP = 6",
         "126",
     );
     refused(
@@ -218,7 +218,7 @@ fn what_megatron_refuses_is_refused_with_what_would_work() {
         &format!("{SMALL} --hidden-size 99999999999999999999"),
         1,
         "bad-value",
-        "greatest that is taken is 262144",
+        "the limit is 262144",
         "",
     );
     refused(

@@ -167,7 +167,7 @@ mod tests {
         check(
             Field::NumLayers,
             "99999999999999999999999",
-            Err("num_layers is \"99999999999999999999999\", and the greatest that is taken is 4096"),
+            Err("num_layers is \"99999999999999999999999\", and the limit is 4096"),
         );
         check(Field::NumLayers, "many", Err("num_layers takes a whole number, not \"many\""));
         check(Field::HiddenDropout, "0.1", Ok(SettingValue::Real(0.1)));

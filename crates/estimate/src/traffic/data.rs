@@ -73,7 +73,7 @@ fn whole_buffers(builder: &mut Builder<'_>) {
         gradients(builder, &bucket, Collective::ReduceScatter, reductions.clone());
         // Across instances once a step: behind the last micro-batch (`megatron_fsdp.py:_root_post_backward`).
         let shard = bucket.elements / super::buffers::shards(plan, bucket.group);
-        across_instances(builder, bucket.group, shard, once.clone());
+        across_instances(builder, bucket.group, shard, Place::AfterLastBackward, once.clone());
         let weights = Sent {
             name: name(bucket.group),
             tensor: "weights",
@@ -133,18 +133,17 @@ fn gradients(builder: &mut Builder<'_>, bucket: &Buckets, collective: Collective
 }
 
 /// With several optimizer instances the shards are added up over the same place in each.
-fn across_instances(builder: &mut Builder<'_>, group: WeightGroup, shard: u64, calls: Calls) {
+fn across_instances(builder: &mut Builder<'_>, group: WeightGroup, shard: u64, place: Place, calls: Calls) {
     let plan = builder.plan();
     if plan.layout().distributed_optimizer_instances <= 1 {
         return;
     }
     let recipe = plan.recipe();
-    let each = calls.per_micro_batch.iter().any(|calls| *calls > 0);
     let sent = Sent {
         name: name(group),
         tensor: "gradient shards",
         collective: Collective::AllReduce,
-        place: if each { Place::AfterEachBackward } else { Place::AfterLastBackward },
+        place,
         shape: Shape::new(&[shard]),
         width: recipe.reduce_dtype().width(),
         dtype: recipe.reduce_dtype().name(),
@@ -262,7 +261,12 @@ fn units(builder: &mut Builder<'_>) {
                 // Megatron's FSDP adds shards up across groups behind the last micro-batch (`megatron_fsdp.py:_root_post_backward`),
                 // PyTorch's behind every reduction (`_fsdp_param_group.py:post_backward`).
                 let megatron = recipe.software.semantics().gradient_buffers == GradientBuffers::MegatronCore;
-                across_instances(builder, weights, shard, if megatron { once.clone() } else { calls });
+                let (place, calls) = if megatron {
+                    (Place::AfterLastBackward, once.clone())
+                } else {
+                    (Place::AheadOf(kind, Pass::Backward), calls)
+                };
+                across_instances(builder, weights, shard, place, calls);
             }
         }
     }

@@ -290,7 +290,7 @@ fn levanters_models_are_theirs_by_their_type() {
     let refused =
         said("a.yaml", text, &[("world_size", "8"), ("without", "framework"), ("vocab_size", "32000")]);
     let told =
-        refused.diagnostics.iter().any(|said| said.message.contains("global batch 100 is no multiple"));
+        refused.diagnostics.iter().any(|said| said.message.contains("global batch 100 is not a multiple"));
     assert!(refused.plan.is_none() && told, "{:?}", refused.diagnostics);
 }
 

@@ -52,7 +52,7 @@ mod tests {
         let shown = State::default().shown.expect("a plan");
         let caption = |colour| group_caption(&shown.plan, &shown.report.traffic, colour, Rank::new(3));
         let data = caption(Colour::Group(GroupKind::Data)).expect("a caption");
-        assert!(data.starts_with("n0_g3: data parallel group 1: 4 GPUs hold the same part"), "{data}");
+        assert!(data.starts_with("n0_g3: data parallel group 1: 4 GPUs hold the same shard"), "{data}");
         assert!(data.contains("Each step a GPU sends"), "{data}");
         let pipeline = caption(Colour::Group(GroupKind::Pipeline)).expect("a caption");
         assert!(pipeline.ends_with("over the network."), "{pipeline}");
