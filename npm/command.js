@@ -17,6 +17,8 @@ const root = parse(here).root;
 // WASI knows no folder of the call: names of files that are there are made absolute, from the root of the drive.
 const inside = (path) => "/" + resolve(here, path).slice(root.length).replaceAll("\\", "/");
 const words = process.argv.slice(2).map((word, index, all) => {
+  // The command itself: a folder may be called as it is.
+  if (index === 0) return word;
   if (all[index - 1] === "--comment-file") return inside(word);
   const [, option, value] = /^(--[a-z-]+=)(.+)$/s.exec(word) ?? [undefined, "", word];
   return value !== "-" && !value.startsWith("--") && existsSync(resolve(here, value)) ? option + inside(value) : word;

@@ -1,7 +1,7 @@
 // The package against the terminal: the same input gives the same document.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -85,9 +85,9 @@ test("the report for people names its verdict", () => {
 });
 
 /** `npx shardscope` with these words; its exit code, output and errors. */
-function command(words, input = "") {
+function command(words, input = "", cwd = undefined) {
   const program = new URL("../dist/command.js", import.meta.url).pathname;
-  const told = spawnSync(process.execPath, [program, ...words], { input, encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } });
+  const told = spawnSync(process.execPath, [program, ...words], { input, cwd, encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } });
   return [told.status, told.stdout, told.stderr];
 }
 
@@ -114,5 +114,8 @@ test("the command is the program of the terminal", () => {
   }
   assert.equal(command(["apply", "--in-place", "micro_batch_size=2", file])[0], 0);
   assert.match(readFileSync(file, "utf8"), /--micro-batch-size 2 /);
+  // A folder may be called as a command is.
+  mkdirSync(join(folder, "accelerators"));
+  assert.equal(command(["accelerators", "H100"], "", folder)[0], 0);
   rmSync(folder, { recursive: true });
 });

@@ -18,7 +18,8 @@ mkdir -p "$folder"
 archive="shardscope-cli-$target.tar.xz"
 tag=()
 if [[ "$RELEASE" =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]]; then tag=("$RELEASE"); fi
-gh release download "${tag[@]}" --repo "$RELEASES" --pattern "$archive" --dir "$folder" --clobber
+# Bash 3.2 of macOS takes an empty array for an unset variable.
+gh release download ${tag[@]+"${tag[@]}"} --repo "$RELEASES" --pattern "$archive" --dir "$folder" --clobber
 gh attestation verify "$folder/$archive" --repo "$RELEASES"
 tar -xJf "$folder/$archive" -C "$folder" --strip-components=1
 echo "$folder" >> "$GITHUB_PATH"

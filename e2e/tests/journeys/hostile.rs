@@ -52,7 +52,7 @@ fn links_that_froze_the_page_are_answered_or_refused() {
         (0..30_000).map(|at| (format!("setting_{at}"), json!("1"))).collect();
     let script = json!([["a.sh", "torchrun x.py"]]);
     let answered = |layout: &'static str| (".verdict", layout);
-    let parts = ("#answer", "512 is the most that is taken");
+    let parts = ("#answer", "the limit is 512");
     let refused = |said: &'static str| (".broken-link", said);
     for (name, link, (place, said)) in [
         ("4,096 stages, 16 million samples", deep(4096, 4096, 1 << 24), parts),

@@ -134,7 +134,7 @@ fn a_chip_and_the_pointer_light_up_a_group_and_say_what_it_sends() {
     panel(&page, "map");
     page.click_text("#map .chip", "DP");
     let caption = page.wait_text("#map .group-caption", "data parallel group 0");
-    assert!(caption.contains("4 GPUs hold the same part of the model"), "{caption}");
+    assert!(caption.contains("4 GPUs hold the same shard of the model"), "{caption}");
     assert!(caption.contains("Each step a GPU sends"), "{caption}");
     page.js(
         "const label = [...document.querySelectorAll('#map text')].find(e => e.textContent === 'n1_g3');
