@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any, Iterator, Mapping, Sequence, TypedDict, Union
 
-from ._program import ShardscopeError, call
+from ._program import call
 
 Setting = Union[str, int, float, bool]
 Script = Union[str, "os.PathLike[str]"]
@@ -53,12 +53,10 @@ def estimate(
     without: settings that are not modelled and gone on without.
 
     Where the texts make no plan, `report` is None and `questions` and `diagnostics` say why.
-    Raises ShardscopeError where a file cannot be read.
+    Raises ShardscopeError where a file cannot be read, or a setting or accelerator is unknown.
     """
     options = _options(accelerator, settings, environment, arguments, without)
     printed = call(["report", "--format", "json", *options, *_operands(files, text)], text, fails=[2])
-    if not printed:
-        raise ShardscopeError("a file cannot be read: " + ", ".join(os.fspath(file) for file in files))
     return json.loads(printed)
 
 
@@ -75,8 +73,6 @@ def check(
     if headroom is not None:
         options += ["--headroom", repr(headroom)]
     printed = call(["check", "--format", "json", *options, *_operands(files, text)], text, fails=[1, 2])
-    if not printed:
-        raise ShardscopeError("a file cannot be read: " + ", ".join(os.fspath(file) for file in files))
     return json.loads(printed)
 
 

@@ -48,6 +48,7 @@ def call(arguments: Sequence[str], text: str | None, fails: Sequence[int] = ()) 
         encoding="utf-8",
         env={**os.environ, "NO_COLOR": "1"},
     )
-    if done.returncode != 0 and done.returncode not in fails:
+    # An answer is printed; a call that is refused prints nothing and says why.
+    if done.returncode != 0 and (done.returncode not in fails or not done.stdout):
         raise ShardscopeError(done.stderr.strip() or f"the program ended with {done.returncode}")
     return done.stdout

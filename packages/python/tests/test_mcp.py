@@ -135,7 +135,7 @@ class Server(unittest.TestCase):
         steps = -(-10**9 // (512 * 2048))  # whole ones
         hours = steps * chosen["layout"]["step_seconds"] / 3600
         self.assertAlmostEqual(chosen["cost"], hours * chosen["gpus"] * 2, places=6)
-        expected = ["How many tokens", "tokens is no positive number", "there is no argument tokns"]
+        expected = ["How many tokens", "tokens is not a positive number", "there is no argument tokns"]
         for answer, words in zip((tokens, price, unknown), expected):
             self.assertTrue(answer.is_error, words)
             self.assertIn(words, answer.content[0].text)

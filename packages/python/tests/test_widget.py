@@ -115,7 +115,7 @@ class Python(unittest.TestCase):
         self.assertFalse(run.shown["plan"])
         self.assertIn("banana", " ".join(run.shown["problems"]))
         run.changes = {"num_layers": "24", "accelerator": "no-such-card"}
-        self.assertIn("no-such-card", " ".join(run.shown["warnings"]))
+        self.assertIn("no-such-card", " ".join(run.shown["problems"]))
         with self.assertRaisesRegex(ValueError, "there is no panel maps"):
             widget.Run(text=SCRIPT, panels=["maps"])
         with self.assertRaisesRegex(ValueError, "page="):
