@@ -83,7 +83,7 @@ fn best(shown: &Shown, found: Option<&Found>, searching: bool) -> Option<Best> {
         // Fewer bits change what is trained, not only how fast: that stays among the suggestions.
         let same_numerics =
             !best.change.iter().any(|(field, value)| *field == Field::Fp8 && !value.is_empty());
-        fits && same_numerics && (lacking || best.seconds() < now)
+        fits && (lacking || (same_numerics && best.seconds() < now))
     };
     let suggested = suggested.filter(helps).min_by(Best::by_step);
     let searched = searched.filter(helps);
@@ -123,7 +123,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
             (true, _) if props.searching => "No single change makes it fit; searching whole layouts…",
             (true, _) => props.none_fits.as_str(),
             (false, 0) => "Nothing to suggest: no single change makes it faster.",
-            (false, _) => "No single change makes it faster; see Suggestions for remarks.",
+            (false, _) => "No single change at this precision makes it faster; see Suggestions.",
         };
         return html! {
             <div class={classes!("act", lacking.then_some("lacking"))}>
