@@ -3,7 +3,7 @@
 use super::{Colour, relation_name};
 use crate::link_name;
 use shardscope_estimate::traffic::Traffic;
-use shardscope_plan::Plan;
+use shardscope_plan::{DpSharding, Plan};
 use shardscope_topology::{GroupKind, Groups, Link, Rank};
 use shardscope_units::size;
 
@@ -17,6 +17,9 @@ pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank)
     let shares = match kind {
         GroupKind::Tensor => "split the weight matrices of every layer between them",
         GroupKind::Pipeline => "hold the consecutive stages of one model replica",
+        GroupKind::Data | GroupKind::DataContext if plan.recipe().dp_sharding == DpSharding::Parameters => {
+            "shard the weights between them and process different samples"
+        }
         GroupKind::Data | GroupKind::DataContext => {
             "hold the same shard of the model and process different samples"
         }
@@ -54,6 +57,15 @@ mod tests {
         let data = caption(Colour::Group(GroupKind::Data)).expect("a caption");
         assert!(data.starts_with("n0_g3: data parallel group 1: 4 GPUs hold the same shard"), "{data}");
         assert!(data.contains("Each step a GPU sends"), "{data}");
+        let sharded = crate::apply(
+            State::default(),
+            crate::Event::Set { name: "use_megatron_fsdp".into(), value: "true".into() },
+        );
+        let shown = sharded.shown.expect("a plan of sharded weights");
+        let fsdp =
+            group_caption(&shown.plan, &shown.report.traffic, Colour::Group(GroupKind::Data), Rank::new(3));
+        let fsdp = fsdp.expect("a caption");
+        assert!(!fsdp.contains("same shard"), "{fsdp}");
         let pipeline = caption(Colour::Group(GroupKind::Pipeline)).expect("a caption");
         assert!(pipeline.ends_with("over the network."), "{pipeline}");
         assert_eq!(caption(Colour::Memory), None);
