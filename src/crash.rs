@@ -13,9 +13,15 @@ pub(crate) fn report_panics() {
     }));
 }
 
+/// What a worker's script finds there and tells the page.
+const FAULT: &str = "shardscopeFault";
+
 /// `index.html` shows the same for a trap without a panic, as when the stack is used up.
-fn show(fault: &str) -> Option<()> {
-    let broken = web_sys::window()?.document()?.get_element_by_id("broken")?;
+pub(crate) fn show(fault: &str) -> Option<()> {
+    let Some(window) = web_sys::window() else {
+        return js_sys::Reflect::set(&js_sys::global(), &FAULT.into(), &fault.into()).ok().map(drop);
+    };
+    let broken = window.document()?.get_element_by_id("broken")?;
     let place = broken.query_selector("code").ok()??;
     place.set_text_content(Some(fault));
     broken.remove_attribute("hidden").ok()

@@ -7,6 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::page::Page;
 use crate::{evidence, gallery, guide};
+use shardscope::session::texts::{GIVEN, given};
 
 /// Every page, in the order of the links.
 #[must_use]
@@ -29,7 +30,9 @@ pub fn assets() -> Vec<(&'static str, Cow<'static, str>)> {
 
 /// The texts of the engine's tables by name, which the main page has beside its program.
 fn tables() -> String {
-    let texts: BTreeMap<_, _> = shardscope::tables().map(|table| (table.name(), table.text())).collect();
+    let given = given();
+    let mut texts: BTreeMap<_, _> = shardscope::tables().map(|table| (table.name(), table.text())).collect();
+    texts.insert(GIVEN, &given);
     serde_json::json!(texts).to_string()
 }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use shardscope::session::beside::{Found, Reply};
-use shardscope::session::{Asked, Choice, Event, UserInput};
+use shardscope::session::{Asked, Choice, Event, File, UserInput};
 
 use super::panel_id::PanelId;
 use super::ui::{Explained, InputTab, Theme};
@@ -51,8 +51,39 @@ pub(crate) enum Action {
     Answered(Vec<(String, String)>),
     /// The layout shown is compared with the plan that the search began with.
     CompareFound,
+    /// Files take the place of what runs, or lie beside it where they only complete it.
+    Files(Vec<File>),
+    /// What came of them.
+    Taken(Box<UserInput>),
+    /// What an action waited for was read.
+    Read,
+    /// The program that reads texts did not arrive, or broke.
+    ReaderLost,
     /// Paper needs every panel at once.
     Print(bool),
+}
+
+impl Action {
+    /// Whether it depends on what the session holds, so that it has its turn behind what waits for a text to be read.
+    pub(super) fn has_turn(&self) -> bool {
+        matches!(
+            self,
+            Self::Session(_)
+                | Self::Settle
+                | Self::Begin(_)
+                | Self::Files(_)
+                | Self::Search(_)
+                | Self::Look(_)
+                | Self::Ask(_)
+                | Self::Answered(_)
+                | Self::CompareFound
+        )
+    }
+
+    /// Whether it answers the text as it stands, so that an edit makes it pointless.
+    pub(super) fn is_settling(&self) -> bool {
+        matches!(self, Self::Settle | Self::Session(Event::Settle))
+    }
 }
 
 impl From<Event> for Action {

@@ -1,8 +1,6 @@
 //! The address and the browser's history: they follow what the reader gave, and bring it back. The fragment holds the
 //! plan, the query what of its answer is looked at: `?view=map&gpu=n0_g3&color=data#/1?tp=8`.
 
-use std::rc::Rc;
-
 use shardscope::session::map::{Colour, colour_named, colour_slug, find_gpu};
 use shardscope::session::{
     Choice, Event, Objective, Shown, State, Steps, UserInput, apply, fragment, keep, restore,
@@ -43,8 +41,9 @@ pub(crate) fn first() -> AppState {
         inquiry: None,
         before: None,
         printing: false,
+        reader_lost: false,
     };
-    let mut first = AppState { session: Rc::new(session), ui };
+    let mut first = AppState::new(session, ui);
     first.search_by_itself();
     first
 }

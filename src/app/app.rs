@@ -1,5 +1,7 @@
 //! The page: what the reader gave on one side, its answer on the other.
 
+use std::rc::Rc;
+
 use gloo::timers::callback::Timeout;
 use shardscope::session::{Difference, Event, title, utf16_offset};
 use wasm_bindgen::JsCast;
@@ -11,7 +13,7 @@ use super::answer::Answer;
 use super::context::{AppContext, Dispatch};
 use super::embed::Embedded;
 use super::header::{BrokenLink, Header};
-use super::hooks::{use_question, use_search, use_window_event};
+use super::hooks::{use_question, use_reader, use_search, use_window_event};
 use super::input::Input;
 use super::share::Share;
 use super::state::AppState;
@@ -30,13 +32,20 @@ const FRAMES: u32 = 33;
 /// How long the address stays behind the plan, so that not every key is an entry. Unit: millisecond.
 const BEHIND: u32 = 300;
 
+#[derive(Properties, PartialEq)]
+pub(crate) struct Props {
+    /// What the page opens with.
+    pub first: Rc<AppState>,
+}
+
 /// Owns the state; everything else is drawn from it.
 #[component(App)]
-pub(crate) fn app() -> Html {
-    let app = use_reducer(address::first);
+pub(crate) fn app(props: &Props) -> Html {
+    let app = use_reducer(|| (*props.first).clone());
     let dispatcher = app.dispatcher();
     let dispatch: Dispatch = use_callback((), move |action: Action, ()| dispatcher.dispatch(action));
     use_answer(&app, &dispatch);
+    use_reader(&app, dispatch.clone());
     use_address(&app);
     use_keys(&dispatch);
     use_search(app.ui.search.as_ref(), dispatch.clone());

@@ -1,16 +1,24 @@
 //! Hooks of our own: the window's events, the width of an element, the search beside the page.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use gloo::events::{EventListener, EventListenerOptions};
+use gloo::timers::callback::Timeout;
+use shardscope::session::reader::{ReadReply, ReadTask};
+use shardscope::session::texts::provide;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
+use wasm_bindgen_futures::spawn_local;
 use web_sys::{Element, Event, ResizeObserver};
 use yew::prelude::*;
 
 use super::action::Action;
 use super::beside;
-use super::browser::window;
-use super::context::Dispatch;
+use super::browser::{is_embedded, window};
+use super::context::{AppContext, Dispatch};
 use super::question::Inquired;
+use super::reader::{self, Heard};
 use super::ui::Search;
 
 /// Hears the window's events called `name`, which `heard` may keep from the browser.
@@ -67,6 +75,57 @@ pub(crate) fn use_search(search: Option<&Search>, dispatch: Dispatch) {
         // Dropping it ends it.
         move || drop(search)
     });
+}
+
+/// Time after the first answer in which nobody has pasted anything. Unit: millisecond.
+const WARM: u32 = 500;
+
+/// Has the texts read that an action waits for.
+#[hook]
+pub(crate) fn use_reader(app: &AppContext, dispatch: Dispatch) {
+    use_effect_with(app.wanted.clone(), move |wanted| {
+        let Some(task) = wanted.clone() else { return };
+        spawn_local(async move {
+            match reader::ask(&task).await {
+                Heard::Said(ReadReply::Input(input)) => dispatch.emit(Action::Taken(input)),
+                Heard::Said(reply) => {
+                    let read = provide(&task, reply);
+                    dispatch.emit(if read { Action::Read } else { Action::ReaderLost });
+                }
+                Heard::Lost | Heard::Broken => dispatch.emit(Action::ReaderLost),
+                Heard::Superseded => {}
+            }
+        });
+    });
+    // The first text that somebody pastes finds it there. A frame shows what its address says.
+    use_effect_with((), |()| {
+        if !is_embedded() {
+            Timeout::new(WARM, reader::warm).forget();
+        }
+    });
+}
+
+/// What the program that reads texts says to `task`, once it has.
+#[hook]
+pub(crate) fn use_reply(task: Option<ReadTask>) -> Option<ReadReply> {
+    let told = use_state_eq(|| None::<(ReadTask, ReadReply)>);
+    let setter = told.setter();
+    use_effect_with(task.clone(), move |task| {
+        let wanted = Rc::new(Cell::new(true));
+        if let Some(task) = task.clone() {
+            let wanted = wanted.clone();
+            spawn_local(async move {
+                if let Heard::Said(reply) = reader::ask(&task).await
+                    && wanted.get()
+                {
+                    setter.set(Some((task, reply)));
+                }
+            });
+        }
+        move || wanted.set(false)
+    });
+    // What it said to an earlier task is none of this one.
+    (*told).clone().filter(|(of, _)| Some(of) == task.as_ref()).map(|(_, reply)| reply)
 }
 
 /// Works on the question that was asked, while it goes on.

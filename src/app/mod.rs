@@ -21,12 +21,20 @@ mod panel_id;
 mod panels;
 mod place;
 mod question;
+mod reader;
 mod share;
 mod state;
 mod tour;
 mod ui;
 mod widgets;
 mod words;
+
+use std::rc::Rc;
+
+#[cfg(not(feature = "prerender"))]
+use shardscope::session::texts::{provide, wanted};
+#[cfg(not(feature = "prerender"))]
+use state::AppState;
 
 #[cfg(feature = "prerender")]
 pub(crate) use crate::tables::provide as provide_tables;
@@ -40,15 +48,38 @@ pub(crate) fn mount() {
             // `index.html` tells the reader.
             wasm_bindgen::throw_str("the engine's tables did not arrive");
         }
+        let Some(first) = first().await else { return };
         if let Some(shell) = browser::element("app") {
-            yew::Renderer::<app::App>::with_root(shell).render();
+            yew::Renderer::<app::App>::with_root_and_props(shell, app::Props { first }).render();
         }
     });
+}
+
+/// What the page opens with, once all texts that belong to it are read; none where they could not be, which is said.
+#[cfg(not(feature = "prerender"))]
+async fn first() -> Option<Rc<AppState>> {
+    loop {
+        let first = address::first();
+        let Some(task) = wanted() else { return Some(Rc::new(first)) };
+        match reader::ask(&task).await {
+            reader::Heard::Said(reply) => {
+                if !provide(&task, reply) {
+                    return None;
+                }
+            }
+            reader::Heard::Broken => return None,
+            reader::Heard::Superseded | reader::Heard::Lost => {
+                // `index.html` tells the reader.
+                wasm_bindgen::throw_str("the program that reads texts did not arrive")
+            }
+        }
+    }
 }
 
 /// The page as somebody sees it who brings nothing: the example and its answer.
 #[cfg(feature = "prerender")]
 pub(crate) fn prerendered() -> String {
-    let page = yew::LocalServerRenderer::<app::App>::new().hydratable(false);
+    let first = app::Props { first: Rc::new(address::first()) };
+    let page = yew::LocalServerRenderer::<app::App>::with_props(first).hydratable(false);
     futures_executor::block_on(page.render())
 }

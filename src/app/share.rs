@@ -1,9 +1,10 @@
 //! The sheet from which a plan goes elsewhere: links, copies, frames, files.
 
-use shardscope::launch::export::{Exported, bridge_command, deepspeed_json, megatron_command};
+use shardscope::launch::export::Exported;
 use shardscope::link::MAX_LINK;
+use shardscope::session::reader::{ReadReply, ReadTask};
 use shardscope::session::{
-    LONG_LINK, PtrEq, Shown, State, frame, script_link, settings_link, title, verdict_markdown,
+    LONG_LINK, PtrEq, Shown, State, UserInput, frame, script_link, settings_link, title, verdict_markdown,
 };
 use yew::prelude::*;
 
@@ -11,7 +12,9 @@ use super::action::Action;
 use super::beside::LOST;
 use super::context::{AppContext, use_dispatch};
 use super::files::{FILES, Offered};
+use super::hooks::use_reply;
 use super::widgets::{Copyable, Dialog, Options, Sign, icon};
+use super::words::names;
 use super::{address, panels};
 
 /// The view that is embedded unless another is chosen.
@@ -40,7 +43,6 @@ fn ways(state: &State, shown: &PtrEq<Shown>, told: &Callback<bool>, is_lost: boo
     let by_settings = fragment.as_ref().map(|fragment| format!("{base}#{fragment}"));
     let by_script = format!("{base}#{}", script_link(state));
     let markdown = verdict_markdown(shown, by_settings.as_ref().unwrap_or(&by_script));
-    let resolution = &state.answer.resolution;
     let give = |file: &'static Offered| {
         let (shown, input, told) = (shown.clone(), state.input.clone(), told.clone());
         html! {
@@ -71,9 +73,7 @@ fn ways(state: &State, shown: &PtrEq<Shown>, told: &Callback<bool>, is_lost: boo
             </section>
             <section aria-labelledby="share-commands">
                 <h3 id="share-commands">{ "The same plan as a command" }</h3>
-                { exported("megatron", "Copy Megatron-LM command", megatron_command(resolution)) }
-                { exported("bridge", "Copy NeMo and Megatron-Bridge overrides", bridge_command(resolution)) }
-                { exported("deepspeed", "Copy DeepSpeed JSON", deepspeed_json(resolution)) }
+                <Commands input={state.input.clone()} />
             </section>
             <section aria-labelledby="share-files">
                 <h3 id="share-files">{ "Files" }</h3>
@@ -119,15 +119,36 @@ fn frame_of_view(props: &FrameProps) -> Html {
     }
 }
 
+#[derive(Properties, PartialEq)]
+struct CommandsProps {
+    input: UserInput,
+}
+
+/// The plan written out for other software.
+#[component(Commands)]
+fn commands(props: &CommandsProps) -> Html {
+    let reply = use_reply(Some(ReadTask::commands(&props.input)));
+    let Some(ReadReply::Commands(written)) = reply else {
+        return html! { <p class="soft small" role="status">{ "Writing…" }</p> };
+    };
+    let [megatron, bridge, deepspeed] = *written;
+    html! {
+        <>
+            { exported("megatron", "Copy Megatron-LM command", megatron) }
+            { exported("bridge", "Copy NeMo and Megatron-Bridge overrides", bridge) }
+            { exported("deepspeed", "Copy DeepSpeed JSON", deepspeed) }
+        </>
+    }
+}
+
 /// A plan written out, and what that cannot say.
 fn exported(id: &'static str, label: &'static str, written: Exported) -> Html {
-    let unsaid: Vec<&str> = written.unsaid.iter().map(|field| field.name()).collect();
     html! {
         <>
             // Before the button, so that nobody copies another plan unawares.
-            if !unsaid.is_empty() {
+            if !written.unsaid.is_empty() {
                 <p class="small" role="note">
-                    { format!("Part of the plan only. Not expressible there: {}.", unsaid.join(", ")) }
+                    { format!("Part of the plan only. Not expressible there: {}.", names(&written.unsaid)) }
                 </p>
             }
             <Copyable {id} {label} text={written.text} lines=3 />

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use shardscope::session::reader::ReadTask;
+use shardscope::session::texts::wanted;
 use shardscope::session::{Asked, Event, Pinned, PtrEq, State, apply};
 
 use super::action::Action;
@@ -17,15 +19,24 @@ pub(crate) struct AppState {
     pub session: Rc<State>,
     /// What is open and chosen on the page.
     pub ui: UiState,
+    /// What is to be read before the first of `waiting` can be done.
+    pub wanted: Option<PtrEq<ReadTask>>,
+    /// What waits for it, in its order.
+    waiting: Vec<Action>,
 }
 
 impl PartialEq for AppState {
     fn eq(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.session, &other.session) && self.ui == other.ui
+        Rc::ptr_eq(&self.session, &other.session) && self.ui == other.ui && self.wanted == other.wanted
     }
 }
 
 impl AppState {
+    /// `session` with `ui`, and nothing to wait for.
+    pub(super) fn new(session: State, ui: UiState) -> Self {
+        Self { session: Rc::new(session), ui, wanted: None, waiting: Vec::new() }
+    }
+
     /// `event` reaches the session; what hangs on the plan follows.
     fn apply(&mut self, event: Event) {
         let entries = self.session.entries;
@@ -135,8 +146,66 @@ impl AppState {
 impl yew::Reducible for AppState {
     type Action = Action;
 
+    /// What needs texts that are not read yet waits until they are, and what follows from the state behind it.
     fn reduce(self: Rc<Self>, action: Action) -> Rc<Self> {
         let mut next = (*self).clone();
+        let mut queue = std::mem::take(&mut next.waiting);
+        match action {
+            Action::Read => {}
+            // They are an event like others now.
+            Action::Taken(input) => {
+                if let Some(first @ Action::Files(_)) = queue.first_mut() {
+                    *first = Action::Session(Event::Open(input));
+                }
+            }
+            Action::ReaderLost => {
+                next.wanted = None;
+                next.ui.reader_lost = true;
+                return Rc::new(next);
+            }
+            action if !action.has_turn() => {
+                next = next.after(action);
+                next.waiting = queue;
+                return Rc::new(next);
+            }
+            action => {
+                if matches!(action, Action::Session(Event::Edit(_))) {
+                    queue.retain(|waiting| !waiting.is_settling());
+                }
+                queue.push(action);
+                if queue.len() > 1 {
+                    // What the first waits for is on its way.
+                    next.waiting = queue;
+                    return Rc::new(next);
+                }
+            }
+        }
+        next.wanted = None;
+        next.ui.reader_lost = false;
+        // What cards of examples lacked meanwhile is none of it.
+        drop(wanted());
+        let mut turn = queue.into_iter();
+        while let Some(action) = turn.next() {
+            let tried = next.clone().after(action.clone());
+            let task = match &action {
+                Action::Files(files) => Some(ReadTask::files(&next.session.input, files.clone())),
+                _ => wanted(),
+            };
+            if let Some(task) = task {
+                next.wanted = Some(PtrEq::new(task));
+                next.waiting = std::iter::once(action).chain(turn).collect();
+                break;
+            }
+            next = tried;
+        }
+        Rc::new(next)
+    }
+}
+
+impl AppState {
+    /// The state after `action`.
+    fn after(self, action: Action) -> Self {
+        let mut next = self;
         let ui = &mut next.ui;
         match action {
             Action::Session(event) => {
@@ -200,8 +269,9 @@ impl yew::Reducible for AppState {
                 }
             }
             Action::Print(on) => ui.printing = on,
+            Action::Files(_) | Action::Taken(_) | Action::Read | Action::ReaderLost => {}
         }
         next.search_by_itself();
-        Rc::new(next)
+        next
     }
 }

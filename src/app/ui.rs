@@ -36,6 +36,8 @@ pub(crate) struct UiState {
     /// The plan before the last change of it, for the differences beside the verdict.
     pub before: Option<PtrEq<Shown>>,
     pub printing: bool,
+    /// Whether the program that reads texts could not be had for what was last asked of it.
+    pub reader_lost: bool,
 }
 
 /// The ways to say what runs.

@@ -1,8 +1,16 @@
 //! Words that several parts of the page share, and how they are joined.
 
+use shardscope::plan::Field;
+
 /// `one` for 1, else `many`.
 pub(crate) const fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
     if count == 1 { one } else { many }
+}
+
+/// Settings by their names.
+pub(crate) fn names(fields: &[Field]) -> String {
+    let names: Vec<&str> = fields.iter().map(|field| field.name()).collect();
+    names.join(", ")
 }
 
 /// A message of the engine as a sentence: a capital at its head, unless it begins with a name.

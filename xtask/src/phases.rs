@@ -78,7 +78,7 @@ impl Phase {
             }
             Self::LintWeb => {
                 let mut lint =
-                    cargo(["clippy", "--quiet", "--locked", "--target", WASM, "--features", "web"]);
+                    cargo(["clippy", "--quiet", "--locked", "--target", WASM, "--features", "page"]);
                 lint.args(["--lib", "--bins", "--workspace"]);
                 // these run natively alone
                 for native in ["shardscope-cli", "e2e", "pages", "speed", "xtask"] {

@@ -19,9 +19,13 @@ const RECORD: &str = "xtask/page-weight.txt";
 const FOR_OTHERS: [&str; 6] =
     ["card.png", "embed.js", "icon-192.png", "icon-512.png", "icon-maskable.png", "inter-OFL.txt"];
 /// Files that the page loads after its first answer, or beside the engine that gives it.
-pub const LATER: [&str; 6] = [
+pub const LATER: [&str; 10] = [
     "inter.woff2",
+    "reader.js",
+    "reading.js",
     "search.js",
+    "shardscope-reader.js",
+    "shardscope-reader_bg.wasm",
     "shardscope-worker.js",
     "shardscope-worker_bg.wasm",
     "tables.json",

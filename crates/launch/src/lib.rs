@@ -24,7 +24,7 @@ pub use dispatch::MAX_TEXTS;
 pub use flags::plan_from_flags;
 pub use log::{Iteration, Log, Memory, is_log, read_log};
 pub use minimal::minimal_settings;
-pub use read::{Request, read, readings};
+pub use read::{Request, blank, read, readings};
 pub use shardscope_resolve::{
     Effect, Found, MAX_DIAGNOSTICS, NotModelled, NotRead, Origin, Question, Reading, Resolution, Setting,
     SettingValue, VARIABLES, resolve,

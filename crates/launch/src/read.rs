@@ -30,12 +30,15 @@ pub fn read(request: &Request) -> Resolution {
 /// What each text says.
 #[must_use]
 pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
-    if source.text().trim().is_empty() {
-        let hint = "paste the script that launches the training, or take an example";
-        let empty = Diagnostic::error(Code::NoText, "there is nothing to read yet").hint(hint);
-        return vec![Reading { diagnostics: vec![empty], ..Reading::default() }];
-    }
-    dispatch(source, environment)
+    if source.text().trim().is_empty() { blank() } else { dispatch(source, environment) }
+}
+
+/// What there is to say where nothing was given.
+#[must_use]
+pub fn blank() -> Vec<Reading> {
+    let hint = "paste the script that launches the training, or take an example";
+    let empty = Diagnostic::error(Code::NoText, "there is nothing to read yet").hint(hint);
+    vec![Reading { diagnostics: vec![empty], ..Reading::default() }]
 }
 
 #[cfg(test)]

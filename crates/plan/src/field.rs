@@ -45,7 +45,11 @@ macro_rules! fields {
     };
 }
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use shardscope_source::LaterText;
 
@@ -386,6 +390,20 @@ fields! {
     MoeAuxLossCoeff "moe_aux_loss_coeff" Words, "weight of the balancing loss; 0 is none";
     MoeRouterEnableExpertBias "moe_router_enable_expert_bias" Flag, "experts balanced by a bias, updated once a step";
     MoeRouterPreSoftmax "moe_router_pre_softmax" Flag, "softmax before the choice of experts";
+}
+
+// By its name: two programs that share nothing else agree on that.
+impl Serialize for Field {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        Self::named(&name).ok_or_else(|| D::Error::custom("no setting"))
+    }
 }
 
 impl Field {

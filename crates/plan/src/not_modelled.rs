@@ -1,9 +1,10 @@
 //! Settings that change figures and are not modelled: they stop the verdict, unless the reader goes on without them.
 
+use serde::{Deserialize, Serialize};
 use shardscope_source::Span;
 
 /// What a setting that is not modelled would change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
     /// Architecture, or the set of trained parameters.
     Model,
@@ -37,7 +38,7 @@ impl Effect {
 }
 
 /// One such setting, as a text states it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotModelled {
     /// The flag or key as written; the name under which the reader goes on without it.
     pub name: String,
@@ -108,7 +109,7 @@ fn same_name(left: &str, right: &str) -> bool {
 }
 
 /// An option or key of a training that no reader knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotRead {
     /// As written.
     pub name: String,

@@ -3,10 +3,11 @@
 use super::not_modelled::NotModelled;
 use super::setting::Setting;
 use super::{Field, Plan};
+use serde::{Deserialize, Serialize};
 use shardscope_source::Diagnostic;
 
 /// Something the text leaves open and the report needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// The setting or variable asked for.
     pub name: String,
@@ -19,7 +20,7 @@ pub struct Question {
 }
 
 /// Everything that pasted texts and the reader's own settings come to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resolution {
     /// The plan, if there can be one.
     pub plan: Option<Plan>,

@@ -1,9 +1,10 @@
 //! One setting with its value and where it comes from.
 
+use serde::{Deserialize, Serialize};
 use shardscope_source::Span;
 
 /// Where a setting's value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Origin {
     /// The pasted text.
     Script,

@@ -1,10 +1,11 @@
 //! What a reader found, before any default or rule.
 
+use serde::{Deserialize, Serialize};
 use shardscope_plan::{Field, NotModelled, NotRead, Origin, Question, Software};
 use shardscope_source::{Diagnostic, Span};
 
 /// One value that the text states.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     /// Which setting.
     pub field: Field,
@@ -55,7 +56,7 @@ impl Found {
 }
 
 /// Everything one text says.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// The values, at most one for each setting.
     pub found: Vec<Found>,

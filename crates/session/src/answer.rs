@@ -1,10 +1,10 @@
 //! What the engine says to what the reader has in hand.
 
 use super::phases::phase_memories;
-use super::{Fit, PhaseMemory, PtrEq, StageMemory, UserInput, stage_memories};
+use super::{Fit, PhaseMemory, PtrEq, StageMemory, UserInput, stage_memories, texts};
 use shardscope_advice::advised;
 use shardscope_estimate::Fault;
-use shardscope_launch::{Request, Resolution, read};
+use shardscope_launch::{Resolution, resolve};
 use shardscope_plan::Plan;
 use shardscope_report::text::text;
 use shardscope_report::{Report, document};
@@ -80,13 +80,14 @@ pub fn estimated(resolution: &mut Resolution) -> Option<(Plan, Report)> {
     }
 }
 
-/// Reads what is in hand, and estimates what it takes if it is a plan.
+/// Reads what is in hand, and estimates what it takes if it is a plan. Says nothing where the texts are still to be read by
+/// another program ([`texts`]).
 #[must_use]
 pub fn answer(input: &UserInput) -> (PtrEq<Answer>, Option<Shown>) {
     let source = input.source();
-    let environment = input.shell_environment();
-    let request = Request { source: &source, environment: &environment, overrides: &input.settings };
-    let mut resolution = read(&request);
+    let readings = texts::readings(input);
+    let mut resolution =
+        readings.map_or_else(Resolution::default, |readings| resolve(&readings, &input.settings));
     let found = estimated(&mut resolution);
     let answer = PtrEq::new(Answer { source, resolution });
     let shown = found.map(|(plan, report)| Shown {

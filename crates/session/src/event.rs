@@ -1,7 +1,7 @@
 //! What can happen to the state.
 
 use super::map::Colour;
-use super::{File, Kept, PtrEq, Shown, UserInput};
+use super::{Kept, PtrEq, Shown, UserInput};
 use shardscope_source::{Diagnostic, Severity};
 use shardscope_topology::Rank;
 
@@ -41,8 +41,6 @@ pub enum Event {
     Settle,
     /// Something else takes the place of everything in hand: a file, an example.
     Open(Box<UserInput>),
-    /// Files take its place, or lie beside it where they only complete it.
-    OpenFiles(Vec<File>),
     /// The same for settings alone, which amend such a plan in hand: no entry of its own in the history.
     Start(Box<UserInput>),
     /// What a link's fragment carries takes the place of everything in hand; what cannot be read leaves it.

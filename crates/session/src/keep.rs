@@ -1,6 +1,7 @@
 //! What is in hand as text, to be kept across reloads and in the browser's history. It never leaves the browser.
 
-use serde::Serialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::kept::Kept;
@@ -18,6 +19,20 @@ pub fn keep(state: &State) -> String {
 #[must_use]
 pub fn keep_input(input: &UserInput) -> String {
     keep_pair(input, None)
+}
+
+// Between programs as it is kept.
+impl Serialize for UserInput {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&keep_input(self))
+    }
+}
+
+impl<'de> Deserialize<'de> for UserInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let kept = restore(&String::deserialize(deserializer)?);
+        kept.map(|kept| kept.input).ok_or_else(|| D::Error::custom("no input"))
+    }
 }
 
 fn keep_pair(input: &UserInput, pinned: Option<&UserInput>) -> String {

@@ -1,24 +1,25 @@
 //! The script with the values given by hand written into it.
 
 use super::UserInput;
+use serde::{Deserialize, Serialize};
 use shardscope_launch::export::edit;
 use shardscope_plan::Field;
 use shardscope_sorting::sort_by;
 use shardscope_source::Span;
 
 /// A script rewritten.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rewritten {
     /// The texts with the values in place; what found none stays a value given by hand.
     pub input: UserInput,
     /// The lines that changed, in order.
     pub lines: Vec<Line>,
     /// Settings for which the texts have no place.
-    pub unplaced: Vec<&'static str>,
+    pub unplaced: Vec<Field>,
 }
 
 /// A changed line: what stands before the change, the change, what stands behind it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     /// The file, where there are several.
     pub file: String,
@@ -63,11 +64,7 @@ pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
     for (file, text) in out.beside.iter_mut().zip(texts) {
         file.text = text.into();
     }
-    Some(Rewritten {
-        input: out,
-        lines,
-        unplaced: edited.unplaced.iter().map(|(field, _)| field.name()).collect(),
-    })
+    Some(Rewritten { input: out, lines, unplaced: edited.unplaced.iter().map(|(field, _)| *field).collect() })
 }
 
 /// The line in which `mark` begins, taken apart around it.
@@ -99,7 +96,7 @@ pub fn patched(input: &UserInput, changes: &[(Field, String)]) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::super::UserInput;
-    use super::{Line, rewritten};
+    use super::{Field, Line, rewritten};
 
     #[test]
     fn values_by_hand_are_written_into_the_script() {
@@ -111,7 +108,7 @@ mod tests {
         let changed = rewritten(&input).expect("a change");
         assert_eq!(*changed.input.text, *text.replace("parallel-size 2", "parallel-size 4"));
         assert_eq!(changed.input.settings, [set("accelerator", "B200")]);
-        assert_eq!(changed.unplaced, ["accelerator"]);
+        assert_eq!(changed.unplaced, [Field::Accelerator]);
         let parts = ["  --tensor-model-parallel-size ", "4", " --num-layers 4 \\"].map(str::to_owned);
         assert_eq!(changed.lines, [Line { file: String::new(), number: 3, parts }]);
         input.text = "".into();

@@ -172,11 +172,6 @@ pub fn apply(mut state: State, event: Event) -> State {
             state.entries += 1;
             state.take(*input);
         }
-        Event::OpenFiles(files) => {
-            state.entries += 1;
-            let input = state.input.with_files(files);
-            state.take(input);
-        }
         Event::Start(input) => {
             state.entries += u64::from(!state.input.is_settings_alone());
             state.take(*input);

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Difference, EXAMPLE};
 use shardscope_bash::Environment;
 use shardscope_launch::formats::Role;
@@ -31,7 +33,7 @@ pub struct UserInput {
 }
 
 /// A file given with the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     /// Its name.
     pub name: String,

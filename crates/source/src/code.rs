@@ -1,5 +1,8 @@
 //! What a diagnostic is about.
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
 /// The codes with their stable names, which documents carry.
@@ -25,6 +28,21 @@ macro_rules! codes {
             }
         }
     };
+}
+
+// By its name, as documents have it: two programs that share nothing else agree on that.
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        let known = Self::ALL.iter().copied().find(|code| code.name() == name);
+        known.ok_or_else(|| D::Error::custom("no code of a diagnostic"))
+    }
 }
 
 impl Display for Code {

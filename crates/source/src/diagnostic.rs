@@ -1,9 +1,10 @@
 use super::{Code, Span};
+use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
 /// How much a diagnostic matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Severity {
     /// Something was recognised and is told for information.
     Note,
@@ -25,7 +26,7 @@ impl Severity {
 }
 
 /// One thing to tell the reader about their text: lowercase; what, with which values; the hint says what works.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// How much it matters.
     pub severity: Severity,

@@ -1,5 +1,7 @@
+use serde::{Deserialize, Serialize};
+
 /// A half-open range of bytes in a [`Source`](super::Source).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Span {
     /// First byte.
     pub start: u32,

@@ -2,7 +2,7 @@
 use e2e::{Key, Page};
 use serde_json::json;
 
-use super::steps::{panel, turn};
+use super::steps::{panel, turn, without_workers};
 
 #[test]
 fn the_first_screen_holds_the_answer_and_the_page_does_not_scroll() {
@@ -170,15 +170,6 @@ fn a_question_is_answered_and_its_answer_opens_as_a_plan() {
     // The list stays, and another line can be taken from it.
     assert!(page.count("#questions tbody tr") > 1);
     page.assert_quiet();
-}
-
-/// In what the page opens from now on there are none.
-fn without_workers(page: &Page) {
-    page.devtools("Page.enable", json!({}));
-    page.devtools(
-        "Page.addScriptToEvaluateOnNewDocument",
-        json!({ "source": "window.Worker = class { constructor() { throw new Error('none here') } };" }),
-    );
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod moving;
 mod offline;
 mod paper;
 mod readers;
+mod reading;
 mod run;
 mod script;
 mod sharing;

@@ -1,5 +1,6 @@
 //! What many journeys do.
 use e2e::Page;
+use serde_json::json;
 
 /// Opens a detail of the answer by its tab.
 #[track_caller]
@@ -19,4 +20,13 @@ pub(crate) fn input(page: &Page, name: &str) {
 #[track_caller]
 pub(crate) fn turn(page: &Page, label: &str) {
     page.click(&format!("[aria-label='{label}']"));
+}
+
+/// In what the page opens from now on there are none.
+pub(crate) fn without_workers(page: &Page) {
+    page.devtools("Page.enable", json!({}));
+    page.devtools(
+        "Page.addScriptToEvaluateOnNewDocument",
+        json!({ "source": "window.Worker = class { constructor() { throw new Error('none here') } };" }),
+    );
 }

@@ -5,12 +5,14 @@ use std::cmp::Ordering;
 use shardscope::plan::Field;
 use shardscope::report::Finding;
 use shardscope::session::beside::{Found, Layout};
-use shardscope::session::{Event, PtrEq, Shown, UserInput, change_line, patched};
+use shardscope::session::reader::{ReadReply, ReadTask};
+use shardscope::session::{Event, PtrEq, Shown, UserInput, change_line};
 use shardscope::units::{Bytes, Seconds, gib, seconds};
 use yew::prelude::*;
 
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
+use crate::app::hooks::use_reply;
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::CopyButton;
 use crate::app::words::sentence;
@@ -158,20 +160,12 @@ pub(crate) fn best_action(props: &Props) -> Html {
         (false, Some(to)) => format!("{:.0}% faster", (step.get() / to.get() - 1.0) * 100.0),
         (false, None) => "Better".to_owned(),
     };
-    let has_script = !props.input.text.trim().is_empty();
-    let copied = {
-        let (input, change) = (props.input.clone(), change.clone());
-        Callback::from(move |()| patched(&input, &change).unwrap_or_else(|| input.text.to_string()))
-    };
-    let places = has_places(&props.input, &change, has_script);
     html! {
         <div class={classes!("act", lacking.then_some("lacking"))}>
             <div class="act-said">
                 <span title={best.title.clone()}><b>{ head }</b>{ format!(" {line}: {}", figures.join(", ")) }</span>
                 if count > 1 { { more(format!("{} more", count - 1)) } }
-                if places {
-                    <CopyButton class="button" label="Copy patched script" text={copied} />
-                }
+                <PatchedScript input={props.input.clone()} {change} />
             </div>
             // Beside what is said, not behind it: it keeps its place however long that is.
             <button type="button" class="button main" onclick={apply}>{ "Apply" }</button>
@@ -179,7 +173,19 @@ pub(crate) fn best_action(props: &Props) -> Html {
     }
 }
 
-/// Whether the script has places for the change.
-fn has_places(input: &UserInput, change: &[(Field, String)], has_script: bool) -> bool {
-    has_script && patched(input, change).is_some()
+#[derive(Properties, PartialEq)]
+struct PatchedProps {
+    input: UserInput,
+    change: Vec<(Field, String)>,
+}
+
+/// The script with the change in it, to be copied, where it has places for all of it.
+#[component(PatchedScript)]
+fn patched_script(PatchedProps { input, change }: &PatchedProps) -> Html {
+    let has_script = !input.text.trim().is_empty();
+    let reply = use_reply(has_script.then(|| ReadTask::patched(input, change)));
+    let Some(ReadReply::Patched(Some(text))) = reply else { return html!() };
+    html! {
+        <CopyButton class="button" label="Copy patched script" text={Callback::from(move |()| text.clone())} />
+    }
 }

@@ -11,7 +11,8 @@ use shardscope::session::State;
 use yew::prelude::*;
 
 use super::action::Action;
-use super::context::{AppContext, use_dispatch};
+use super::beside::LOST;
+use super::context::{AppContext, send, use_dispatch};
 use super::panel_id::PanelId;
 use super::panels::{self, PanelView};
 use super::widgets::Tabs;
@@ -23,9 +24,19 @@ pub(crate) fn answer() -> Html {
     let dispatch = use_dispatch();
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let session: &State = &app.session;
+    let lost = app.ui.reader_lost.then(|| {
+        let again = send(&dispatch, || Action::Settle);
+        html! {
+            <p class="refused" role="alert">
+                { LOST }{ " " }
+                <button type="button" class="button" onclick={again}>{ "Try again" }</button>
+            </p>
+        }
+    });
     let Some(shown) = &session.shown else {
         return html! {
             <div id="answer" class="answer-side">
+                { lost }
                 <Missing session={app.session.clone()} reading={app.ui.reading} />
             </div>
         };
@@ -45,6 +56,7 @@ pub(crate) fn answer() -> Html {
     html! {
         <div id="answer" class="answer-side">
             <div class="answer-head">
+                { lost }
                 <Verdict
                     shown={shown.clone()}
                     before={app.ui.before.clone()}

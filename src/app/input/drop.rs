@@ -1,6 +1,6 @@
 //! Files given to the page: dropped anywhere on it, or opened.
 
-use shardscope::session::{Event, File};
+use shardscope::session::File;
 use yew::prelude::*;
 
 use crate::app::action::Action;
@@ -48,7 +48,7 @@ pub(super) fn take(dispatch: &Dispatch, files: &[gloo::file::File]) {
     let dispatch = dispatch.clone();
     browser::read_files(files, move |texts| {
         let files = texts.into_iter().map(|(name, text)| File { name, text: text.into() }).collect();
-        dispatch.emit(Action::Session(Event::OpenFiles(files)));
+        dispatch.emit(Action::Files(files));
         dispatch.emit(Action::Input(InputTab::Script));
     });
 }

@@ -1,13 +1,15 @@
 //! The reader's own script with the changes written into it.
 
-use shardscope::session::{Line, UserInput, rewritten};
+use shardscope::session::reader::{ReadReply, ReadTask};
+use shardscope::session::{Line, UserInput};
 use yew::prelude::*;
 
 use crate::app::action::Action;
 use crate::app::browser;
 use crate::app::context::{send, use_dispatch};
+use crate::app::hooks::use_reply;
 use crate::app::widgets::{CopyButton, Sign, icon};
-use crate::app::words::plural;
+use crate::app::words::{names, plural};
 
 #[derive(Properties, PartialEq)]
 pub(super) struct Props {
@@ -18,7 +20,9 @@ pub(super) struct Props {
 #[component(RewrittenScript)]
 pub(super) fn rewritten_script(props: &Props) -> Html {
     let dispatch = use_dispatch();
-    let Some(changed) = rewritten(&props.input) else { return html!() };
+    let is_changed = !props.input.settings.is_empty() && !props.input.text.trim().is_empty();
+    let reply = use_reply(is_changed.then(|| ReadTask::rewritten(&props.input)));
+    let Some(ReadReply::Rewritten(Some(changed))) = reply else { return html!() };
     let count = changed.lines.len();
     let text = changed.input.text.to_string();
     let name = if changed.input.name.is_empty() { "train.sh".to_owned() } else { changed.input.name.clone() };
@@ -36,7 +40,7 @@ pub(super) fn rewritten_script(props: &Props) -> Html {
             <ol class="rewritten mono">{ for changed.lines.iter().map(line) }</ol>
             if !changed.unplaced.is_empty() {
                 <p class="soft small">
-                    { format!("The script has no place for {}: kept as set here.", changed.unplaced.join(", ")) }
+                    { format!("The script has no place for {}: kept as set here.", names(&changed.unplaced)) }
                 </p>
             }
             if count > 0 {

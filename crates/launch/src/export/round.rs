@@ -1,6 +1,7 @@
 //! Writing, reading what was written, and writing what it lacks, until both say the same.
 
 use crate::{Origin, Request, Resolution, read};
+use serde::{Deserialize, Serialize};
 use shardscope_bash::Environment;
 use shardscope_plan::{Field, Marks};
 use shardscope_sorting::sort_by_key;
@@ -10,7 +11,7 @@ use shardscope_source::Source;
 const ROUNDS: usize = 4;
 
 /// A plan written out.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exported {
     /// The text.
     pub text: String,

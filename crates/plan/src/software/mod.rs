@@ -1,6 +1,8 @@
 //! What differs from software to software, as data: operators and estimators ask for these facts and never which
 //! software it is. A new software is a row here.
 
+use serde::{Deserialize, Serialize};
+
 mod offers;
 mod rows;
 mod semantics;
@@ -12,7 +14,7 @@ pub use semantics::{
 };
 
 /// Which software runs the plan; it decides what is kept, fused and overlapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Software {
     /// `megatron/model` of 2023 and before.
     MegatronLegacy,

@@ -1,0 +1,176 @@
+//! What the texts of an input say.
+//!
+//! The readers of all launch formats are most of a small program. One with the feature `readers-later` has none of them: another
+//! program reads for it ([`reader`](crate::reader)). What that one said is kept here for the inputs last read; an input of which
+//! nothing is kept yet is noted, for the caller to ask ([`wanted`]), hand over what it hears ([`provide`]), and try again.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use shardscope_launch::{Reading, blank, readings as read_here};
+
+use super::UserInput;
+use super::examples::gallery;
+use super::reader::{ReadReply, ReadTask};
+
+/// Inputs whose readings are kept: the one in hand, a pinned one, and some steps to undo.
+const KEPT: usize = 8;
+
+/// What is known of inputs, each without its settings: those are no part of the texts.
+#[derive(Debug, Default)]
+struct Known {
+    /// Of the examples, given at the start and kept.
+    given: Vec<(UserInput, Rc<[Reading]>)>,
+    /// The last read, the newest first.
+    last: VecDeque<(UserInput, Rc<[Reading]>)>,
+    wanted: Option<UserInput>,
+}
+
+thread_local! {
+    static KNOWN: RefCell<Known> = RefCell::default();
+}
+
+impl Known {
+    /// What is known of `texts`; they are wanted where it is nothing.
+    fn of(&mut self, texts: UserInput) -> Option<Rc<[Reading]>> {
+        if let Some((_, readings)) = self.given.iter().find(|(known, _)| *known == texts) {
+            return Some(readings.clone());
+        }
+        let Some(place) = self.last.iter().position(|(known, _)| *known == texts) else {
+            // What was wanted first comes first: whoever tries again asks for the next one then.
+            self.wanted.get_or_insert(texts);
+            return None;
+        };
+        let known = self.last.remove(place)?;
+        let readings = known.1.clone();
+        self.last.push_front(known);
+        Some(readings)
+    }
+
+    fn keep(&mut self, texts: UserInput, readings: Vec<Reading>) {
+        self.last.retain(|(known, _)| *known != texts);
+        self.last.push_front((texts, readings.into()));
+        self.last.truncate(KEPT);
+    }
+}
+
+/// What the texts of `input` say; none where another program has to be asked first.
+pub(crate) fn readings(input: &UserInput) -> Option<Rc<[Reading]>> {
+    let source = input.source();
+    if source.text().trim().is_empty() {
+        // Settings alone are enough: a plan put together by hand, or opened from a link.
+        return Some(if input.settings.is_empty() { blank().into() } else { Rc::default() });
+    }
+    if cfg!(feature = "readers-later") {
+        return KNOWN.with_borrow_mut(|known| known.of(texts_of(input)));
+    }
+    Some(read_here(&source, &input.shell_environment()).into())
+}
+
+/// `input` without what does not change how its texts are read.
+fn texts_of(input: &UserInput) -> UserInput {
+    UserInput { settings: Vec::new(), ..input.clone() }
+}
+
+/// The task for the program that reads, where an answer since the last call lacked what texts say; such an answer says
+/// nothing and is not to be shown.
+#[must_use]
+pub fn wanted() -> Option<ReadTask> {
+    KNOWN.with_borrow_mut(|known| known.wanted.take()).map(|input| ReadTask::texts(&input))
+}
+
+/// Keeps what the program that reads said of `task`; false where it said something else.
+pub fn provide(task: &ReadTask, reply: ReadReply) -> bool {
+    let ReadReply::Texts(readings) = reply else { return false };
+    KNOWN.with_borrow_mut(|known| known.keep(texts_of(task.input()), readings));
+    true
+}
+
+/// The name under which [`given`] lies among the engine's tables.
+pub const GIVEN: &str = "readings";
+
+/// What the texts of the examples say, for [`give`]: who brings no text of their own never waits for the other program.
+#[must_use]
+pub fn given() -> String {
+    let chapters = gallery();
+    let examples = chapters.iter().flat_map(|chapter| &chapter.examples).map(|example| &example.input);
+    let mut given: Vec<(ReadTask, ReadReply)> = Vec::new();
+    for input in examples.filter(|input| !input.text.trim().is_empty()) {
+        let task = ReadTask::texts(&texts_of(input));
+        if given.iter().all(|(known, _)| *known != task) {
+            given.push((task.clone(), task.done()));
+        }
+    }
+    // Writing to memory cannot fail, and all keys are text.
+    serde_json::to_string(&given).unwrap_or_default()
+}
+
+/// Keeps what [`given`] wrote for good; false where it is of another edition.
+pub fn give(text: &str) -> bool {
+    let Ok(given) = serde_json::from_str::<Vec<(ReadTask, ReadReply)>>(text) else { return false };
+    for (task, reply) in given {
+        if let ReadReply::Texts(readings) = reply {
+            let one = (texts_of(task.input()), readings.into());
+            KNOWN.with_borrow_mut(|known| known.given.push(one));
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EXAMPLE;
+
+    #[test]
+    fn what_the_example_says_is_given() {
+        assert!(give(&given()));
+        let example = UserInput::of(EXAMPLE);
+        let known = KNOWN.with_borrow_mut(|known| known.of(example.clone()));
+        assert_eq!(known.as_deref(), Some(said(EXAMPLE).as_slice()));
+        assert_eq!(wanted(), None);
+        assert!(!give("[[]]"));
+    }
+
+    fn said(text: &str) -> Vec<Reading> {
+        let input = UserInput::of(text);
+        read_here(&input.source(), &input.shell_environment())
+    }
+
+    #[test]
+    fn what_is_not_known_is_wanted_once_and_then_known() {
+        let mut known = Known::default();
+        assert_eq!(known.of(UserInput::of("a")), None);
+        assert_eq!(known.of(UserInput::of("b")), None);
+        assert_eq!(known.wanted.take(), Some(UserInput::of("a")), "the first comes first");
+        known.keep(UserInput::of("a"), said("a"));
+        assert_eq!(known.of(UserInput::of("a")).as_deref(), Some(said("a").as_slice()));
+        assert_eq!(known.wanted, None);
+    }
+
+    #[test]
+    fn the_inputs_last_read_are_kept() {
+        let mut known = Known::default();
+        let name = |count: usize| UserInput::of(&format!("text {count}"));
+        for count in 0..KEPT {
+            known.keep(name(count), Vec::new());
+        }
+        assert!(known.of(name(0)).is_some());
+        known.keep(name(KEPT), Vec::new());
+        assert_eq!(known.last.len(), KEPT);
+        assert!(known.of(name(0)).is_some(), "it was looked at since");
+        assert!(known.of(name(1)).is_none());
+        known.keep(name(KEPT), said("later"));
+        assert_eq!(known.last.len(), KEPT, "an input is kept once");
+        assert_eq!(known.of(name(KEPT)).as_deref(), Some(said("later").as_slice()));
+    }
+
+    #[test]
+    fn settings_are_no_part_of_the_texts() {
+        let changed = UserInput { settings: vec![("num_nodes".into(), "4".into())], ..UserInput::of("text") };
+        assert_eq!(texts_of(&changed), UserInput::of("text"));
+        let answered = UserInput { environment: vec![("N".into(), "4".into())], ..UserInput::of("text") };
+        assert_eq!(texts_of(&answered), answered);
+    }
+}
