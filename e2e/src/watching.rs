@@ -63,7 +63,9 @@ impl Page {
         let errors = self.driver.said().into_iter().filter(|line| {
             // What Firefox's own parts say, which find no network, is not the page's; nor is what has no file, as where a worker
             // that is ended was at work.
-            let own = line.contains("resource://") || line.contains("chrome://");
+            let own = ["resource://", "chrome://", "console.error: RSLoader"]
+                .iter()
+                .any(|part| line.contains(part));
             !own && (line.starts_with("JavaScript error: http") || line.starts_with("console.error: "))
         });
         let mut watch = self.watch.borrow_mut();

@@ -70,6 +70,19 @@ mod tests {
     }
 
     #[test]
+    fn a_script_that_is_not_read_to_its_end_says_so() {
+        // However many steps a line takes, so that none of them ends on the last step unseen.
+        for line in ["a=b\n", "export A=b\n", "echo a b c\n", ": a\n", "a=b c=d\n"] {
+            let text = format!("{}torchrun pretrain_gpt.py --num-layers 2\n", line.repeat(60_000));
+            let (has_plan, said) = said(&text);
+            assert!(
+                !has_plan && said.iter().any(|code| matches!(code, Code::TooMuchWork | Code::ShellTooLong)),
+                "{line}: {said:?}"
+            );
+        }
+    }
+
+    #[test]
     fn what_is_no_script_is_said_so() {
         assert_eq!(said(" \n"), (false, vec![Code::NoText]));
         // Options that change no figure, and nothing else.

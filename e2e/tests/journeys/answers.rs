@@ -117,7 +117,7 @@ fn however_many_workers_search_they_find_the_same() {
                 Object.defineProperty(navigator, 'hardwareConcurrency', {{ value: {workers} }});
                 window.hired = 0;
                 window.Worker = class extends Worker {{
-                    constructor(...of) {{ super(...of); hired++ }}
+                    constructor(...of) {{ super(...of); if (of[0] === 'worker.js') hired++ }}
                 }};") }),
         );
         page.goto("");

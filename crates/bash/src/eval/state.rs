@@ -122,12 +122,13 @@ impl Evaluator<'_> {
     /// Pays for work; false when the budget is spent.
     pub(crate) fn spend(&mut self, steps: u32, span: Span) -> bool {
         match self.steps_left.checked_sub(steps.max(1)) {
-            Some(left) => {
+            Some(left) if left > 0 => {
                 self.steps_left = left;
                 true
             }
-            None if self.steps_left == 0 => false,
-            None => {
+            // It was said when the last step was to be taken.
+            _ if self.steps_left == 0 => false,
+            _ => {
                 self.steps_left = 0;
                 self.notes.report(
                     Diagnostic::error(
