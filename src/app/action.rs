@@ -51,6 +51,8 @@ pub(crate) enum Action {
     Answered(Vec<(String, String)>),
     /// The layout shown is compared with the plan that the search began with.
     CompareFound,
+    /// The remark about the address was read.
+    DismissUnknown,
     /// Paper needs every panel at once.
     Print(bool),
 }

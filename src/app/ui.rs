@@ -19,6 +19,8 @@ pub(crate) struct UiState {
     pub choice: Choice,
     /// Whether the plan was made from them.
     pub chosen: bool,
+    /// Whether the fastest layout of them is shown once it is found: until the reader changes the plan.
+    pub follows: bool,
     pub panel: PanelId,
     pub sharing: bool,
     pub theme: Theme,
@@ -36,6 +38,8 @@ pub(crate) struct UiState {
     /// The plan before the last change of it, for the differences beside the verdict.
     pub before: Option<PtrEq<Shown>>,
     pub printing: bool,
+    /// What of the address is not known here, in words.
+    pub unknown: Option<String>,
 }
 
 /// The ways to say what runs.
