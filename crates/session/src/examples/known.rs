@@ -108,12 +108,12 @@ const KNOWN: [Known; 9] = [
     },
     Known {
         name: "Llama 3 8B",
-        about: "one node of 8 H100s, CP 2, sequences of 8,192, as NeMo's recipe",
+        about: "one node of 8 H100s, TP 2, sequence parallel, sequences of 8,192",
         published: None,
         model: "Llama-3-8B",
-        // `nemo/collections/llm/recipes/llama3_8b.py`, pretrain_recipe; data parallelism alone runs out of memory.
-        link: "/1?accelerator=H100-SXM&bf16&cp=2&gbs=512&gpus_per_node=8&mbs=1&nodes=1&overlap_grad_reduce\
-               &overlap_param_gather&seq=8192&use_distributed_optimizer",
+        // Data parallelism alone runs out of memory.
+        link: "/1?accelerator=H100-SXM&bf16&gbs=128&gpus_per_node=8&mbs=1&nodes=1&overlap_grad_reduce\
+               &overlap_param_gather&seq=8192&sequence_parallel&tp=2&use_distributed_optimizer",
     },
 ];
 
@@ -129,7 +129,7 @@ pub(super) fn chapter() -> Chapter {
         source: "Llama 3: arXiv 2407.21783, table 4; rates with half of attention, as Meta counts 405B elsewhere (arXiv \
                  2411.01783, appendix A). DeepSeek-V3: arXiv 2412.19437, tokens over GPU-hours, stages as Megatron-Bridge \
                  cuts them and 1F1B in the place of DualPipe. BLOOM: bigscience's log. Llama 2: NeMo 24.07. Mixtral: \
-                 Megatron-LM's example. Qwen3: Megatron-Bridge. Llama 3 8B: NeMo's recipe. The rest is usual practice.",
+                 Megatron-LM's example. Qwen3: Megatron-Bridge. The rest is usual practice.",
         examples: KNOWN.iter().map(example).collect(),
     }
 }
