@@ -18,11 +18,10 @@ use super::ui::{InputTab, Theme, UiState};
 pub(crate) fn first() -> AppState {
     let view = View::asked();
     let mut session = first_session();
-    let mut unknown = None;
     if let Some(shown) = &session.shown {
         (session.picked, session.colour) = view.choices(shown);
-        unknown = view.unknown(session.picked, session.colour);
     }
+    let unknown = view.unknown(&session);
     let choice = Choice {
         model: "Llama-3.1-70B".to_owned(),
         objective: Objective::PreTrain,
@@ -104,13 +103,14 @@ impl View {
     }
 
     /// What of it is not there, where something is not.
-    fn unknown(&self, picked: Option<Rank>, colour: Colour) -> Option<String> {
+    fn unknown(&self, session: &State) -> Option<String> {
         if let Some(name) = &self.no_panel {
             let names: Vec<&str> = PanelId::all().map(PanelId::name).collect();
             return Some(format!("There is no view “{name}”. Views: {}.", names.join(", ")));
         }
-        let gpu = self.gpu.as_ref().filter(|_| picked.is_none());
-        let colour = self.colour.as_ref().filter(|name| colour_slug(colour) != name.as_str());
+        session.shown.as_ref()?;
+        let gpu = self.gpu.as_ref().filter(|_| session.picked.is_none());
+        let colour = self.colour.as_ref().filter(|name| colour_slug(session.colour) != name.as_str());
         gpu.map(|gpu| format!("This plan has no GPU “{gpu}”."))
             .or_else(|| colour.map(|name| format!("The map has no colors by “{name}” for this plan.")))
     }

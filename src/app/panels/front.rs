@@ -209,7 +209,7 @@ fn chosen() -> Html {
                 { "Compare with the plan searched" }
             </button>
             <button type="button" class="button quiet" onclick={send(&dispatch, || Action::Look(Vec::new()))}>
-                { "Back to it" }
+                { "Back to the plan searched" }
             </button>
         </span>
     }

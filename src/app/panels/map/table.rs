@@ -44,14 +44,14 @@ pub(super) fn map_table(Props { shown }: &Props) -> Html {
         <div class="map-table">
             <CopyButton label="Copy all groups as text" text={copied} />
             <details {ontoggle}>
-                <summary>{ "The same as a table" }</summary>
+                <summary>{ "Show as a table" }</summary>
                 if *open {
                     { wide("The GPUs and their groups", html! { { table(shown, at * PAGE) } }) }
                     if pages > 1 {
                         <p class="pages">
-                            { turn(at.saturating_sub(1), at == 0, "Before") }
+                            { turn(at.saturating_sub(1), at == 0, "Previous") }
                             <span class="small">{ format!("page {} of {}", grouped(at + 1), grouped(pages)) }</span>
-                            { turn(at + 1, at + 1 == pages, "After") }
+                            { turn(at + 1, at + 1 == pages, "Next") }
                         </p>
                     }
                 }
