@@ -83,6 +83,7 @@ pub(crate) fn plan_bar(props: &Props) -> Html {
                 <label class="knob wide-knob accelerator">
                     { "GPU" }
                     <Options
+                        label="GPU"
                         names={accelerator_names().map(AttrValue::Static).collect::<Vec<_>>()}
                         chosen={plan.cluster().accelerator.name.to_string()}
                         onchange={accelerator}
