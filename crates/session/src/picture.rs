@@ -199,7 +199,11 @@ pub fn map_svg(shown: &Shown) -> String {
     let geometry = Geometry::fit(drawn, plan.cluster().gpus_per_node, ROOM);
     let paint = paint(plan, Colour::Stage, &Amounts::default(), &mut (0..gpus));
     let mut sheet = Sheet::called(&name, "");
-    let words = if drawn < gpus { format!("; the first {} of {} GPUs", grouped(drawn), grouped(gpus)) } else { String::new() };
+    let words = if drawn < gpus {
+        format!("; the first {} of {} GPUs", grouped(drawn), grouped(gpus))
+    } else {
+        String::new()
+    };
     sheet.text(MARGIN, SOFT, &format!("Colored and numbered by pipeline stage{words}."));
     sheet.height += 18.0;
     let top = sheet.height;

@@ -17,7 +17,10 @@ pub fn detour_sentence(warning: &TrafficWarning, report: &Report) -> String {
             format!("Tensor-parallel groups of {} leave their NVLink domain", grouped(warning.ranks))
         }
         Detour::ExpertsCrossNetwork => {
-            format!("Tokens on their way to experts cross the network, in groups of {}", grouped(warning.ranks))
+            format!(
+                "Tokens on their way to experts cross the network, in groups of {}",
+                grouped(warning.ranks)
+            )
         }
         Detour::PipelineInsideDataOutside => {
             "Pipeline neighbours share a node while data parallelism, which sends more, crosses the network"

@@ -148,7 +148,12 @@ fn sixteen_stages_have_sixteen_colors_and_no_line_runs_through_thousands_of_cell
 #[test]
 fn a_tab_that_is_chosen_moves_no_other() {
     let page = Page::open("");
-    let places = || page.js("return [...document.querySelectorAll('.answer-head [role=tab]')].map(e => e.offsetLeft)", &[]);
+    let places = || {
+        page.js(
+            "return [...document.querySelectorAll('.answer-head [role=tab]')].map(e => e.offsetLeft)",
+            &[],
+        )
+    };
     let before = places();
     panel(&page, "communication");
     assert_eq!(places(), before);

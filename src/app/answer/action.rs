@@ -54,7 +54,8 @@ pub(crate) fn best_action(props: &Props) -> Html {
         let said = match (lacking, count) {
             (true, _) if props.follows => "No usual layout fits. Searching all of them…".to_owned(),
             (false, _) if props.follows => {
-                "The first usual layout that fits. Searching for the fastest, which will be shown here…".to_owned()
+                "The first usual layout that fits. Searching for the fastest, which will be shown here…"
+                    .to_owned()
             }
             (true, _) => match search_of.filter(|search| !search.going) {
                 Some(search) => none_fits(search),

@@ -58,12 +58,17 @@ fn item(
     change: &[(Field, String)],
     (step, peak): (Option<Seconds>, Option<Bytes>),
 ) -> Html {
+    let line = change_line(resolution, change);
+    // As the head of the answer names it, where the message does not begin so.
+    let rest = message.strip_prefix(&line).filter(|_| !line.is_empty());
     html! {
         <li>
             <div>
-                <p>{ message }</p>
-                if !change.is_empty() {
-                    <p class="small"><b>{ change_line(resolution, change) }</b></p>
+                if let Some(rest) = rest {
+                    <p><b>{ line }</b>{ rest }</p>
+                } else {
+                    <p>{ message }</p>
+                    <p class="small"><b>{ line }</b></p>
                 }
                 <details class="reasons">
                     <summary>{ "why" }</summary>

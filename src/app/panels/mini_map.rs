@@ -1,7 +1,7 @@
 //! The cluster, small: GPUs where there are few, else a cell for a node or for several. Rest on a cell to see its group.
 
+use shardscope::session::Event;
 use shardscope::session::map::{Colour, HUES, NOTHING, company_of, group_caption};
-use shardscope::session::{Event, Shown};
 use shardscope::topology::{Groups, Rank};
 use shardscope::units::{decimal, grouped};
 use web_sys::Element;
