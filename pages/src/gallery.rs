@@ -79,7 +79,7 @@ fn verdict(shown: &Shown) -> String {
 
 fn published(example: &Example) -> Option<String> {
     let (published, estimated) = (example.published?, example.estimated()?);
-    Some(format!("Published: {}; estimated: {}.", published.words(), estimated.words))
+    Some(format!("Published: {}; estimated: {}{}.", published.words(), estimated.words, estimated.beside))
 }
 
 /// The page that leads to all of them.

@@ -59,6 +59,8 @@ pub(crate) enum Action {
     Read,
     /// The program that reads texts did not arrive, or broke.
     ReaderLost,
+    /// The remark about the address was read.
+    DismissUnknown,
     /// Paper needs every panel at once.
     Print(bool),
 }

@@ -19,6 +19,7 @@ pub(crate) fn first() -> AppState {
     if let Some(shown) = &session.shown {
         (session.picked, session.colour) = view.choices(shown);
     }
+    let unknown = view.unknown(&session);
     let choice = Choice {
         model: "Llama-3.1-70B".to_owned(),
         objective: Objective::PreTrain,
@@ -30,6 +31,7 @@ pub(crate) fn first() -> AppState {
         input: InputTab::Script,
         choice,
         chosen: false,
+        follows: false,
         panel: view.panel,
         sharing: false,
         theme: Theme::kept(),
@@ -42,6 +44,7 @@ pub(crate) fn first() -> AppState {
         before: None,
         printing: false,
         reader_lost: false,
+        unknown,
     };
     let mut first = AppState::new(session, ui);
     first.search_by_itself();
@@ -81,6 +84,8 @@ fn first_session() -> State {
 /// What of the answer the address asks for.
 struct View {
     panel: PanelId,
+    /// A name behind `view=` that no panel has.
+    no_panel: Option<String>,
     gpu: Option<String>,
     colour: Option<String>,
 }
@@ -89,9 +94,24 @@ impl View {
     /// What the query says; a fragment that names a panel (`#map`) does too.
     fn asked() -> Self {
         let fragment = browser::fragment();
-        let named = browser::parameter("view").or_else(|| fragment.strip_prefix('#').map(str::to_owned));
+        let asked = browser::parameter("view");
+        let no_panel = asked.clone().filter(|name| PanelId::named(name).is_none());
+        let named = asked.or_else(|| fragment.strip_prefix('#').map(str::to_owned));
         let panel = named.and_then(|name| PanelId::named(&name)).unwrap_or(PanelId::Overview);
-        Self { panel, gpu: browser::parameter("gpu"), colour: browser::parameter("color") }
+        Self { panel, no_panel, gpu: browser::parameter("gpu"), colour: browser::parameter("color") }
+    }
+
+    /// What of it is not there, where something is not.
+    fn unknown(&self, session: &State) -> Option<String> {
+        if let Some(name) = &self.no_panel {
+            let names: Vec<&str> = PanelId::all().map(PanelId::name).collect();
+            return Some(format!("There is no view “{name}”. Views: {}.", names.join(", ")));
+        }
+        session.shown.as_ref()?;
+        let gpu = self.gpu.as_ref().filter(|_| session.picked.is_none());
+        let colour = self.colour.as_ref().filter(|name| colour_slug(session.colour) != name.as_str());
+        gpu.map(|gpu| format!("This plan has no GPU “{gpu}”."))
+            .or_else(|| colour.map(|name| format!("The map has no colors by “{name}” for this plan.")))
     }
 
     /// The GPU to pick on the map, and what its colours tell.
@@ -103,17 +123,24 @@ impl View {
 }
 
 fn query(state: &AppState) -> String {
-    let mut said = Vec::new();
+    let mut said = String::new();
     if state.ui.panel != PanelId::Overview {
-        said.push(format!("view={}", state.ui.panel.name()));
+        said += &format!("&view={}", state.ui.panel.name());
     }
-    if let (Some(rank), Some(shown)) = (state.session.picked, &state.session.shown) {
-        said.push(format!("gpu={}", rank.label(shown.plan.cluster().gpus_per_node)));
+    said += &of_map(&state.session);
+    if said.is_empty() { said } else { said.replacen('&', "?", 1) }
+}
+
+/// What an address says of the map as it is looked at: the GPU that is picked, what its colors tell.
+pub(crate) fn of_map(session: &State) -> String {
+    let mut said = String::new();
+    if let (Some(rank), Some(shown)) = (session.picked, &session.shown) {
+        said += &format!("&gpu={}", rank.label(shown.plan.cluster().gpus_per_node));
     }
-    if state.session.colour != Colour::Stage {
-        said.push(format!("color={}", colour_slug(state.session.colour)));
+    if session.colour != Colour::Stage {
+        said += &format!("&color={}", colour_slug(session.colour));
     }
-    if said.is_empty() { String::new() } else { format!("?{}", said.join("&")) }
+    said
 }
 
 /// The address of the page without anything after its path.

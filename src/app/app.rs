@@ -77,7 +77,7 @@ fn page() -> Html {
         <>
             <a class="skip" href="#answer">{ "Skip to the result" }</a>
             <Header />
-            <BrokenLink error={app.session.broken_link.clone()} />
+            <BrokenLink />
             <main class={classes!("page", answer_first.then_some("answer-first"))}>
                 <Input />
                 <Answer />

@@ -54,7 +54,7 @@ pub(crate) fn embedded() -> Html {
         <>
             <main class="embedded">
                 <h1 class="hidden">{ name }</h1>
-                <BrokenLink error={session.broken_link.clone()} />
+                <BrokenLink />
                 { inside }
             </main>
             <footer class="foot">

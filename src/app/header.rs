@@ -1,7 +1,6 @@
 //! The bar above the page, and the notice about a link that could not be opened.
 
-use shardscope::link::LinkError;
-use shardscope::session::Event;
+use shardscope::session::{EXAMPLE, Event, UserInput};
 use yew::prelude::*;
 
 use super::action::Action;
@@ -66,28 +65,33 @@ fn theme_menu() -> Html {
     }
 }
 
-#[derive(Properties, PartialEq)]
-pub(crate) struct LinkProps {
-    pub error: Option<LinkError>,
-}
-
-/// Why a link could not be opened.
+/// Why a link could not be opened, or what of its view is not there.
 #[component(BrokenLink)]
-pub(crate) fn broken_link(props: &LinkProps) -> Html {
+pub(crate) fn broken_link() -> Html {
     let dispatch = use_dispatch();
-    let Some(reason) = &props.error else { return html!() };
+    let Some(app) = use_context::<AppContext>() else { return html!() };
+    let remark = |text: String, dismiss: fn() -> Action| {
+        html! {
+            <div class="broken-link" role="alert">
+                { icon(Sign::Tight) }
+                <p>{ text }</p>
+                <button type="button" class="button quiet" aria-label="Dismiss" onclick={send(&dispatch, dismiss)}>
+                    { icon(Sign::Close) }
+                </button>
+            </div>
+        }
+    };
+    let session = &app.session;
+    let what = if session.input == UserInput::of(EXAMPLE) {
+        "The answer shown is the sample's."
+    } else {
+        "What you had is still here."
+    };
+    let broken = session.broken_link.as_ref();
     html! {
-        <div class="broken-link" role="alert">
-            { icon(Sign::Tight) }
-            <p>{ format!("The link could not be opened: {reason}. What you had is still here.") }</p>
-            <button
-                type="button"
-                class="button quiet"
-                aria-label="Dismiss"
-                onclick={send(&dispatch, || Event::Dismiss.into())}
-            >
-                { icon(Sign::Close) }
-            </button>
-        </div>
+        <>
+            { broken.map(|reason| remark(format!("The link could not be opened: {reason}. {what}"), || Event::Dismiss.into())) }
+            { app.ui.unknown.clone().map(|text| remark(text, || Action::DismissUnknown)) }
+        </>
     }
 }

@@ -9,6 +9,7 @@ mod answer;
 #[allow(clippy::module_inception)]
 mod app;
 mod beside;
+mod best_change;
 mod browser;
 mod context;
 mod embed;

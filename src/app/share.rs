@@ -6,6 +6,7 @@ use shardscope::session::reader::{ReadReply, ReadTask};
 use shardscope::session::{
     LONG_LINK, PtrEq, Shown, State, UserInput, frame, script_link, settings_link, title, verdict_markdown,
 };
+use shardscope::units::grouped;
 use yew::prelude::*;
 
 use super::action::Action;
@@ -13,12 +14,15 @@ use super::beside::LOST;
 use super::context::{AppContext, use_dispatch};
 use super::files::{FILES, Offered};
 use super::hooks::use_reply;
+use super::panel_id::PanelId;
 use super::widgets::{Copyable, Dialog, Options, Sign, icon};
 use super::words::names;
 use super::{address, panels};
 
 /// The view that is embedded unless another is chosen.
 const VERDICT: &str = "verdict";
+/// Colors as the reader's system has them.
+const SYSTEM: &str = "system";
 
 #[component(Share)]
 pub(crate) fn share() -> Html {
@@ -69,6 +73,7 @@ fn ways(state: &State, shown: &PtrEq<Shown>, told: &Callback<bool>, is_lost: boo
                     fragment={fragment.unwrap_or_default()}
                     name={title(shown)}
                     pinned={state.pinned.is_some()}
+                    of_map={address::of_map(state)}
                 />
             </section>
             <section aria-labelledby="share-commands">
@@ -92,28 +97,46 @@ struct FrameProps {
     fragment: String,
     name: String,
     pinned: bool,
+    /// What the address says of the map as it is looked at.
+    of_map: String,
 }
 
 /// A frame for another page, of the view that is chosen.
 #[component(Frame)]
 fn frame_of_view(props: &FrameProps) -> Html {
     let view = use_state_eq(|| VERDICT.to_owned());
-    let choose = {
-        let view = view.setter();
-        move |name: String| view.set(name)
-    };
+    let theme = use_state_eq(|| SYSTEM.to_owned());
     let mut names = vec![AttrValue::Static(VERDICT)];
     names.extend(panels::ids(props.pinned).map(|id| AttrValue::Static(id.name())));
-    let address = format!("{}?embed={}#{}", props.base, *view, props.fragment);
+    let mut address = format!("{}?embed={}", props.base, *view);
+    if *theme != SYSTEM {
+        address += &format!("&theme={}", *theme);
+    }
+    if *view == PanelId::Map.name() {
+        address += &props.of_map;
+    }
+    address += &format!("#{}", props.fragment);
+    let choice = |label: &'static str, names: Vec<AttrValue>, chosen: &UseStateHandle<String>| {
+        let set = chosen.setter();
+        html! {
+            <label>
+                { label }{ " " }
+                <Options {names} chosen={(**chosen).clone()} onchange={move |name: String| set.set(name)} />
+            </label>
+        }
+    };
     html! {
         <>
-            <label class="view">
-                { "View " }
-                <Options {names} chosen={(*view).clone()} onchange={choose} />
-            </label>
+            <div class="view">
+                { choice("View", names, &view) }
+                { choice("Colors", [SYSTEM, "light", "dark"].map(AttrValue::Static).to_vec(), &theme) }
+            </div>
             <Copyable id="frame" label="Copy frame" text={frame(&address, &props.name)} lines=3 />
             <p class="soft small">
-                { "Add theme=light or theme=dark, and for the map gpu=n0_g3 and color=data, to its address. The host that serves Shardscope must send Access-Control-Allow-Origin for the sandboxed frame; GitHub Pages does." }
+                if *view == PanelId::Map.name() {
+                    { "The map opens with the GPU and the colors that you have chosen on it. " }
+                }
+                { "Its host must send Access-Control-Allow-Origin; GitHub Pages does." }
             </p>
         </>
     }
@@ -160,10 +183,10 @@ fn length(link: &str) -> Html {
     let characters = link.chars().count();
     html! {
         <>
-            { format!("{characters} characters.") }
+            { format!("{} characters.", grouped(characters as u64)) }
             if characters > LONG_LINK {
                 <strong class="long">
-                    { format!(" Longer than {LONG_LINK}: some chat tools and trackers cut it.") }
+                    { format!(" Longer than {}: some chat tools and trackers cut it.", grouped(LONG_LINK as u64)) }
                 </strong>
             }
         </>

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use shardscope::session::reader::ReadTask;
 use shardscope::session::texts::wanted;
-use shardscope::session::{Asked, Event, Pinned, PtrEq, State, apply};
+use shardscope::session::{Asked, EXAMPLE, Event, Pinned, PtrEq, State, UserInput, apply, start};
 
 use super::action::Action;
 use super::browser::is_embedded;
@@ -40,12 +40,14 @@ impl AppState {
     /// `event` reaches the session; what hangs on the plan follows.
     fn apply(&mut self, event: Event) {
         let entries = self.session.entries;
+        let starts = matches!(event, Event::Start(_));
         let before = self.session.shown.clone();
         self.session = Rc::new(apply((*self.session).clone(), event));
         let ui = &mut self.ui;
         if self.session.shown != before {
             ui.reading = false;
             (ui.search, ui.inquiry) = (None, None);
+            ui.follows &= starts;
             // Another plan taken whole, or a text pasted over the last one, is no change of it.
             let changed = self.session.entries == entries && !self.session.is_another;
             ui.before = before.filter(|_| changed && self.session.shown.is_some());
@@ -74,6 +76,36 @@ impl AppState {
     /// Whether the plan was made of a model and a number of GPUs.
     pub(super) fn is_of_model_and_gpus(&self) -> bool {
         self.ui.chosen && self.session.input.is_settings_alone()
+    }
+
+    /// Whether the fastest layout takes the place of the plan shown when its search ends.
+    pub(super) fn is_followed(&self) -> bool {
+        let goes_on = self.ui.search.as_ref().is_some_and(|search| search.going);
+        self.ui.follows && goes_on && self.is_of_model_and_gpus()
+    }
+
+    /// Who gives a model and GPUs asks for the fastest layout: once the search has ended, that is the answer.
+    fn follow(&mut self) {
+        let Some(search) = self.ui.search.as_ref().filter(|search| !search.going) else { return };
+        if std::mem::take(&mut self.ui.follows)
+            && self.is_of_model_and_gpus()
+            && let Some(best) = search.found.as_ref().and_then(|found| found.best.first())
+        {
+            self.look(best.changes.clone());
+            // No change of the reader's.
+            self.ui.before = None;
+        }
+    }
+
+    /// Takes up the model and GPUs of the form, where nothing of the reader's own would go for it.
+    fn begin_with_choice(&mut self) {
+        let own = &self.session.input;
+        if (*own == UserInput::of(EXAMPLE) || *own == UserInput::of(""))
+            && let Some(input) = start(&self.ui.choice)
+        {
+            (self.ui.chosen, self.ui.follows) = (true, true);
+            self.apply(Event::Start(Box::new(input)));
+        }
     }
 
     /// The search starts anew around the plan shown, or stops.
@@ -220,7 +252,12 @@ impl AppState {
             }
             Action::Reading => ui.reading = true,
             Action::Panel(panel) => ui.panel = panel,
-            Action::Input(tab) => ui.input = tab,
+            Action::Input(tab) => {
+                ui.input = tab;
+                if tab == InputTab::Model {
+                    next.begin_with_choice();
+                }
+            }
             Action::Begin(input) => {
                 ui.panel = PanelId::Overview;
                 ui.chosen = false;
@@ -229,7 +266,7 @@ impl AppState {
             }
             Action::Choose(choice) => {
                 ui.choice = choice;
-                ui.chosen = true;
+                (ui.chosen, ui.follows) = (true, true);
             }
             Action::Share(open) => ui.sharing = open,
             Action::Theme(theme) => {
@@ -245,6 +282,7 @@ impl AppState {
                     search.going = search.going && found.goes_on();
                     search.found = Some(found);
                 }
+                next.follow();
             }
             Action::SearchLost => {
                 if let Some(search) = &mut ui.search {
@@ -270,6 +308,7 @@ impl AppState {
             }
             Action::Print(on) => ui.printing = on,
             Action::Files(_) | Action::Taken(_) | Action::Read | Action::ReaderLost => {}
+            Action::DismissUnknown => ui.unknown = None,
         }
         next.search_by_itself();
         next

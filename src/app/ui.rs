@@ -19,6 +19,8 @@ pub(crate) struct UiState {
     pub choice: Choice,
     /// Whether the plan was made from them.
     pub chosen: bool,
+    /// Whether the fastest layout of them is shown once it is found: until the reader changes the plan.
+    pub follows: bool,
     pub panel: PanelId,
     pub sharing: bool,
     pub theme: Theme,
@@ -38,6 +40,8 @@ pub(crate) struct UiState {
     pub printing: bool,
     /// Whether the program that reads texts could not be had for what was last asked of it.
     pub reader_lost: bool,
+    /// What of the address is not known here, in words.
+    pub unknown: Option<String>,
 }
 
 /// The ways to say what runs.

@@ -190,15 +190,14 @@ fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
     if world_size.is_multiple_of(block.max(1)) {
         return None;
     }
-    let named = if context > 1 {
-        format!("TP {tensor} x PP {pipeline} x CP {context} = {block}")
-    } else {
-        format!("TP {tensor} x PP {pipeline} = {block}")
-    };
+    let mut named = format!("TP {tensor} x PP {pipeline}");
+    if context > 1 {
+        named.push_str(&format!(" x CP {context}"));
+    }
     let message = if world_size < block {
-        format!("{named} needs at least {block} GPUs, and there are {world_size}")
+        format!("{named} needs {block} GPUs; you have {world_size}")
     } else {
-        format!("{world_size} GPUs cannot be divided into groups of {named}")
+        format!("{world_size} GPUs cannot be divided into groups of {named} = {block}")
     };
     let fields = [
         Field::WorldSize,
@@ -276,7 +275,7 @@ mod tests {
         );
         check(
             Degrees { world_size: 8, tensor: 4, pipeline: 4, ..base.clone() },
-            Err("TP 4 x PP 4 = 16 needs at least 16 GPUs, and there are 8"),
+            Err("TP 4 x PP 4 needs 16 GPUs; you have 8"),
         );
         check(
             Degrees { expert: 16, ..base },

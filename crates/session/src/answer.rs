@@ -62,7 +62,9 @@ impl Shown {
     /// The stage that decides the verdict: the one that needs most, of those that run out of memory where any does.
     #[must_use]
     pub fn worst(&self) -> Option<&StageMemory> {
-        self.stages.iter().max_by_key(|stage| (stage.fit == Fit::DoesNotFit, stage.reserved))
+        self.stages
+            .iter()
+            .max_by_key(|stage| (stage.fit == Fit::DoesNotFit, stage.reserved + stage.needs.released))
     }
 }
 

@@ -47,9 +47,10 @@ pub fn knobs(plan: &Plan) -> Vec<Knob> {
     knobs
 }
 
-/// The short name of a setting that advice and search vary; its own name for any other.
-fn short(field: Field) -> &'static str {
-    match field {
+/// The short name of a setting that advice and search vary; the words of its own name for any other.
+#[must_use]
+pub fn short_name(field: Field) -> String {
+    let short = match field {
         Field::TensorModelParallelSize => "TP",
         Field::PipelineModelParallelSize => "PP",
         Field::ContextParallelSize => "CP",
@@ -71,7 +72,36 @@ fn short(field: Field) -> &'static str {
         Field::Fp8 => "FP8",
         Field::Fp8Recipe => "FP8 recipe",
         Field::Fp8ParamGather => "FP8 parameter gather",
-        other => other.name(),
+        Field::PipelineSchedule => "schedule",
+        Field::UseMegatronFsdp => "Megatron FSDP",
+        Field::DataParallelShardingStrategy => "sharded",
+        Field::ZeroStage => "ZeRO stage",
+        Field::MicrobatchGroupSizePerVpStage => "micro-batch group",
+        Field::UseTpPpDpMapping => "TP-PP-DP rank order",
+        Field::OptimizerCpuOffload | Field::OffloadOptimizer => "optimizer offload",
+        Field::OptimizerOffloadFraction => "offloaded fraction",
+        Field::UsePrecisionAwareOptimizer => "precision-aware optimizer",
+        Field::FineGrainedActivationOffloading => "activation offload",
+        Field::RecomputeModules => "recomputed modules",
+        Field::NumDistributedOptimizerInstances => "groups of replicas",
+        Field::AccountForEmbeddingInPipelineSplit => "embedding as a layer",
+        Field::AccountForLossInPipelineSplit => "loss as a layer",
+        Field::DecoderFirstPipelineNumLayers => "layers of the first stage",
+        Field::DecoderLastPipelineNumLayers => "layers of the last stage",
+        other => return other.name().replace('_', " "),
+    };
+    short.to_owned()
+}
+
+/// A value in words, where its setting writes it in a code.
+fn value_words(field: Field, value: &str) -> &str {
+    match (field, value) {
+        (Field::DataParallelShardingStrategy, "optim") => "optimizer states",
+        (Field::DataParallelShardingStrategy, "optim_grads") => "optimizer states and gradients",
+        (Field::DataParallelShardingStrategy, "optim_grads_params") => {
+            "optimizer states, gradients and weights"
+        }
+        (_, value) => value,
     }
 }
 
@@ -82,17 +112,23 @@ pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> Stri
         let setting = resolution.settings.iter().find(|setting| setting.name == field.name());
         setting.map(|setting| setting.value.written()).unwrap_or_default()
     };
-    let one = |(field, value): &(Field, String)| match (now(*field).as_str(), value.as_str()) {
-        (_, "") => format!("without {}", short(*field)),
-        (_, "true") => format!("{} on", short(*field)),
-        (_, "false") => format!("{} off", short(*field)),
-        ("", value) => format!("{} {value}", short(*field)),
-        (now, value) => format!("{} {now} → {value}", short(*field)),
+    let one = |(field, value): &(Field, String)| {
+        let short = short_name(*field);
+        match (now(*field).as_str(), value_words(*field, value)) {
+            (_, "") => format!("without {short}"),
+            (_, "true") => format!("{short} on"),
+            (_, "false") => format!("{short} off"),
+            // What was sharded before says less than what is now.
+            (_, value) if *field == Field::DataParallelShardingStrategy => format!("{short} {value}"),
+            ("", value) => format!("{short} {value}"),
+            (now, value) => format!("{short} {now} → {value}"),
+        }
     };
     // "recompute full" says it, and so does "FP8 hybrid": how it is asked of the software stands among the settings.
     let told_by = |field: Field, value: &str| match field {
         Field::RecomputeMethod | Field::RecomputeNumLayers => Some(Field::RecomputeGranularity),
         Field::Fp8ParamGather if value == "false" => Some(Field::Fp8),
+        Field::OptimizerOffloadFraction => Some(Field::OptimizerCpuOffload),
         _ => None,
     };
     let changed = |field: Field| changes.iter().any(|(other, _)| *other == field);
@@ -167,7 +203,7 @@ mod tests {
             (Field::RecomputeMethod, "uniform".to_owned()),
         ];
         assert_eq!(change_line(resolution, &changes), "TP 2 → 1, recompute full");
-        assert_eq!(change_line(resolution, &changes[2..]), "recompute_method uniform");
+        assert_eq!(change_line(resolution, &changes[2..]), "recompute method uniform");
         assert_eq!(change_line(resolution, &[(Field::Fp8, String::new())]), "without FP8");
         let fp8 = [(Field::Fp8, "hybrid"), (Field::Fp8Recipe, "delayed"), (Field::Fp8ParamGather, "false")];
         let fp8 = fp8.map(|(field, value)| (field, value.to_owned()));
@@ -176,6 +212,17 @@ mod tests {
         let same = [(Field::TensorModelParallelSize, "2"), (Field::PipelineModelParallelSize, "4")];
         let same = same.map(|(field, value)| (field, value.to_owned()));
         assert_eq!(change_line(resolution, &same), "PP 2 → 4");
+        let sharded =
+            [(Field::UseMegatronFsdp, "true"), (Field::DataParallelShardingStrategy, "optim_grads_params")];
+        let sharded = sharded.map(|(field, value)| (field, value.to_owned()));
+        assert_eq!(
+            change_line(resolution, &sharded),
+            "Megatron FSDP on, sharded optimizer states, gradients and weights"
+        );
+        // None of what a search varies is told by a flag's name.
+        for field in Field::ALL.iter().copied() {
+            assert!(!short_name(field).contains('_'), "{}", field.name());
+        }
         let switches = [(Field::SequenceParallel, "true"), (Field::UseDistributedOptimizer, "false")];
         let switches = switches.map(|(field, value)| (field, value.to_owned()));
         assert_eq!(change_line(resolution, &switches), "sequence parallel on, distributed optimizer off");

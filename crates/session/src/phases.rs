@@ -9,7 +9,7 @@ use shardscope_units::{Bytes, size};
 pub struct PhaseMemory {
     /// Which.
     pub kind: PhaseKind,
-    /// All that the device holds in it. Phases follow each other: their peaks are never summed.
+    /// All that the device holds in it, as the verdict tells it. Phases follow each other: their peaks are never summed.
     pub peak: Bytes,
     /// What it is made of, by name.
     pub parts: Vec<(String, Bytes)>,
@@ -27,12 +27,17 @@ pub(super) fn phase_memories(memory: &Memory) -> Vec<PhaseMemory> {
     let Some(rl) = &memory.rl else { return Vec::new() };
     let shown = rl.phases.iter().map(|phase| PhaseMemory {
         kind: phase.kind,
-        peak: phase.breakdown.value(),
+        peak: phase.needs.bytes,
         parts: phase
             .breakdown
             .children()
             .iter()
-            .map(|part| (part.label().to_owned(), part.value()))
+            .enumerate()
+            .map(|(place, part)| {
+                // The first part is the training's peak, in which PyTorch's cache is.
+                let released = if place == 0 { phase.needs.released } else { Bytes::ZERO };
+                (part.label().to_owned(), part.value().less(released))
+            })
             .collect(),
         fit: Fit::of(phase.verdict),
         needs: phase.needs,

@@ -3,7 +3,7 @@
 use super::map::{Amounts, Area, Colour, Geometry, paint};
 use super::{Shown, StageMemory, Use, title};
 use shardscope_sorting::sort_by_key;
-use shardscope_units::{Count, Quantity, decimal, gib};
+use shardscope_units::{Count, Quantity, decimal, gib, grouped};
 
 /// Width of a picture. Unit: CSS pixel, as of all lengths here.
 const WIDTH: f64 = 960.0;
@@ -39,6 +39,8 @@ const HUES: [&str; 8] = [
     r##"rx="2" fill="#e2dfa8""##,
     r##"rx="2" fill="#d4d7da""##,
 ];
+/// The same once more with an edge, and once more paler: [`super::map::HUES`] in all.
+const AGAIN: [&str; 3] = ["", r##" stroke="#5a616d" stroke-width="2""##, r#" fill-opacity=".4""#];
 
 const DEFINITIONS: &str = r##"<defs><pattern id="falling" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0v7" stroke="#14171a" stroke-opacity=".35" stroke-width="2"/></pattern><pattern id="rising" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><path d="M0 0v7" stroke="#14171a" stroke-opacity=".35" stroke-width="2"/></pattern><pattern id="dots" width="7" height="7" patternUnits="userSpaceOnUse"><circle cx="2" cy="2" r="1" fill="#14171a" fill-opacity=".45"/></pattern><pattern id="crossed" width="7" height="7" patternUnits="userSpaceOnUse"><path d="M0 0l7 7M7 0l-7 7" stroke="#14171a" stroke-opacity=".35" stroke-width="2"/></pattern></defs>"##;
 
@@ -197,7 +199,11 @@ pub fn map_svg(shown: &Shown) -> String {
     let geometry = Geometry::fit(drawn, plan.cluster().gpus_per_node, ROOM);
     let paint = paint(plan, Colour::Stage, &Amounts::default(), &mut (0..gpus));
     let mut sheet = Sheet::called(&name, "");
-    let words = if drawn < gpus { format!("; the first {drawn} of {gpus} GPUs") } else { String::new() };
+    let words = if drawn < gpus {
+        format!("; the first {} of {} GPUs", grouped(drawn), grouped(gpus))
+    } else {
+        String::new()
+    };
     sheet.text(MARGIN, SOFT, &format!("Colored and numbered by pipeline stage{words}."));
     sheet.height += 18.0;
     let top = sheet.height;
@@ -211,7 +217,9 @@ pub fn map_svg(shown: &Shown) -> String {
     let groups = shardscope_topology::Groups::of(plan.layout());
     for (gpu, class) in (0..drawn).zip(&paint.classes) {
         let cell @ [x, y, width, height] = place(geometry.cell(gpu));
-        sheet.rect(cell, HUES[usize::from(*class) % HUES.len()]);
+        let class = usize::from(*class);
+        let again = AGAIN[class / HUES.len() % AGAIN.len()];
+        sheet.rect(cell, &[HUES[class % HUES.len()], again].concat());
         if width >= 24.0 {
             let stage = groups.coordinates(shardscope_topology::Rank::new(gpu)).pipeline;
             sheet.height = y + height / 2.0 + 4.0;

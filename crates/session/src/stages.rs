@@ -4,7 +4,7 @@ use super::map::holds;
 use super::{Branch, Fit, StageMemory, Use};
 use shardscope_estimate::{Memory, Needs, RankMemory};
 use shardscope_plan::Plan;
-use shardscope_units::size;
+use shardscope_units::{Bytes, size};
 
 /// The memory of every stage of `plan`.
 #[must_use]
@@ -18,6 +18,7 @@ fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory 
         Some(within) => format!("{}, {within}", rank.at),
         None => rank.at.to_owned(),
     };
+    let needs = Needs::of(totals.peak_reserved, totals.peak_required, memory.capacity);
     StageMemory {
         stage: rank.pipeline_rank,
         holds: holds(plan, rank.pipeline_rank).join("; "),
@@ -27,15 +28,16 @@ fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory 
             totals.optimizer,
             totals.activations,
             totals.temporaries,
-            totals.framework,
+            // Cached blocks are among it.
+            totals.framework.less(needs.released),
         ],
         allocated: totals.peak_allocated,
-        reserved: totals.peak_reserved,
+        reserved: needs.bytes,
         between_steps: totals.between_steps,
         in_flight: rank.chunks.iter().map(|chunk| chunk.in_flight).collect(),
         at,
         fit: Fit::of(totals.verdict(memory.capacity, memory.headroom)),
-        needs: Needs::of(totals.peak_reserved, totals.peak_required, memory.capacity),
+        needs,
     }
 }
 
@@ -50,5 +52,20 @@ pub fn explain_memory(memory: &Memory, stage: u64, kind: Option<Use>) -> Option<
             rank.breakdown.child("peak_allocated").and_then(|allocated| allocated.child(kind.name()))
         }
     };
-    node.map(|node| Branch::of(node, size))
+    let mut branch = Branch::of(node?, size);
+    let needs = Needs::of(rank.totals.peak_reserved, rank.totals.peak_required, memory.capacity);
+    if needs.released > Bytes::ZERO && kind.is_none_or(|kind| kind == Use::Framework) {
+        // The figure is that of the verdict: what is there once they are released.
+        branch.value = size(node?.value().less(needs.released));
+        branch.parts.push(Branch {
+            label: "cached blocks that PyTorch releases before it fails".to_owned(),
+            value: format!("−{}", size(needs.released)),
+            share: 0.0,
+            times: 1,
+            greatest: false,
+            reason: None,
+            parts: Vec::new(),
+        });
+    }
+    Some(branch)
 }

@@ -7,17 +7,20 @@ use shardscope_operators::Symbols;
 use shardscope_plan::Plan;
 use shardscope_report::Report;
 use shardscope_topology::{GroupKind, Groups, Link, notation};
-use shardscope_units::{percent, seconds, size};
+use shardscope_units::{grouped, percent, seconds, size};
 
 /// A warning as a sentence.
 #[must_use]
 pub fn detour_sentence(warning: &TrafficWarning, report: &Report) -> String {
     let what = match warning.detour {
         Detour::TensorLeavesDomain => {
-            format!("Tensor-parallel groups of {} leave their NVLink domain", warning.ranks)
+            format!("Tensor-parallel groups of {} leave their NVLink domain", grouped(warning.ranks))
         }
         Detour::ExpertsCrossNetwork => {
-            format!("Tokens on their way to experts cross the network, in groups of {}", warning.ranks)
+            format!(
+                "Tokens on their way to experts cross the network, in groups of {}",
+                grouped(warning.ranks)
+            )
         }
         Detour::PipelineInsideDataOutside => {
             "Pipeline neighbours share a node while data parallelism, which sends more, crosses the network"
@@ -53,8 +56,8 @@ pub const fn link_name(link: Link) -> &'static str {
 /// The name of a dimension's row: `tensor`, its groups and their link.
 #[must_use]
 pub fn dimension_line(of: &DimensionTraffic) -> String {
-    let groups = if of.groups == 1 { "1 group".to_owned() } else { format!("{} groups", of.groups) };
-    format!("{groups} of {}, {}", of.group_size, link_name(of.link))
+    let groups = if of.groups == 1 { "1 group".to_owned() } else { format!("{} groups", grouped(of.groups)) };
+    format!("{groups} of {}, {}", grouped(of.group_size), link_name(of.link))
 }
 
 /// Why a message has its size.

@@ -99,7 +99,7 @@ pub struct StageMemory {
     pub uses: [Bytes; 6],
     /// What `torch.cuda.max_memory_allocated()` shows.
     pub allocated: Bytes,
-    /// What the device shows.
+    /// What is on the device at the peak, as the verdict tells it.
     pub reserved: Bytes,
     /// What is allocated between two steps.
     pub between_steps: Bytes,

@@ -15,6 +15,7 @@ mod looks;
 mod map;
 mod misbehaving;
 mod moving;
+mod newcomers;
 mod offline;
 mod paper;
 mod readers;

@@ -82,7 +82,7 @@ fn sixteen_thousand_gpus_are_drawn() {
     assert!(page.count("#map .bracket") > 0);
     page.fill("#map input", "n2047_g7");
     page.press(Key::Enter);
-    page.wait_text(".about-gpu", "rank 16383");
+    page.wait_text(".about-gpu", "rank 16,383");
     // The GPU found stands in the frame, with room for its number.
     page.wait_for("#map .captions text");
     let inside = page.js(
@@ -121,7 +121,7 @@ fn sixteen_thousand_gpus_are_drawn() {
         &[],
     );
     assert_eq!(page.js("return window.dragged", &[]).as_f64(), Some(150.0));
-    assert!(page.text(".about-gpu").contains("rank 16383"), "the end of dragging is no click");
+    assert!(page.text(".about-gpu").contains("rank 16,383"), "the end of dragging is no click");
     page.click("#map [aria-label=further]");
     page.click("#map [aria-label=further]");
     page.until("dots again", || (page.count("#map .captions text") == 0).then_some(()));

@@ -154,7 +154,7 @@ fn somebody_with_sixteen_thousand_gpus() {
     reader.page.until("stages with brackets", || drawn(&reader.page, "PP 0").then_some(()));
     reader.acts().fill("#find-gpu", "n2047_g7");
     reader.page.press(Key::Enter);
-    reader.page.wait_text(".about-gpu", "rank 16383");
+    reader.page.wait_text(".about-gpu", "rank 16,383");
     reader.page.until("the last GPUs in the frame", || drawn(&reader.page, "n2047").then_some(()));
     reader.page.screenshot("sixteen-thousand");
     reader.is_answered("the owner of 16,384 GPUs", 3, 30);

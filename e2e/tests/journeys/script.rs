@@ -67,7 +67,7 @@ fn what_is_missing_is_answered_where_the_answer_will_stand() {
     assert_eq!(page.axe(), []);
     page.screenshot("missing");
     page.fill("#ask-hidden_size", "4096");
-    page.click_text(".missing .question button", "Use");
+    page.click_text(".missing form button", "Use");
     page.wait_text(".verdict .big", "Fits");
     assert_eq!(page.value("#script"), script, "the script is not changed");
 }

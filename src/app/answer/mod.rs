@@ -66,9 +66,8 @@ pub(crate) fn answer() -> Html {
                 <BestAction
                     shown={shown.clone()}
                     input={session.input.clone()}
-                    found={app.ui.search.as_ref().filter(|search| search.chosen.is_empty()).and_then(|search| search.found.clone())}
-                    searching={app.ui.search.as_ref().is_none_or(|search| search.going)}
-                    none_fits={app.ui.search.as_ref().map(panels::none_fits).unwrap_or_default()}
+                    search={app.ui.search.clone()}
+                    follows={app.is_followed()}
                     brief={!overview}
                 />
                 <Tabs

@@ -101,10 +101,10 @@ fn estimated(props: &EstimatedProps) -> Html {
 }
 
 /// The estimate with its distance from what was published.
-fn words(Figure { words, off }: Figure) -> String {
+fn words(Figure { words, beside, off }: Figure) -> String {
     let percent = (off * 100.0).round();
     match percent == 0.0 {
-        true => words,
-        false => format!("{words} ({}{:.0}%)", if off > 0.0 { "+" } else { "−" }, percent.abs()),
+        true => words + &beside,
+        false => format!("{words} ({}{:.0}%){beside}", if off > 0.0 { "+" } else { "−" }, percent.abs()),
     }
 }

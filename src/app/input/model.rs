@@ -118,7 +118,7 @@ pub(crate) fn model() -> Html {
                     { unknown.map(|lacking| refusal(&choice.model, lacking)).unwrap_or_default() }
                 </p>
                 if unknown.is_none() {
-                    <p class="soft small">{ "The fastest layouts that fit are searched for; every setting stays editable." }</p>
+                    <p class="soft small">{ "The fastest layout that fits is searched for and shown; every setting stays editable." }</p>
                 }
             </div>
             <span class="label" id="objective-label">{ "Objective" }</span>
@@ -149,7 +149,7 @@ pub(crate) fn model() -> Html {
                     value={choice.gpus.to_string()} oninput={on_gpus}
                 />
                 { for COUNTS.into_iter().map(|gpus| {
-                    chip(gpus.to_string(), choice.gpus == gpus && !*refused, Choice { gpus, ..choice.clone() })
+                    chip(grouped(gpus), choice.gpus == gpus && !*refused, Choice { gpus, ..choice.clone() })
                 }) }
             </div>
             <p id="gpus-refused" class="small" role="status">
@@ -163,6 +163,7 @@ pub(crate) fn model() -> Html {
                 value={choice.sequence.to_string()} oninput={on_sequence}
             />
             if unknown.is_none() && !app.is_of_model_and_gpus() {
+                <p class="small">{ "The answer shown is of what you had before." }</p>
                 <button type="submit" class="button main">{ if app.session.input.text.trim().is_empty() { "Estimate this" } else { "Estimate this instead of the script" } }</button>
             }
             if app.is_of_model_and_gpus() {

@@ -2,12 +2,14 @@
 
 use shardscope::catalog::accelerator_names;
 use shardscope::plan::Field;
-use shardscope::session::knobs::{Knob, RECOMPUTE, knobs, recompute_as, recompute_of};
+use shardscope::session::knobs::{Knob, RECOMPUTE, knobs, recompute_as, recompute_of, short_name};
 use shardscope::session::{Event, PtrEq, Refused, Shown};
+use shardscope::units::grouped;
 use yew::prelude::*;
 
 use crate::app::context::{Dispatch, send, use_dispatch};
 use crate::app::widgets::{Options, Sign, icon, named};
+use crate::app::words::sentence;
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
@@ -66,7 +68,7 @@ pub(crate) fn plan_bar(props: &Props) -> Html {
                     </button>
                 </div>
             </header>
-            { props.refused.as_ref().map(refusal).unwrap_or_default() }
+            { props.refused.as_ref().map(|refused| refusal(&props.shown, refused)) }
             <div class="knobs" role="group" aria-label="Settings to try">
                 { for knobs(plan).iter().map(|one| knob(&dispatch, one)) }
                 <span class="knob wide-knob">
@@ -81,6 +83,7 @@ pub(crate) fn plan_bar(props: &Props) -> Html {
                 <label class="knob wide-knob accelerator">
                     { "GPU" }
                     <Options
+                        label="GPU"
                         names={accelerator_names().map(AttrValue::Static).collect::<Vec<_>>()}
                         chosen={plan.cluster().accelerator.name.to_string()}
                         onchange={accelerator}
@@ -92,16 +95,21 @@ pub(crate) fn plan_bar(props: &Props) -> Html {
 }
 
 /// Why a value was not taken; the plan stays as it is.
-fn refusal(refused: &Refused) -> Html {
-    let tried: Vec<String> = refused
-        .values
-        .iter()
-        .map(|(name, value)| format!("{name} {}", if value.is_empty() { "unset" } else { value }))
-        .collect();
+fn refusal(shown: &Shown, refused: &Refused) -> Html {
+    let stays = match refused.values.as_slice() {
+        [(name, _)] => Field::named(name).and_then(|field| {
+            let now = shown.answer.resolution.setting(field)?.value.written();
+            Some(format!("{} stays {now}.", short_name(field)))
+        }),
+        _ => None,
+    };
     html! {
         <p class="refusal" role="alert">
             { icon(Sign::Tight) }
-            <span><b>{ format!("Not possible: {}. ", tried.join(", ")) }</b>{ crate::app::words::sentence(&refused.reason) }{ ". The plan is unchanged." }</span>
+            <span>
+                <b>{ sentence(&refused.reason) }{ ". " }</b>
+                { stays.unwrap_or_else(|| "The plan is unchanged.".to_owned()) }
+            </span>
         </p>
     }
 }
@@ -112,7 +120,7 @@ fn knob(dispatch: &Dispatch, knob: &Knob) -> Html {
             { named(knob.short) }
             <span class="turn">
                 { turn(dispatch, knob.field, knob.less, "−", "Less") }
-                <output>{ knob.value }</output>
+                <output>{ grouped(knob.value) }</output>
                 { turn(dispatch, knob.field, knob.more, "+", "More") }
             </span>
         </span>

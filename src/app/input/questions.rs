@@ -17,7 +17,7 @@ pub(crate) struct Props {
     pub about: &'static str,
 }
 
-/// The questions of the answer, each a form of its own; nothing when there are none.
+/// The questions of the answer in one form, so that proposals are taken with one press; nothing when there are none.
 #[component(Questions)]
 pub(crate) fn questions(props: &Props) -> Html {
     let dispatch = use_dispatch();
@@ -29,6 +29,15 @@ pub(crate) fn questions(props: &Props) -> Html {
     if questions.is_empty() && stopping.is_empty() {
         return html!();
     }
+    let onsubmit = {
+        let names: Vec<String> = questions.iter().map(|question| question.name.clone()).collect();
+        let dispatch = dispatch.clone();
+        move |event: SubmitEvent| {
+            event.prevent_default();
+            let filled = names.iter().map(|name| (name.clone(), browser::value_in(&field_id(name))));
+            dispatch.emit(Event::Try(filled.filter(|(_, value)| !value.is_empty()).collect()).into());
+        }
+    };
     let go_on = |item: &NotModelled| {
         let name = item.name.clone();
         html! {
@@ -48,47 +57,36 @@ pub(crate) fn questions(props: &Props) -> Html {
             { for stopping.into_iter().map(go_on) }
             if !questions.is_empty() {
                 <p class="soft small">{ props.about }{ " Your script is not changed." }</p>
+                <form {onsubmit}>
+                    { for questions.iter().map(ask) }
+                    <button type="submit" class="button main">
+                        { if questions.len() > 1 { "Use these" } else { "Use" } }
+                    </button>
+                </form>
             }
-            { for questions.iter().map(|question| html! {
-                <Ask key={question.name.clone()} question={question.clone()} />
-            }) }
         </section>
     }
 }
 
-#[derive(Properties, PartialEq)]
-struct AskProps {
-    question: Question,
+fn ask(Question { name, prompt, choices, proposal }: &Question) -> Html {
+    let id = field_id(name);
+    let proposal = proposal.clone().unwrap_or_default();
+    html! {
+        <div key={name.clone()} class="question">
+            <label for={id.clone()}>{ sentence(prompt) }{ " " }<code>{ name }</code></label>
+            if choices.is_empty() {
+                <input {id} class="field" value={proposal} autocomplete="off" />
+            } else {
+                <select {id} class="field">
+                    { for choices.iter().map(|choice| html! {
+                        <option value={choice.clone()} selected={*choice == proposal}>{ choice }</option>
+                    }) }
+                </select>
+            }
+        </div>
+    }
 }
 
-#[component(Ask)]
-fn ask(props: &AskProps) -> Html {
-    let dispatch = use_dispatch();
-    let Question { name, prompt, choices, proposal } = &props.question;
-    let id = format!("ask-{name}");
-    let proposal = proposal.clone().unwrap_or_default();
-    let onsubmit = {
-        let (name, id) = (name.clone(), id.clone());
-        move |event: SubmitEvent| {
-            event.prevent_default();
-            dispatch.emit(Event::Set { name: name.clone(), value: browser::value_in(&id) }.into());
-        }
-    };
-    html! {
-        <form class="question" {onsubmit}>
-            <label for={id.clone()}>{ sentence(prompt) }{ " " }<code>{ name }</code></label>
-            <div>
-                if choices.is_empty() {
-                    <input {id} class="field" value={proposal} autocomplete="off" />
-                } else {
-                    <select {id} class="field">
-                        { for choices.iter().map(|choice| html! {
-                            <option value={choice.clone()} selected={*choice == proposal}>{ choice }</option>
-                        }) }
-                    </select>
-                }
-                <button type="submit" class="button">{ "Use" }</button>
-            </div>
-        </form>
-    }
+fn field_id(name: &str) -> String {
+    format!("ask-{name}")
 }

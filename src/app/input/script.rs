@@ -79,7 +79,7 @@ fn tools(props: &ToolsProps) -> Html {
             <label class="button quiet file">
                 { icon(Sign::Open) }
                 { "Open files" }
-                <input class="hidden" type="file" multiple=true onchange={pick} />
+                <input class="hidden" type="file" aria-label="Open files" multiple=true onchange={pick} />
             </label>
             if &*props.text != EXAMPLE {
                 <button type="button" class="button quiet" onclick={load(EXAMPLE)}>{ "Load sample" }</button>

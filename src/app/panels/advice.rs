@@ -1,55 +1,85 @@
 //! What could be better, each change already estimated, one press away.
 
+use shardscope::launch::Resolution;
 use shardscope::plan::Field;
 use shardscope::report::Finding;
-use shardscope::session::{Event, PtrEq, Shown};
-use shardscope::units::{gib, seconds};
+use shardscope::session::{Event, change_line};
+use shardscope::units::{Bytes, Seconds, gib, seconds};
 use yew::prelude::*;
 
-use super::panel::Panel;
-use crate::app::context::{send, use_dispatch};
+use super::panel::{Panel, PlanProps};
+use crate::app::best_change::best;
+use crate::app::context::{AppContext, send, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::section;
 use crate::app::words::sentence;
 
-pub(super) const PANEL: Panel =
-    Panel { id: PanelId::Advice, tab: Some("Suggestions"), view: |shown| advice(&shown), story: None };
+pub(super) const PANEL: Panel = Panel {
+    id: PanelId::Advice,
+    tab: Some("Suggestions"),
+    view: |shown| html! { <Advice {shown} /> },
+    story: None,
+};
 
-fn advice(shown: &PtrEq<Shown>) -> Html {
-    let findings = &shown.report.advice;
+#[component(Advice)]
+fn advice(PlanProps { shown }: &PlanProps) -> Html {
+    let app = use_context::<AppContext>();
+    // The change that the head of the answer names stands first.
+    let first = best(shown, app.as_ref().and_then(|app| app.ui.search.as_ref()));
+    let is_first = |finding: &&Finding| first.as_ref().is_some_and(|first| first.change == finding.change);
+    let searched = first.as_ref().filter(|first| first.is_searched);
+    let (ahead, behind): (Vec<&Finding>, Vec<&Finding>) = shown.report.advice.iter().partition(is_first);
+    let findings = [ahead, behind].concat();
+    let resolution = &shown.answer.resolution;
     let lacking = shown.is_out_of_memory();
     section(
         "suggestions",
         "",
         if lacking { "How to make it fit" } else { "Suggestions" },
         html!("Every suggestion was re-estimated; the numbers show the result of applying it."),
-        html! { <>if findings.is_empty() {
+        html! { <>if findings.is_empty() && searched.is_none() {
             <p>{ if lacking {
                 "No single change makes this plan fit; Search tries whole layouts."
             } else {
                 "Nothing to suggest: no single change makes this plan faster."
             } }</p>
         }
-        <ul class="findings">{ for findings.iter().map(item) }</ul></> },
+        <ul class="findings">
+            { searched.map(|best| item(resolution, &best.title, "Every layout of the same model on the same GPUs was tried or ruled out; the Search tab lists the next best.", &best.change, (best.step, best.peak))) }
+            { for findings.into_iter().map(|one| item(resolution, &sentence(&one.message), &one.why, &one.change, (one.expected.step, one.expected.peak_reserved))) }
+        </ul></> },
     )
 }
 
-fn item(finding: &Finding) -> Html {
-    let expected = &finding.expected;
+fn item(
+    resolution: &Resolution,
+    message: &str,
+    why: &str,
+    change: &[(Field, String)],
+    (step, peak): (Option<Seconds>, Option<Bytes>),
+) -> Html {
+    let line = change_line(resolution, change);
+    // As the head of the answer names it, where the message does not begin so.
+    let rest = message.strip_prefix(&line).filter(|_| !line.is_empty());
     html! {
         <li>
             <div>
-                <p>{ sentence(&finding.message) }</p>
+                if let Some(rest) = rest {
+                    <p><b>{ line }</b>{ rest }</p>
+                } else {
+                    <p>{ message }</p>
+                    <p class="small"><b>{ line }</b></p>
+                }
                 <details class="reasons">
                     <summary>{ "why" }</summary>
-                    <p>{ &finding.why }</p>
+                    <p>{ why }</p>
                 </details>
             </div>
             <p class="expected">
-                { expected.step.map(|step| html! { <span>{ format!("{} per step", seconds(step)) }</span> }) }
-                { expected.peak_reserved.map(|peak| html! { <span>{ format!("peak {}", gib(peak)) }</span> }) }
+                { step.map(|step| html! { <span>{ format!("{} per step", seconds(step)) }</span> }) }
+                { peak.map(|peak| html! { <span>{ format!("peak {}", gib(peak)) }</span> }) }
             </p>
-            <Apply change={finding.change.clone()} />
+            <Apply change={change.to_vec()} />
         </li>
     }
 }

@@ -119,7 +119,7 @@ fn dimension(plan: &Plan, index: usize, of: &DimensionTraffic) -> Html {
     let line = dimension_line(of);
     let mut listed = written_groups(plan, of.group, LISTED);
     if let Some(more @ 1..) = of.groups.checked_sub(LISTED as u64) {
-        listed += &format!("… and {more} more");
+        listed += &format!("… and {} more", grouped(more));
     }
     let copied = {
         let (plan, group) = (plan.clone(), of.group);

@@ -123,7 +123,7 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
             <figcaption class="small">
                 <span role="status">
                     { told.as_ref().map_or_else(
-                        || html! { <span class="soft">{ "Each point is a layout that fits, hollow where it is tight; the line is the Pareto front. Hover a point to read it, click to apply it." }</span> },
+                        || html! { <span class="soft">{ "Each point is a layout that fits, hollow where it is tight: right of the capacity once PyTorch releases cached blocks. The line is the Pareto front. Hover a point to read it, click to apply it." }</span> },
                         |one| html! { <>
                             <strong>{ format!("{}, peak {}", seconds(one.step()), gib(one.peak())) }</strong>
                             { format!(": {}", one.words()) }
@@ -209,7 +209,7 @@ fn chosen() -> Html {
                 { "Compare with the plan searched" }
             </button>
             <button type="button" class="button quiet" onclick={send(&dispatch, || Action::Look(Vec::new()))}>
-                { "Back to it" }
+                { "Back to the plan searched" }
             </button>
         </span>
     }

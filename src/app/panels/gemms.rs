@@ -3,7 +3,7 @@
 use shardscope::estimate::compute::Bound;
 use shardscope::estimate::{Sizes, Utilisation};
 use shardscope::session::{PtrEq, Shown};
-use shardscope::units::{Quantity, decimal, grouped, mib, percent};
+use shardscope::units::{Count, Quantity, decimal, grouped, mib, percent};
 use yew::prelude::*;
 
 use super::panel::Panel;
@@ -47,15 +47,20 @@ fn row(product: &Utilisation) -> Html {
             <tr>
                 <th scope="row">{ pair(product.name, stage) }</th>
                 <td>{ pair(sizes(product.sharded), sizes(product.full)) }</td>
-                <td class="number">{ decimal(product.flops.number() / 1e9, 1) }</td>
+                <td class="number">{ told(product.flops.number() / 1e9, 1) }</td>
                 <td class="number">{ mib(product.bytes) }</td>
-                <td class="number">{ decimal(product.intensity, 0) }</td>
+                <td class="number">{ told(product.intensity, 0) }</td>
                 <td class="number">{ pair(percent(product.efficiency), percent(product.full_efficiency)) }</td>
                 <td>{ bound }</td>
             </tr>
             { product.note().map(|note| remark(HEADS.len(), note)) }
         </>
     }
+}
+
+/// A figure with its thousands told apart, and with decimals only below them.
+fn told(figure: f64, places: usize) -> String {
+    if figure < 1e3 { decimal(figure, places) } else { grouped(Count::rounded_up(figure.round()).get()) }
 }
 
 fn sizes(sizes: Sizes) -> String {

@@ -16,6 +16,11 @@ const DEEPEST: usize = 4;
 const FIGURES: [&str; 6] = ["shape", "weights", "saved", "shape", "weights", "saved"];
 
 fn layers(shown: &PtrEq<Shown>) -> Html {
+    // No GPU holds all of a pipeline: what one holds is told of the parts.
+    let mut root = layer_line(&shown.report.memory.layers);
+    if shown.plan.layout().pipeline > 1 {
+        root.sharded = LayerFigures { shape: "over all stages".to_owned(), ..LayerFigures::default() };
+    }
     let about = html! {
         <>
             { "The whole model beside one GPU that holds the part: weights, and " }
@@ -38,7 +43,7 @@ fn layers(shown: &PtrEq<Shown>) -> Html {
                 <span>{ "Part" }</span>
                 { for FIGURES.iter().map(|name| html! { <span class="number">{ *name }</span> }) }
             </div>
-            { line(&layer_line(&shown.report.memory.layers), 0) }
+            { line(&root, 0) }
         </div> }) }</> },
     )
 }

@@ -1,8 +1,8 @@
 //! The cluster, small: GPUs where there are few, else a cell for a node or for several. Rest on a cell to see its group.
 
-use shardscope::session::map::{Colour, group_caption, relations};
-use shardscope::session::{Event, Shown};
-use shardscope::topology::{GroupKind, Groups, Rank};
+use shardscope::session::Event;
+use shardscope::session::map::{Colour, HUES, NOTHING, company_of, group_caption};
+use shardscope::topology::{Groups, Rank};
 use shardscope::units::{decimal, grouped};
 use web_sys::Element;
 use yew::prelude::*;
@@ -85,16 +85,6 @@ impl Grid {
     }
 }
 
-/// What the chip and the pointer light up: the group of a kind.
-fn kind_of(shown: &Shown, colour: Colour) -> Option<GroupKind> {
-    match colour {
-        Colour::Group(kind) => Some(kind),
-        _ => relations(&shown.plan)
-            .into_iter()
-            .find(|kind| matches!(kind, GroupKind::Tensor | GroupKind::Data | GroupKind::DataContext)),
-    }
-}
-
 #[component(MiniMap)]
 pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     let dispatch = use_dispatch();
@@ -108,16 +98,18 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     let shade = |cell: u64| {
         let rank = Rank::new(cell * grid.each);
         match colour {
-            Colour::Group(kind) => groups.group(kind, rank).map_or(0, |group| group.index()) % 8,
-            _ => groups.coordinates(rank).pipeline % 8,
+            Colour::Group(kind) => {
+                groups.group(kind, rank).map_or(NOTHING.into(), |group| group.index() % HUES)
+            }
+            _ => groups.coordinates(rank).pipeline % HUES,
         }
     };
     let told = (*hovered).or(picked.map(Rank::get)).unwrap_or(0).min(world.saturating_sub(1));
-    let kind = kind_of(shown, colour);
+    // Of what has no chip here the stage tells.
+    let colour = if matches!(colour, Colour::Group(_)) { colour } else { Colour::Stage };
     let lit = hovered.is_some() || picked.is_some();
-    let group = kind.filter(|_| lit).and_then(|kind| groups.group(kind, Rank::new(told)));
-    let mut members: Vec<u64> =
-        group.iter().flat_map(|group| group.ranks().map(|rank| rank.get() / grid.each)).collect();
+    let mut members = if lit { company_of(plan, colour, Rank::new(told)) } else { Vec::new() };
+    members.iter_mut().for_each(|gpu| *gpu /= grid.each);
     members.dedup();
     let under = move |event: &MouseEvent| {
         let svg = event.target_dyn_into::<Element>()?.closest("svg").ok().flatten()?;
@@ -144,7 +136,6 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     };
     let kinds =
         chips(shown).into_iter().filter(|chip| matches!(chip.colour, Colour::Stage | Colour::Group(_)));
-    let caption_of = kind.map_or(colour, Colour::Group);
     let nodes = grid.each / per_node;
     let name = |row: u64| {
         let cell = row * grid.across;
@@ -180,7 +171,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
                 {onclick}
             >
                 { for (0..grid.rows()).filter_map(name) }
-                { for (0..8).map(|hue| html! {
+                { for (0..=HUES).map(|hue| html! {
                     <path class={format!("cell c{hue}")} d={grid.path(&mut (0..grid.cells).filter(|cell| shade(*cell) == hue))} />
                 }) }
                 if lit {
@@ -191,7 +182,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
             if grid.each > 1 {
                 <p class="soft small">{ format!("{} GPUs, each cell is {}", grouped(world), unit(grid.each, nodes)) }</p>
             }
-            <p class="group-caption small">{ group_caption(plan, &shown.report.traffic, caption_of, Rank::new(told)) }</p>
+            <p class="group-caption small">{ group_caption(plan, &shown.report.traffic, colour, Rank::new(told)) }</p>
         </div>
     }
 }

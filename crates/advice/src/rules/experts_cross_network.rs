@@ -3,7 +3,7 @@
 use crate::finding::Advisor;
 use shardscope_estimate::traffic::Detour;
 use shardscope_report::{Expected, Finding};
-use shardscope_units::gb;
+use shardscope_units::size;
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let detour = advisor.report.detours.iter().find(|detour| detour.detour == Detour::ExpertsCrossNetwork)?;
@@ -11,8 +11,8 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         code: "experts-cross-network",
         message: format!(
             "expert all-to-all crosses nodes: {} per GPU per step, {} of it exposed; {}",
-            gb(detour.wire),
-            gb(detour.exposed),
+            size(detour.wire),
+            size(detour.exposed),
             advisor.waiting("expert")
         ),
         why: format!(

@@ -3,7 +3,7 @@
 use crate::finding::Advisor;
 use shardscope_estimate::traffic::Detour;
 use shardscope_report::{Expected, Finding};
-use shardscope_units::gb;
+use shardscope_units::size;
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let wanted = Detour::PipelineInsideDataOutside;
@@ -13,7 +13,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         message: format!(
             "pipeline stages share a node while data-parallel groups of {} cross nodes: {} per GPU per step; {}",
             detour.ranks,
-            gb(detour.wire),
+            size(detour.wire),
             advisor.waiting("data")
         ),
         why: "the fast links carry the smaller traffic; the default order of ranks puts pipeline stages on \

@@ -3,7 +3,7 @@
 use crate::finding::Advisor;
 use shardscope_estimate::traffic::Detour;
 use shardscope_report::{Expected, Finding};
-use shardscope_units::gb;
+use shardscope_units::size;
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let detour = advisor.report.detours.iter().find(|detour| detour.detour == Detour::TensorLeavesDomain)?;
@@ -12,9 +12,9 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         "tensor-parallel groups of {} span more than one NVLink domain of {domain}: {} per GPU per step over the {}, \
          {} of it exposed; {}",
         detour.ranks,
-        gb(detour.wire),
+        size(detour.wire),
         detour.link.name(),
-        gb(detour.exposed),
+        size(detour.exposed),
         advisor.waiting("tensor")
     );
     let why = "tensor parallelism communicates in every layer; keep it inside a node and use pipeline parallelism across nodes \

@@ -3,7 +3,7 @@
 use crate::{UserInput, answer};
 use shardscope_catalog as catalog;
 use shardscope_link::{Shared, decode};
-use shardscope_units::{Count, Flops, FlopsPerSecond, Quantity, gib, rounded, seconds, tflops};
+use shardscope_units::{Count, Flops, FlopsPerSecond, Quantity, gib, percent, rounded, seconds, tflops};
 
 /// A run to look at.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +53,8 @@ pub struct Published {
 pub struct Estimated {
     /// As it is written beside the published one.
     pub words: String,
+    /// What the page says by another convention than the published figure's; empty where they are the same.
+    pub beside: String,
     /// How far it is from what was printed, as a share of it; nothing within the rounding of the last digit.
     pub off: f64,
 }
@@ -69,7 +71,8 @@ impl Published {
     pub fn words(&self) -> String {
         let unit = match self.measure {
             Measure::Step => "s per step",
-            Measure::Rate | Measure::CausalRate | Measure::NarayananRate => "TFLOP/s per GPU",
+            Measure::Rate | Measure::NarayananRate => "TFLOP/s per GPU",
+            Measure::CausalRate => "TFLOP/s per GPU (half of attention)",
             Measure::Tokens => "tokens/s per GPU",
             Measure::Allocated => "GiB allocated",
         };
@@ -114,7 +117,14 @@ impl Example {
                 (format!("{} allocated", gib(peak)), peak.in_gib())
             }
         };
-        Some(Estimated { words, off: published.off(value) })
+        let beside = match published.measure {
+            Measure::CausalRate => {
+                let whole = rate(time.flops.model).0;
+                format!("; {whole} and MFU {} with all of attention, as the page counts", percent(time.mfu))
+            }
+            _ => String::new(),
+        };
+        Some(Estimated { words, beside, off: published.off(value) })
     }
 }
 

@@ -54,6 +54,15 @@ mod tests {
         assert_eq!(seen, 40, "cards with a published figure");
     }
 
+    /// Whoever opens a card of these sees a run that works.
+    #[test]
+    fn popular_models_open_as_runs_that_fit() {
+        for example in super::known::chapter().examples {
+            let shown = State::new(example.input).shown.expect("a plan");
+            assert!(!shown.is_out_of_memory(), "{}", example.name);
+        }
+    }
+
     #[test]
     fn no_example_is_there_twice_and_the_first_script_is_among_them() {
         let examples: Vec<_> = gallery().into_iter().flat_map(|chapter| chapter.examples).collect();

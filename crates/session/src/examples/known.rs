@@ -108,11 +108,12 @@ const KNOWN: [Known; 9] = [
     },
     Known {
         name: "Llama 3 8B",
-        about: "one node of 8 H100s, data parallel alone, sequences of 8,192",
+        about: "one node of 8 H100s, TP 2, sequence parallel, sequences of 8,192",
         published: None,
         model: "Llama-3-8B",
+        // Data parallelism alone runs out of memory.
         link: "/1?accelerator=H100-SXM&bf16&gbs=128&gpus_per_node=8&mbs=1&nodes=1&overlap_grad_reduce\
-               &overlap_param_gather&seq=8192&use_distributed_optimizer",
+               &overlap_param_gather&seq=8192&sequence_parallel&tp=2&use_distributed_optimizer",
     },
 ];
 

@@ -3,6 +3,7 @@
 use super::Geometry;
 use shardscope_plan::{Embeddings, Plan};
 use shardscope_topology::{GroupKind, Groups, Link, Rank, notation};
+use shardscope_units::grouped;
 
 /// Most members of a group all of which get a line; in a larger one the neighbours do.
 const MOST_WIRED: usize = 8;
@@ -123,6 +124,7 @@ pub fn about(plan: &Plan, rank: Rank) -> Option<About> {
         let members: Vec<Rank> = group.ranks().collect();
         let mut written = notation(members.iter().copied().take(MOST_WRITTEN), per_node);
         if let Some(more @ 1..) = members.len().checked_sub(MOST_WRITTEN) {
+            let more = grouped(more as u64);
             written = format!("{} … {more} more]", written.trim_end_matches(']'));
         }
         found.push(Relation {

@@ -1,18 +1,40 @@
-//! What a group shares and sends, in a sentence.
+//! What a group shares and sends, in a sentence, and who belongs to it.
 
-use super::{Colour, relation_name};
+use super::{Colour, holds, relation_name};
 use crate::link_name;
 use shardscope_estimate::traffic::Traffic;
 use shardscope_plan::{DpSharding, Plan};
 use shardscope_topology::{GroupKind, Groups, Link, Rank};
-use shardscope_units::size;
+use shardscope_units::{grouped, size};
+
+/// The GPUs that `colour` puts together with `rank`: its group of a kind, else its pipeline stage, on which memory and traffic
+/// hang too.
+#[must_use]
+pub fn company_of(plan: &Plan, colour: Colour, rank: Rank) -> Vec<u64> {
+    let groups = Groups::of(plan.layout());
+    if let Colour::Group(kind) = colour {
+        return groups.group(kind, rank).iter().flat_map(|group| group.ranks().map(Rank::get)).collect();
+    }
+    let stage = |rank: Rank| groups.coordinates(rank).pipeline;
+    (0..groups.world()).filter(|other| stage(Rank::new(*other)) == stage(rank)).collect()
+}
 
 /// Of the group that `rank` has in the kind that `colour` tells: what its GPUs share, and what each of them sends in a
-/// step. Nothing where the colour tells of no group.
+/// step; of its stage what it holds. Nothing where the colour tells of neither.
 #[must_use]
 pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank) -> Option<String> {
-    let Colour::Group(kind) = colour else { return None };
     let groups = Groups::of(plan.layout());
+    let label = rank.label(plan.cluster().gpus_per_node);
+    let kind = match colour {
+        Colour::Group(kind) => kind,
+        Colour::Stage => {
+            let (stage, stages) = (groups.coordinates(rank).pipeline, plan.layout().pipeline.max(1));
+            let gpus = grouped(groups.world() / stages);
+            let holds = holds(plan, stage).join("; ");
+            return Some(format!("{label}: stage {stage} of {stages}: {gpus} GPUs hold {holds}."));
+        }
+        _ => return None,
+    };
     let group = groups.group(kind, rank)?;
     let shares = match kind {
         GroupKind::Tensor => "split the weight matrices of every layer between them",
@@ -30,9 +52,8 @@ pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank)
         GroupKind::Embedding => "hold the same tied embedding",
         _ => "work together",
     };
-    let label = rank.label(plan.cluster().gpus_per_node);
-    let mut text =
-        format!("{label}: {} group {}: {} GPUs {shares}.", relation_name(kind), group.index(), group.size());
+    let (index, size_of) = (grouped(group.index()), grouped(group.size()));
+    let mut text = format!("{label}: {} group {index}: {size_of} GPUs {shares}.", relation_name(kind));
     // Replicas reduce over context ranks too, whether or not there are several.
     let data = |kind| matches!(kind, GroupKind::Data | GroupKind::DataContext);
     let sends = |group: GroupKind| group == kind || data(group) && data(kind);
@@ -69,5 +90,16 @@ mod tests {
         let pipeline = caption(Colour::Group(GroupKind::Pipeline)).expect("a caption");
         assert!(pipeline.ends_with("over the network."), "{pipeline}");
         assert_eq!(caption(Colour::Memory), None);
+    }
+
+    #[test]
+    fn under_the_stage_chip_the_stage_is_told_and_lit() {
+        let shown = State::default().shown.expect("a plan");
+        let rank = Rank::new(9);
+        let caption = group_caption(&shown.plan, &shown.report.traffic, Colour::Stage, rank);
+        let caption = caption.expect("a caption");
+        assert!(caption.starts_with("n1_g1: stage 1 of 2: 8 GPUs hold "), "{caption}");
+        assert_eq!(company_of(&shown.plan, Colour::Stage, rank), (8..16).collect::<Vec<_>>());
+        assert_eq!(company_of(&shown.plan, Colour::Group(GroupKind::Tensor), rank), [8, 9]);
     }
 }

@@ -2,7 +2,7 @@
 
 use shardscope_plan::Plan;
 use shardscope_topology::{GroupKind, Groups, Rank};
-use shardscope_units::{Bytes, Quantity, gib, percent};
+use shardscope_units::{Bytes, Quantity, gib, grouped, percent};
 
 /// What the colours of the map tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,9 @@ pub fn colour_named(plan: &Plan, name: &str) -> Option<Colour> {
         .find(|colour| colour_slug(*colour) == name)
 }
 
-/// Hues for stages and groups; with more of them the hues begin again, and numbers tell them apart.
-pub const HUES: u64 = 8;
+/// Colors for stages and groups, eight hues in three shades; with more of them the colors begin again, and numbers tell them
+/// apart.
+pub const HUES: u64 = 24;
 
 /// Shades for amounts, the last for what does not fit.
 const FULL: [(f64, &str); 5] =
@@ -126,19 +127,14 @@ pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts, gpus: &mut dyn Iter
 }
 
 /// The colour of a GPU of which nothing is known or that belongs to no group.
-pub const NOTHING: u8 = 9;
+pub const NOTHING: u8 = 24;
 
 fn named(count: u64, what: &str) -> Vec<Swatch> {
-    (0..count.min(HUES))
-        .map(|index| {
-            let more = if count > HUES { ", …" } else { "" };
-            let second = if index + HUES < count { format!(", {}", index + HUES) } else { String::new() };
-            Swatch {
-                class: hue(index),
-                text: format!("{what} {index}{second}{}", if second.is_empty() { "" } else { more }),
-            }
-        })
-        .collect()
+    if count > HUES {
+        let text = format!("{what} 0, {HUES}, …: {} {what}s share {HUES} colors", grouped(count));
+        return vec![Swatch { class: 0, text }];
+    }
+    (0..count).map(|index| Swatch { class: hue(index), text: format!("{what} {index}") }).collect()
 }
 
 fn fullness(share: f64) -> u8 {

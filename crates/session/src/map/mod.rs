@@ -8,7 +8,7 @@ mod picture;
 mod table;
 
 pub use about::{About, Edge, Relation, about, edges, find_gpu, holds, relation_name, relations, shared};
-pub use caption::group_caption;
+pub use caption::{company_of, group_caption};
 pub use colour::{Amounts, Colour, HUES, NOTHING, Paint, Swatch, colour_named, colour_slug, paint};
 pub use geometry::steps::Step;
 pub use geometry::{Area, Detail, Geometry, MOST_DRAWN};

@@ -10,6 +10,8 @@ use shardscope_units::{Bytes, Quantity, Seconds, decimal};
 const MOST_EVENTS: u32 = 200_000;
 /// Boxes drawn at most; where there are more in a window, its lanes are sampled.
 const MOST_BOXES: usize = 6_000;
+/// Least part of the width that the end of a step is drawn for.
+const LEAST_END: f64 = 1e-4;
 /// Least part of the width in which a number can be read.
 const READABLE: f64 = 0.018;
 
@@ -74,7 +76,30 @@ impl StepTimeline {
     /// The step of the plan shown.
     #[must_use]
     pub fn of(shown: &Shown) -> Self {
-        Self::of_times(&shown.report.time.schedule)
+        Self::of_times(&shown.report.time.schedule).until(shown.report.time.step)
+    }
+
+    /// The same with what follows the pipeline (what of the gradients' reduction is exposed, the optimizer) until the end of the
+    /// step, where all of its micro-batches are laid out.
+    #[must_use]
+    pub fn until(mut self, step: Seconds) -> Self {
+        if self.is_whole() && step.get() > self.line.total.get() {
+            self.line.total = step;
+        }
+        self
+    }
+
+    /// Whether every micro-batch is laid out.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.micro_batches.0 >= self.micro_batches.1
+    }
+
+    /// When the pipeline is empty again, as a share of the time.
+    #[must_use]
+    pub fn empty_from(&self) -> f64 {
+        let last = self.line.stages.iter().flatten().map(|timed| self.share(timed.end));
+        last.fold(0.0, f64::max)
     }
 
     /// The step of a schedule with its durations.
@@ -118,7 +143,8 @@ impl StepTimeline {
         let has = |work: &Work| {
             self.line.stages.iter().flatten().any(|timed| Work::of(timed.event.action) == *work)
         };
-        Work::ALL.into_iter().filter(has).collect()
+        let ends = self.empty_from() < 1.0 - LEAST_END;
+        Work::ALL.into_iter().filter(|work| has(work) || ends && *work == Work::End).collect()
     }
 
     /// What `stage` does at a moment, a share of the time; nothing while it waits.
@@ -143,7 +169,11 @@ impl StepTimeline {
         let sampled = seen.iter().map(|lane| lane.len()).sum::<usize>() > MOST_BOXES;
         let mut picture =
             Picture { paths: Work::ALL.map(|work| (work, String::new())).to_vec(), numbers: Vec::new() };
+        let end = window.place(self.empty_from()).max(0.0);
         for (lane, events) in (0_u32..).zip(seen) {
+            if end < 1.0 - LEAST_END {
+                picture.add(Work::End, end, window.place(1.0).min(1.0), lane);
+            }
             if sampled {
                 self.sample(&mut picture, window, lane, events);
             } else {

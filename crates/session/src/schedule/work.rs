@@ -18,11 +18,13 @@ pub enum Work {
     Backward,
     /// The weight gradient on its own.
     Weight,
+    /// What follows the pipeline once per step: gradients that are still reduced, the optimizer.
+    End,
 }
 
 impl Work {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Forward, Self::Backward, Self::Weight];
+    pub const ALL: [Self; 4] = [Self::Forward, Self::Backward, Self::Weight, Self::End];
 
     /// In words.
     #[must_use]
@@ -31,6 +33,7 @@ impl Work {
             Self::Forward => "forward",
             Self::Backward => "backward",
             Self::Weight => "weight gradient",
+            Self::End => "gradient sync, optimizer",
         }
     }
 
@@ -41,6 +44,7 @@ impl Work {
             Self::Forward => "work-forward",
             Self::Backward => "work-backward",
             Self::Weight => "work-weight",
+            Self::End => "work-end",
         }
     }
 

@@ -3,6 +3,7 @@
 use shardscope::session::Event;
 use shardscope::session::map::{About, Relation};
 use shardscope::topology::Link;
+use shardscope::units::grouped;
 use yew::prelude::*;
 
 use crate::app::context::{send, use_dispatch};
@@ -24,7 +25,7 @@ pub(super) fn about_gpu(Props { about, memory }: &Props) -> Html {
         <aside class="about-gpu" aria-label="The picked GPU">
             <header>
                 <h3 class="mono">{ &about.label }</h3>
-                <span class="soft">{ format!("rank {}", about.rank.get()) }</span>
+                <span class="soft">{ format!("rank {}", grouped(about.rank.get())) }</span>
                 <button
                     type="button"
                     class="button quiet"
@@ -61,7 +62,7 @@ fn relation(relation: &Relation) -> Html {
                 <strong>{ named(relation.name) }</strong>
             </p>
             <p class="soft small">
-                { format!("group {} of {}, {} GPUs, {link}", relation.index, relation.of, relation.members.len()) }
+                { format!("group {} of {}, {} GPUs, {link}", grouped(relation.index), grouped(relation.of), grouped(relation.members.len() as u64)) }
             </p>
             <p class="mono members" tabindex="0">{ &relation.written }</p>
         </li>

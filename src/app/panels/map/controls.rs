@@ -3,6 +3,7 @@
 use shardscope::session::map::{Colour, find_gpu};
 use shardscope::session::{Event, PtrEq, Shown};
 use shardscope::topology::Rank;
+use shardscope::units::grouped;
 use yew::prelude::*;
 
 use crate::app::browser;
@@ -67,7 +68,7 @@ pub(super) fn controls(Props { shown, colour }: &Props) -> Html {
             </form>
             <p id="unknown-gpu" class="small soft" role="status">
                 if *unknown {
-                    { format!("No such GPU: labels run from n0_g0 to {last_label}, ranks from 0 to {last}.") }
+                    { format!("No such GPU: labels run from n0_g0 to {last_label}, ranks from 0 to {}.", grouped(last)) }
                 }
             </p>
         </div>

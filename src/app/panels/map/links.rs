@@ -1,8 +1,8 @@
 //! Who the picked GPU, or the one under the pointer, works with.
 
 use shardscope::session::Shown;
-use shardscope::session::map::{Colour, Detail, Edge, Geometry, Picture, about, edges, relations, shared};
-use shardscope::topology::{GroupKind, Groups, Link, Rank};
+use shardscope::session::map::{Colour, Detail, Edge, Geometry, Picture, about, company_of, edges, shared};
+use shardscope::topology::{GroupKind, Link, Rank};
 use yew::prelude::*;
 
 use super::cells::label;
@@ -12,10 +12,13 @@ pub(super) fn company(shown: &Shown, picture: &Picture, rank: Rank) -> Html {
     let geometry = &picture.geometry;
     let Some(chosen) = about(&shown.plan, rank) else { return html!() };
     let words = geometry.detail() == Detail::Words;
+    // Among thousands of cells lines would run through those of others: there the partners are lit, and no more.
+    let wired = geometry.detail() >= Detail::Number;
+    let wires = if wired { edges(&shown.plan, &chosen, geometry) } else { Vec::new() };
     html! {
         <>
             <g class={rounded(geometry)} aria-hidden="true">
-                { for edges(&shown.plan, &chosen, geometry).iter().map(arc) }
+                { for wires.iter().map(arc) }
                 { for chosen.relations.iter().rev().map(|relation| {
                     members(picture, relation.kind, &mut relation.members.iter().map(|member| member.get()))
                 }) }
@@ -61,20 +64,14 @@ fn arc(edge: &Edge) -> Html {
     }
 }
 
-/// The group, of the kind that is coloured, of the GPU under the pointer; all its groups where none is.
+/// Whom the colors put together with the GPU under the pointer.
 pub(super) fn traced(shown: &Shown, picture: &Picture, colour: Colour, gpu: u64) -> Html {
     let geometry = &picture.geometry;
-    let groups = Groups::of(shown.plan.layout());
-    let kinds = match colour {
-        Colour::Group(kind) => vec![kind],
-        _ => relations(&shown.plan),
-    };
+    let kind = if let Colour::Group(kind) = colour { kind } else { GroupKind::Pipeline };
+    let company = company_of(&shown.plan, colour, Rank::new(gpu));
     html! {
         <g class={rounded(geometry)} aria-hidden="true">
-            { for kinds.into_iter().rev().filter_map(|kind| {
-                let group = groups.group(kind, Rank::new(gpu))?;
-                Some(members(picture, kind, &mut group.ranks().map(Rank::get)))
-            }) }
+            { members(picture, kind, &mut company.into_iter()) }
             <path class="self" d={geometry.path(&mut std::iter::once(gpu))} />
         </g>
     }

@@ -306,7 +306,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
                     { inside.unwrap_or_default() }
                     if world > MOST_DRAWN {
                         <p class="soft">
-                            { format!("{world} GPUs are too many to draw; find one by its label instead.") }
+                            { format!("{} GPUs are too many to draw; find one by its label instead.", grouped(world)) }
                         </p>
                     }
                 </div>

@@ -2,7 +2,7 @@
 
 use shardscope::session::map::{GpuLine, all_groups, gpu_lines, relation_name, relations};
 use shardscope::session::{PtrEq, Shown};
-use shardscope::units::gib;
+use shardscope::units::{gib, grouped};
 use web_sys::Element;
 use yew::prelude::*;
 
@@ -44,14 +44,14 @@ pub(super) fn map_table(Props { shown }: &Props) -> Html {
         <div class="map-table">
             <CopyButton label="Copy all groups as text" text={copied} />
             <details {ontoggle}>
-                <summary>{ "The same as a table" }</summary>
+                <summary>{ "Show as a table" }</summary>
                 if *open {
                     { wide("The GPUs and their groups", html! { { table(shown, at * PAGE) } }) }
                     if pages > 1 {
                         <p class="pages">
-                            { turn(at.saturating_sub(1), at == 0, "Before") }
-                            <span class="small">{ format!("page {} of {pages}", at + 1) }</span>
-                            { turn(at + 1, at + 1 == pages, "After") }
+                            { turn(at.saturating_sub(1), at == 0, "Previous") }
+                            <span class="small">{ format!("page {} of {}", grouped(at + 1), grouped(pages)) }</span>
+                            { turn(at + 1, at + 1 == pages, "Next") }
                         </p>
                     }
                 }
@@ -84,10 +84,10 @@ fn row(shown: &Shown, line: &GpuLine) -> Html {
     html! {
         <tr>
             <th class="mono" scope="row">{ &line.label }</th>
-            { figure(line.rank.get().to_string()) }
+            { figure(grouped(line.rank.get())) }
             { figure(line.stage.to_string()) }
             { for line.groups.iter().map(|group| {
-                figure(group.map_or_else(|| NONE.to_owned(), |group| group.to_string()))
+                figure(group.map_or_else(|| NONE.to_owned(), grouped))
             }) }
             { figure(shown.memory_of(line.rank).map(gib).unwrap_or_default()) }
         </tr>

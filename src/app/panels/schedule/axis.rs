@@ -21,7 +21,10 @@ pub(super) fn axis(timeline: &StepTimeline, window: Viewport) -> Html {
         <ol class="time-axis" aria-hidden="true">
             { for (0..=TICKS).map(|tick| {
                 let share = f64::from(tick) / f64::from(TICKS);
-                html! { <li>{ moment(timeline, window.from + window.length * share) }</li> }
+                let when = moment(timeline, window.from + window.length * share);
+                // Where only the first micro-batches are laid out, the step goes on.
+                let on = if tick == TICKS && !timeline.is_whole() { " …" } else { "" };
+                html! { <li>{ when }{ on }</li> }
             }) }
         </ol>
     }

@@ -57,7 +57,7 @@ fn quickest(tried: &[Alternative]) -> Option<usize> {
 
 /// Both steps on one scale of time.
 fn over_each_other(own: &Alternative, other: &Alternative) -> Html {
-    let lines = [own, other].map(|one| StepTimeline::of_times(&one.times));
+    let lines = [own, other].map(|one| StepTimeline::of_times(&one.times).until(one.step));
     let wide = lines.iter().map(|line| line.total().get()).fold(0.0, f64::max);
     let step = |(one, line): (&Alternative, &StepTimeline)| {
         let figures =

@@ -1,0 +1,179 @@
+//! What somebody meets who has never seen the page: each place in which an earlier edition let them believe something else.
+use e2e::{Key, Page};
+
+use super::steps::{input, panel};
+
+/// The time of a step on the first screen.
+fn step(page: &Page) -> String {
+    let figure = page.text(".stats dd");
+    figure.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_model_and_gpus_are_answered_by_the_first_of_the_layouts_found() {
+    let page = Page::open("");
+    // Nothing of the reader's own is there, so that the tab answers its own question and no sample's.
+    input(&page, "model-input");
+    page.wait_text(".plan-name", "64 × H100-SXM");
+    page.wait_text(".act", "Searching");
+    page.wait_text("#best-title", "Fastest layouts that fit");
+    let first = page.wait_text(".best li:first-child .layout[aria-pressed=true]", "TP");
+    let shown = step(&page);
+    assert!(first.contains(&shown), "{shown:?} is shown, and the list begins with {first:?}");
+    assert_eq!(page.count(".changes"), 0, "the reader has changed nothing");
+    page.screenshot("model-and-gpus");
+    assert_eq!(page.axe(), []);
+    // What the reader changes stays, whatever the next search finds.
+    page.click("[aria-label='More: micro-batch size, in sequences']");
+    page.wait_for(".changes");
+    page.wait_text("#best-title", "Fastest layouts that fit");
+    assert_eq!(page.count(".changes"), 1);
+    page.assert_quiet();
+}
+
+#[test]
+fn a_script_of_one_s_own_stays_until_something_else_is_asked_for() {
+    let page = Page::open("");
+    let script = super::script::replaced(&page, "NNODES=2", "NNODES=4");
+    page.fill("#script", &script);
+    page.wait_text(".plan-name", "32 × H100-SXM");
+    input(&page, "model-input");
+    page.wait_text(".start", "The answer shown is of what you had before.");
+    assert!(page.text(".plan-name").contains("32 × H100-SXM"));
+    page.click_text(".start button", "Estimate this instead of the script");
+    page.wait_text(".plan-name", "64 × H100-SXM");
+}
+
+#[test]
+fn the_head_of_the_answer_and_the_suggestions_name_the_same_change_first() {
+    let page = Page::open("");
+    panel(&page, "search");
+    page.wait_for("#search .layout-table tbody tr");
+    page.wait_gone("#search progress");
+    panel(&page, "overview");
+    let said = page.text(".act-said span");
+    panel(&page, "suggestions");
+    let first = page.text("#suggestions .findings li:first-child b");
+    assert!(said.contains(&first), "{said:?} and {first:?}");
+    assert!(!said.contains('_'), "{said:?} names flags");
+}
+
+#[test]
+fn the_name_of_a_model_is_answered_with_one_press() {
+    let page = Page::open("");
+    page.fill("#script", "meta-llama/Llama-3.1-8B");
+    page.wait_text(".missing", "Missing information");
+    page.click_text(".missing form button", "Use these");
+    page.wait_for(".verdict");
+}
+
+#[test]
+fn what_an_address_asks_for_and_is_not_there_is_told() {
+    let page = Page::open("?view=bogus");
+    let said = page.wait_text(".broken-link", "There is no view “bogus”");
+    assert!(said.contains("memory"), "{said}");
+    page.click(".broken-link button");
+    page.wait_gone(".broken-link");
+    page.goto("?view=map&gpu=n9_g9");
+    page.wait_text(".broken-link", "This plan has no GPU “n9_g9”");
+    let page = Page::open("#/9?tp=2");
+    let said = page.wait_text(".broken-link", "newer version");
+    assert!(said.contains("The answer shown is the sample's."), "{said}");
+    assert_eq!(page.axe(), []);
+}
+
+#[test]
+fn the_axis_of_the_schedule_ends_with_the_step() {
+    let page = Page::open("");
+    let last = page.text(".card-schedule .time-axis li:last-child");
+    assert_eq!(last, step(&page));
+    page.wait_text(".card-schedule .work-legend", "gradient sync, optimizer");
+    panel(&page, "schedule");
+    assert_eq!(page.text("#schedule .time-axis li:last-child"), last);
+}
+
+#[test]
+fn the_small_map_tells_of_what_its_chip_says() {
+    let page = Page::open("");
+    page.wait_text(".mini-map .group-caption", "n0_g0: stage 0 of 2: 8 GPUs hold");
+    page.click_text(".mini-map .chip", "TP");
+    page.wait_text(".mini-map .group-caption", "n0_g0: tensor parallel group 0: 2 GPUs");
+    page.click_text(".mini-map .chip", "Stage");
+    // Every GPU of the first stage is lit, and none of the second.
+    page.js(
+        "const svg = document.querySelector('.mini-map svg'), box = svg.getBoundingClientRect();
+         svg.dispatchEvent(new MouseEvent('mousemove',
+             { bubbles: true, clientX: box.x + box.width * 0.3, clientY: box.y + 3 }))",
+        &[],
+    );
+    page.wait_for(".mini-map .member");
+    let lit = page.attribute(".mini-map .member", "d").unwrap_or_default();
+    assert_eq!(lit.matches('M').count(), 8, "{lit}");
+}
+
+#[test]
+fn sixteen_stages_have_sixteen_colors_and_no_line_runs_through_thousands_of_cells() {
+    let page = Page::open("");
+    input(&page, "examples");
+    page.js(
+        "[...document.querySelectorAll('.example strong')].find(e => e.innerText === 'Llama 3 405B').click()",
+        &[],
+    );
+    page.wait_text(".plan-name", "16,384 × H100");
+    panel(&page, "map");
+    page.wait_text("#map .legend", "stage 15");
+    let colors = page.js(
+        "return new Set([...document.querySelectorAll('#map .legend .key rect')].map(e => getComputedStyle(e).fill)).size",
+        &[],
+    );
+    assert_eq!(colors, 16);
+    page.fill("#map input", "n3_g5");
+    page.press(Key::Enter);
+    page.wait_text(".about-gpu", "n3_g5");
+    page.wait_for("#map .captions text");
+    for _ in 0..2 {
+        page.click("#map [aria-label=further]");
+    }
+    page.until("dots", || (page.count("#map .captions text") == 0).then_some(()));
+    assert_eq!(page.count("#map .wire"), 0);
+    assert!(page.count("#map .partner") > 0);
+    page.screenshot("map-405b");
+    // One peak, whoever tells it: the head of the answer, the bars, the GPU.
+    panel(&page, "memory");
+    let said = page.text(".verdict .big b");
+    let bars = page.texts("#memory .figures strong");
+    assert!(bars.iter().any(|bar| bar.starts_with(&said)), "{said} is none of {bars:?}");
+}
+
+#[test]
+fn a_tab_that_is_chosen_moves_no_other() {
+    let page = Page::open("");
+    let places = || {
+        page.js(
+            "return [...document.querySelectorAll('.answer-head [role=tab]')].map(e => e.offsetLeft)",
+            &[],
+        )
+    };
+    let before = places();
+    panel(&page, "communication");
+    assert_eq!(places(), before);
+}
+
+#[test]
+fn a_frame_is_set_up_by_its_choices() {
+    let page = Page::open("");
+    panel(&page, "map");
+    page.click_text("#map .chip", "DP");
+    page.fill("#map input", "n0_g3");
+    page.press(Key::Enter);
+    page.wait_text(".about-gpu", "n0_g3");
+    page.click_text("button", "Share");
+    page.choose("#share .view label:first-child select", "map");
+    page.choose("#share .view label:last-child select", "dark");
+    let frame = page.until("the frame", || {
+        let frame = page.value("#frame");
+        frame.contains("theme=dark").then_some(frame)
+    });
+    assert!(frame.contains("?embed=map&amp;theme=dark&amp;gpu=n0_g3&amp;color=data#"), "{frame}");
+    assert_eq!(page.axe(), []);
+}
