@@ -14,7 +14,6 @@ mod reading;
 mod schedules;
 mod settings;
 mod time;
-mod trainers;
 mod worked;
 mod write;
 
