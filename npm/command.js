@@ -28,7 +28,7 @@ const colours = process.stdout.isTTY && process.env.NO_COLOR === undefined && !w
 const wasi = new WASI({
   version: "preview1",
   args: ["shardscope", ...(colours ? ["--color=always"] : []), ...words],
-  env: process.env,
+  env: { ...process.env, PWD: inside(here) },
   preopens: { "/": root },
   returnOnExit: true,
 });

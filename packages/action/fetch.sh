@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Fetches the program of a release, and goes on only if the release workflow of that repository built it.
+# Fetches the program of the release that this action is of, and goes on only if the release workflow of that repository built it.
 #
 # RELEASES  owner/name of the repository with the releases
-# RELEASE   tag, or anything else for the latest release
+# RELEASE   tag by which the action is called; where it is none (a commit, a branch) the version of this checkout says which
 set -euo pipefail
 
 case "$(uname -s)-$(uname -m)" in
@@ -13,13 +13,19 @@ case "$(uname -s)-$(uname -m)" in
   *) echo "::error::there is no program for $(uname -s) on $(uname -m); build it and give its path as 'program'" && exit 1 ;;
 esac
 
+tag="$RELEASE"
+if [[ ! "$tag" =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]]; then
+  manifest="$(dirname "$0")/../../Cargo.toml"
+  tag="v$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' "$manifest")"
+fi
+
 folder="$RUNNER_TEMP/shardscope"
 mkdir -p "$folder"
 archive="shardscope-cli-$target.tar.xz"
-tag=()
-if [[ "$RELEASE" =~ ^v[0-9]+\.[0-9]+\.[0-9]+ ]]; then tag=("$RELEASE"); fi
-# Bash 3.2 of macOS takes an empty array for an unset variable.
-gh release download ${tag[@]+"${tag[@]}"} --repo "$RELEASES" --pattern "$archive" --dir "$folder" --clobber
+if ! gh release download "$tag" --repo "$RELEASES" --pattern "$archive" --dir "$folder" --clobber; then
+  echo "::error::$RELEASES has no release $tag with $archive; pin the commit of a release, or give a built program's path as 'program'"
+  exit 1
+fi
 gh attestation verify "$folder/$archive" --repo "$RELEASES"
 tar -xJf "$folder/$archive" -C "$folder" --strip-components=1
 echo "$folder" >> "$GITHUB_PATH"

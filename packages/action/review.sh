@@ -4,7 +4,7 @@
 #
 # PROGRAM                                      the program; empty for the one on the PATH
 # BASE                                         commit to compare with
-# FAIL_ON, HEADROOM, ACCELERATOR, PAGE         options of `shardscope review`; empty ones are left out
+# FAIL_ON, HEADROOM, ACCELERATOR, PRICE, PAGE  options of `shardscope review`; empty ones are left out
 set -euo pipefail
 
 comment="$RUNNER_TEMP/shardscope-review.md"
@@ -19,7 +19,7 @@ git worktree prune
 git worktree add --quiet --detach "$before" "$BASE"
 
 options=(--before "$before" --after . --comment-file "$comment")
-for pair in "--fail-on=$FAIL_ON" "--headroom=$HEADROOM" "--accelerator=$ACCELERATOR" "--page=$PAGE"; do
+for pair in "--fail-on=$FAIL_ON" "--headroom=$HEADROOM" "--accelerator=$ACCELERATOR" "--price=$PRICE" "--page=$PAGE"; do
   if [[ -n "${pair#*=}" ]]; then options+=("$pair"); fi
 done
 

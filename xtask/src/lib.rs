@@ -4,6 +4,7 @@
 //! `postbuild` as its hooks, so that `trunk build --release` alone makes the page.
 
 pub mod browser;
+pub mod container;
 pub mod deny;
 pub mod docs_tools;
 pub mod documents;
@@ -24,3 +25,5 @@ pub mod speed;
 pub mod versions;
 pub mod weight;
 pub mod wheel;
+#[cfg(test)]
+mod workflows;

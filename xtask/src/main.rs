@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask::phases::{self, Phase};
 use xtask::{
-    browser, deny, docs_tools, documents, hooks, install, installed, javascript, page, publish, published,
-    reproducible, speed, versions, weight, wheel,
+    browser, container, deny, docs_tools, documents, hooks, install, installed, javascript, page, publish,
+    published, reproducible, speed, versions, weight, wheel,
 };
 
 #[derive(Parser)]
@@ -76,6 +76,8 @@ enum Command {
         #[arg(long)]
         without_api: bool,
     },
+    /// Serves the page in dist/ as its container does, by Docker or else by nginx, and asks for everything in it
+    Container,
     /// Times estimates as WebAssembly against natively; fails above 2.5 times as long
     Speed,
     /// Builds the page twice from nothing and fails where the bytes differ
@@ -118,6 +120,7 @@ fn main() -> ExitCode {
         Command::Deny => deny::check(),
         Command::Publish => publish::dry_run(),
         Command::Site { without_api } => published::assemble(without_api),
+        Command::Container => container::check(),
         Command::Speed => speed::compare(),
         Command::Reproducible => reproducible::check(),
         Command::Documents { save: true, .. } => documents::save(),

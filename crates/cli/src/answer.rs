@@ -1,7 +1,7 @@
 //! What texts come to, and what keeps them from a plan.
 
 use shardscope::bash::Environment;
-use shardscope::launch::{Request, Resolution, read};
+use shardscope::launch::{Question, Request, Resolution, VARIABLES, read};
 use shardscope::link::Pasted;
 use shardscope::plan::{Field, Origin, Plan};
 use shardscope::report::Report;
@@ -9,6 +9,9 @@ use shardscope::session::estimated;
 use shardscope::source::{Code, Severity, Source, render};
 
 use crate::output::{CYAN, RED, YELLOW, coloured, harmless};
+
+/// The name of the question for the whole line behind a script.
+const ARGUMENTS: &str = "arguments";
 
 /// What was read, and what it came to.
 pub(crate) struct Answer {
@@ -35,6 +38,32 @@ pub(crate) fn environment(pasted: &Pasted) -> Environment {
         variables: pasted.environment.clone(),
         arguments: pasted.arguments.split_ascii_whitespace().map(Into::into).collect(),
     }
+}
+
+/// The option that answers a question, with what is proposed or a place for the value.
+fn option(question: &Question) -> String {
+    let (name, value) = (question.name.as_str(), proposed(question));
+    if name == VARIABLES {
+        // Every word of its answer is a variable of its own.
+        let pairs = value.split(' ').map(|pair| format!("--env {pair}"));
+        pairs.collect::<Vec<_>>().join(" ")
+    } else if name == ARGUMENTS {
+        format!("--args \"{value}\"")
+    } else if Field::named(name).is_some() {
+        format!("--set {}", word(&format!("{name}={value}")))
+    } else {
+        format!("--env {}", word(&format!("{name}={value}")))
+    }
+}
+
+/// What is proposed as the answer, or a place for it.
+fn proposed(question: &Question) -> &str {
+    question.proposal.as_deref().filter(|value| !value.is_empty()).unwrap_or("…")
+}
+
+/// `text` as one word of a shell.
+fn word(text: &str) -> String {
+    if text.contains(' ') { format!("\"{text}\"") } else { text.to_owned() }
 }
 
 /// What says that a text starts no training, as against one that starts a training and leaves something open.
@@ -98,6 +127,22 @@ impl Answer {
         let mut out = self.problems();
         for question in &self.resolution.questions {
             out += &format!("open: {} ({})\n", harmless(&question.prompt), harmless(&question.name));
+        }
+        out
+    }
+
+    /// The same with the options by which a caller answers the questions.
+    pub(crate) fn obstacles_to_caller(&self) -> String {
+        let mut out = self.obstacles();
+        let questions = &self.resolution.questions;
+        if !questions.is_empty() {
+            // All words behind a script are one option.
+            let (words, others): (Vec<&Question>, Vec<&Question>) =
+                questions.iter().partition(|question| question.name.starts_with('$'));
+            let mut options: Vec<String> = others.into_iter().map(option).collect();
+            let words: Vec<&str> = words.into_iter().map(proposed).collect();
+            options.extend((!words.is_empty()).then(|| format!("--args \"{}\"", words.join(" "))));
+            out += &format!("answer by {}\n", harmless(&options.join(" ")));
         }
         out
     }

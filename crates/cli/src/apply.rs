@@ -4,12 +4,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use shardscope::launch::export::edit;
-use shardscope::link::{Pasted, PastedText};
+use shardscope::launch::fitting;
+use shardscope::link::{Pasted, PastedText, long_name};
 use shardscope::plan::Field;
 use shardscope::source::{Source, suggest};
 use similar::{ChangeTag, TextDiff};
 
 use crate::call_error::CallError;
+use crate::files::from_here;
 use crate::input::{self, Changes, fragment};
 use crate::output::{BOLD, CYAN, GREEN, NO_PLAN, RED, coloured, print, refuse, tell};
 
@@ -19,7 +21,7 @@ const CONTEXT: usize = 3;
 /// `apply`.
 #[derive(Args)]
 pub(crate) struct ApplyArguments {
-    /// Settings by Megatron's name with their new values, and the files to write them into; `-` for standard input.
+    /// Settings by names that `shardscope settings` lists with their new values, and the files to write them into; `-` for standard input.
     #[arg(required = true, value_name = "NAME=VALUE|FILE")]
     operands: Vec<String>,
     /// Write the changes into the files; otherwise they are only shown.
@@ -49,8 +51,11 @@ impl ApplyArguments {
         let mut wanted = Wanted { changes: Vec::new(), files: Vec::new() };
         for operand in &self.operands {
             let change = operand.split_once('=').filter(|(name, _)| !name.contains(['/', '.']));
-            match change.map(|(name, value)| (name, value, Field::named(name))) {
-                Some((_, value, Some(field))) => wanted.changes.push((field, value.to_owned())),
+            match change.map(|(name, value)| (name, value, Field::named(long_name(name)))) {
+                Some((_, value, Some(field))) => {
+                    fitting(field, value)?;
+                    wanted.changes.push((field, value.to_owned()));
+                }
                 Some((name, ..)) if !std::path::Path::new(operand).exists() => {
                     let known = Field::ALL.iter().map(|field| field.name());
                     return Err(CallError::UnknownSetting {
@@ -140,6 +145,7 @@ fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, CallEr
 
 /// A unified diff, which `patch -p1` takes; empty where nothing changed.
 pub(crate) fn difference(file: &str, before: &str, after: &str) -> String {
+    let file = from_here(file);
     let name = if file == "-" { "stdin" } else { file.trim_start_matches("./").trim_start_matches('/') };
     let diff = TextDiff::from_lines(before, after);
     let mut out = String::new();

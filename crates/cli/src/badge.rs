@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &BadgeArguments) -> ExitCode {
         Err(problem) => return refuse(&problem),
     };
     let Some((plan, found)) = answer.estimated() else {
-        tell(&answer.obstacles());
+        tell(&answer.obstacles_to_caller());
         return ExitCode::from(NO_PLAN);
     };
     let figures = Figures::of(&plan, &found);

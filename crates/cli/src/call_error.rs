@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::io;
 
+use shardscope::launch::BadValue;
 use shardscope::link::LinkError;
 use shardscope_measured::Unread;
 
@@ -42,6 +43,14 @@ pub(crate) enum CallError {
         name: String,
         meant: Option<&'static str>,
     },
+    /// A word that a list of the catalog was asked for and that is in none of its names.
+    UnknownName {
+        kind: &'static str,
+        word: String,
+        meant: Option<&'static str>,
+    },
+    /// A value that a setting cannot have.
+    UnfitValue(BadValue),
     LinkIsNoFile,
     NoChange,
     NoFile,
@@ -76,10 +85,17 @@ impl Display for CallError {
             Self::UnknownAccelerator { name, meant: Some(meant) } => {
                 write!(out, "there is no accelerator {name}; did you mean {meant}?")
             }
-            Self::UnknownSetting { name, meant: None } => write!(out, "there is no setting {name}"),
+            Self::UnknownSetting { name, meant: None } => {
+                write!(out, "there is no setting {name}; `shardscope settings` lists them")
+            }
             Self::UnknownSetting { name, meant: Some(meant) } => {
                 write!(out, "there is no setting {name}; did you mean {meant}?")
             }
+            Self::UnknownName { kind, word, meant: None } => write!(out, "no {kind} has {word} in its name"),
+            Self::UnknownName { kind, word, meant: Some(meant) } => {
+                write!(out, "no {kind} has {word} in its name; did you mean {meant}?")
+            }
+            Self::UnfitValue(bad) => bad.fmt(out),
             Self::LinkIsNoFile => {
                 out.write_str("a link has no file to write into; `shardscope link --open` shows its texts")
             }
@@ -106,9 +122,16 @@ impl std::error::Error for CallError {
             | Self::Unwritable { cause, .. }
             | Self::UnreadablePaths(cause) => Some(cause),
             Self::Link(error) => Some(error),
+            Self::UnfitValue(bad) => Some(bad),
             Self::Unmeasured { why, .. } => Some(why),
             _ => None,
         }
+    }
+}
+
+impl From<BadValue> for CallError {
+    fn from(bad: BadValue) -> Self {
+        Self::UnfitValue(bad)
     }
 }
 

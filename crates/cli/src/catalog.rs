@@ -5,9 +5,12 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 use shardscope::catalog::{accelerator, accelerator_names, find, model_names};
+use shardscope::plan::{Field, Kind};
+use shardscope::source::suggest;
 use shardscope::units::{Bytes, BytesPerSecond, gib};
 
-use crate::output::{Format, print, print_json};
+use crate::call_error::CallError;
+use crate::output::{Format, print, print_json, refuse};
 
 /// `models` and `accelerators`.
 #[derive(Args)]
@@ -26,19 +29,29 @@ impl ListArguments {
         name.to_ascii_lowercase().contains(&word.to_ascii_lowercase())
     }
 
-    /// Writes `rows`, each by its `cells` under `titles`: the first column left, the others right.
+    /// Writes `rows`, each by its `cells` under `titles`: words to the left, figures to the right. A word that is in no name of
+    /// `known` is refused.
     fn show<T: Serialize, const N: usize>(
         &self,
-        titles: [&str; N],
+        titles: [&'static str; N],
         rows: &[T],
+        known: impl Iterator<Item = &'static str>,
         cells: impl Fn(&T) -> [String; N],
     ) -> ExitCode {
+        if let (Some(word), []) = (&self.word, rows) {
+            let kind = titles.first().copied().unwrap_or_default();
+            return refuse(&CallError::UnknownName { kind, word: word.clone(), meant: suggest(word, known) });
+        }
         let table: Vec<[String; N]> = rows.iter().map(cells).collect();
+        let is_figure = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let right: [bool; N] = std::array::from_fn(|column| {
+            column > 0 && table.iter().filter_map(|row| row.get(column)).all(is_figure)
+        });
         match self.format {
             Format::Json => print_json(&rows),
             Format::Markdown => {
-                let rule = vec!["---:"; N.saturating_sub(1)].join("|");
-                let mut out = format!("| {} |\n|---|{rule}|\n", titles.join(" | "));
+                let rule = right.map(|right| if right { "---:" } else { "---" }).join("|");
+                let mut out = format!("| {} |\n|{rule}|\n", titles.join(" | "));
                 out.extend(table.iter().map(|row| format!("| {} |\n", row.join(" | "))));
                 print(&out);
             }
@@ -52,11 +65,9 @@ impl ListArguments {
                 let mut out = String::new();
                 for row in [&titles].into_iter().chain(&table) {
                     let mut line = String::new();
-                    for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-                        line += &match column {
-                            0 => format!("{cell:<width$}"),
-                            _ => format!("  {cell:>width$}"),
-                        };
+                    for ((cell, width), right) in row.iter().zip(widths).zip(right) {
+                        line += if line.is_empty() { "" } else { "  " };
+                        line += &if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
                     }
                     out += line.trim_end();
                     out.push('\n');
@@ -84,6 +95,41 @@ struct Accelerator {
     memory_bandwidth: BytesPerSecond,
 }
 
+#[derive(Serialize)]
+struct Setting {
+    name: &'static str,
+    /// What it may hold.
+    takes: String,
+    about: &'static str,
+}
+
+/// What a setting may hold, in a few words.
+fn takes(kind: Kind) -> String {
+    match kind {
+        Kind::Count(least, most) => format!("{least} to {most}"),
+        Kind::Real(least, most) => format!("{least} to {most}, real"),
+        Kind::Flag => "true or false".to_owned(),
+        Kind::Word(words) => words.join(", "),
+        Kind::Text => "text".to_owned(),
+        Kind::Counts => "whole numbers".to_owned(),
+        Kind::Words => "words".to_owned(),
+    }
+}
+
+pub(crate) fn settings(arguments: &ListArguments) -> ExitCode {
+    let wants = |field: &&Field| arguments.wants(field.name()) || arguments.wants(field.about());
+    let rows: Vec<Setting> = Field::ALL
+        .iter()
+        .filter(wants)
+        .map(|field| Setting { name: field.name(), takes: takes(field.kind()), about: field.about() })
+        .collect();
+    let known = Field::ALL.iter().map(|field| field.name());
+    // Words of many choices would push what stands behind them out of sight.
+    arguments.show(["setting", "what it is", "what it takes"], &rows, known, |row| {
+        [row.name.to_owned(), row.about.to_owned(), row.takes.clone()]
+    })
+}
+
 pub(crate) fn models(arguments: &ListArguments) -> ExitCode {
     let rows: Vec<Model> = model_names()
         .filter(|name| arguments.wants(name))
@@ -93,7 +139,7 @@ pub(crate) fn models(arguments: &ListArguments) -> ExitCode {
             Some(Model { name, settings })
         })
         .collect();
-    arguments.show(["model", "layers", "hidden size", "attention heads"], &rows, |model| {
+    arguments.show(["model", "layers", "hidden size", "attention heads"], &rows, model_names(), |model| {
         let of = |name: &str| model.settings.get(name).cloned().unwrap_or_else(|| "-".to_owned());
         [model.name.to_owned(), of("num_layers"), of("hidden_size"), of("num_attention_heads")]
     })
@@ -107,7 +153,7 @@ pub(crate) fn accelerators(arguments: &ListArguments) -> ExitCode {
             Some(Accelerator { name, memory: known.memory, memory_bandwidth: known.memory_bandwidth })
         })
         .collect();
-    arguments.show(["accelerator", "memory", "bandwidth"], &rows, |row| {
+    arguments.show(["accelerator", "memory", "bandwidth"], &rows, accelerator_names(), |row| {
         let terabytes = row.memory_bandwidth.get() / 1e12;
         [row.name.to_owned(), gib(row.memory), format!("{terabytes:.2} TB/s")]
     })

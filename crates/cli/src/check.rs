@@ -8,7 +8,8 @@ use shardscope::plan::Field;
 use shardscope::units::seconds;
 
 use crate::call_error::CallError;
-use crate::gate::{FailOn, Figures, headroom, signed};
+use crate::files::from_here;
+use crate::gate::{FailOn, Figures, headroom, price, signed};
 use crate::input::{Answer, Changes, Input};
 use crate::output::{
     Format, NO_PLAN, YELLOW, colour_of, coloured, harmless, print, print_json, refuse, tell,
@@ -46,12 +47,18 @@ pub(crate) struct Gate {
     /// Percentage of an accelerator's memory that should stay free, up to 50; with less a run is tight [default: memory_headroom, 4].
     #[arg(long, value_name = "PERCENT", value_parser = headroom)]
     pub(crate) headroom: Option<f64>,
+    /// Price of an accelerator for an hour, in any currency, for what a billion tokens cost [default: the run's price_per_gpu_hour].
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    pub(crate) price: Option<f64>,
 }
 
 impl Gate {
-    /// `changes`, and the headroom among them: the engine applies it to every part of the verdict.
+    /// `changes`, and the headroom among them: the engine applies it to every part of the verdict. The price, too.
     pub(crate) fn put_into(&self, changes: &Changes) -> Changes {
         let mut changes = changes.clone();
+        if let Some(price) = self.price {
+            changes.settings.push((Field::PricePerGpuHour.name().to_owned(), price.to_string()));
+        }
         if let Some(percent) = self.headroom {
             changes.settings.push((Field::MemoryHeadroom.name().to_owned(), (percent / 100.0).to_string()));
         }
@@ -117,7 +124,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
                 Ok(_) => continue,
                 Err(problem) => return refuse(&problem),
             };
-            worst = worst.max(arguments.say(Some(file), answer, against.as_ref()));
+            worst = worst.max(arguments.say(Some(from_here(file)), answer, against.as_ref()));
         }
     } else {
         let all = Input { files: arguments.input.files.clone(), changes };
@@ -156,7 +163,7 @@ impl CheckArguments {
         };
         match figures {
             Some(_) => tell(&answer.warnings()),
-            None if !self.pass_open => tell(&answer.obstacles()),
+            None if !self.pass_open => tell(&answer.obstacles_to_caller()),
             None => {}
         }
         let slower_by = figures.as_ref().zip(against).map(|(figures, other)| figures.slower_than(other));

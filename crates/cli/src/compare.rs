@@ -13,7 +13,7 @@ use shardscope::report::{Report, text::inert};
 use crate::beside::{Places, completed};
 use crate::call_error::CallError;
 use crate::gate::Figures;
-use crate::input::{Answer, Changes, pair};
+use crate::input::{Answer, Changes, setting};
 use crate::output::{BOLD, Format, GREEN, NO_PLAN, RED, coloured, harmless, print, print_json, refuse, tell};
 
 /// Parts of memory and of time that are named as causes at most.
@@ -28,8 +28,8 @@ pub(crate) struct CompareArguments {
     /// The run as it would be; left out, it is BEFORE with what --with changes.
     #[arg(value_name = "AFTER", required_unless_present = "with")]
     after: Option<String>,
-    /// Change a setting of AFTER alone, by Megatron's name.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    /// Change a setting of AFTER alone, by a name that `shardscope settings` lists.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     with: Vec<(String, String)>,
     #[command(flatten)]
     changes: Changes,
@@ -71,24 +71,28 @@ impl Read {
 
 /// Prints what differs; ends with 2 where one of them makes no plan.
 pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
-    let read = |file: &str, with: &[(String, String)]| {
+    let with = Changes { settings: arguments.with.clone(), ..Changes::default() };
+    if let Err(problem) = with.checked() {
+        return refuse(&problem);
+    }
+    let read = |file: &str, with: &Changes| {
         let mut pasted = arguments.changes.read(&[file.to_owned()])?;
-        pasted.settings.extend(with.iter().cloned());
+        with.put_into(&mut pasted);
         Ok::<_, CallError>(pasted)
     };
     let after_name = arguments.after.as_deref().unwrap_or(&arguments.before);
     let places = |file: &str| Places::of(&[file.to_owned()]);
-    let before = match read(&arguments.before, &[]) {
+    let before = match read(&arguments.before, &Changes::default()) {
         Ok(before) => before,
         Err(problem) => return refuse(&problem),
     };
     let after = if arguments.after.is_none() {
         // Standard input can be read once.
         let mut after = before.clone();
-        after.settings.extend(arguments.with.iter().cloned());
+        with.put_into(&mut after);
         after
     } else {
-        match read(after_name, &arguments.with) {
+        match read(after_name, &with) {
             Ok(after) => after,
             Err(problem) => return refuse(&problem),
         }
@@ -99,7 +103,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
             (before, after) => {
                 for (name, side) in [("BEFORE", before), ("AFTER", after)] {
                     if let Err(answer) = side {
-                        tell(&format!("{name} makes no plan\n{}", answer.obstacles()));
+                        tell(&format!("{name} makes no plan\n{}", answer.obstacles_to_caller()));
                     }
                 }
                 return ExitCode::from(NO_PLAN);

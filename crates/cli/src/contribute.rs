@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &ContributeArguments) -> ExitCode {
     };
     let mut answer = input.answer_of(pasted);
     if answer.estimated().is_none() {
-        tell(&answer.obstacles());
+        tell(&answer.obstacles_to_caller());
         return ExitCode::from(NO_PLAN);
     }
     let provenance = Provenance {

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> ExitCode {
         Err(problem) => return refuse(&problem),
     };
     let Some((_, found)) = answer.estimated() else {
-        tell(&answer.obstacles());
+        tell(&answer.obstacles_to_caller());
         return ExitCode::from(NO_PLAN);
     };
     let document = Document::new(&answer.source, &answer.resolution, Some(&found));

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> ExitCode {
         Err(problem) => return refuse(&problem),
     };
     if answer.resolution.plan.is_none() {
-        tell(&answer.obstacles());
+        tell(&answer.obstacles_to_caller());
         return ExitCode::from(NO_PLAN);
     }
     let exported = match arguments.to {

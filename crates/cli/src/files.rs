@@ -7,6 +7,22 @@ use crate::call_error::CallError;
 /// A larger file is refused; no launch script comes near. Unit: byte.
 pub(crate) const MAX_FILE: u64 = 4 << 20;
 
+/// A file as it is called from the folder of the call, where it lies below that.
+pub(crate) fn from_here(file: &str) -> &str {
+    let here = folder();
+    let below =
+        here.as_deref().and_then(|here| file.strip_prefix(here)).and_then(|rest| rest.strip_prefix('/'));
+    below.unwrap_or(file)
+}
+
+/// The folder of the call. WASI has none: who starts the program there says it as a shell does.
+fn folder() -> Option<String> {
+    if cfg!(target_os = "wasi") {
+        return std::env::var("PWD").ok();
+    }
+    std::env::current_dir().ok()?.to_str().map(str::to_owned)
+}
+
 /// The bytes of a file or of standard input.
 ///
 /// # Errors

@@ -5,7 +5,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::Serialize;
 use shardscope::estimate::{Needs, Verdict};
-use shardscope::plan::Plan;
+use shardscope::launch::fitting;
+use shardscope::plan::{Field, Plan};
 use shardscope::report::Report;
 use shardscope::units::{Bytes, Seconds, gib, percent, seconds};
 
@@ -51,6 +52,13 @@ pub(crate) fn percentage(text: &str) -> Result<f64, String> {
     (0.0..100.0).contains(&percent).then_some(percent).ok_or_else(|| "it is not from 0 to 100".to_owned())
 }
 
+/// A price that the setting `price_per_gpu_hour` takes.
+pub(crate) fn price(text: &str) -> Result<f64, String> {
+    let price: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
+    fitting(Field::PricePerGpuHour, text).map_err(|bad| bad.to_string())?;
+    Ok(price)
+}
+
 /// A percentage that the setting `memory_headroom` takes.
 pub(crate) fn headroom(text: &str) -> Result<f64, String> {
     let percent = percentage(text)?;
@@ -89,6 +97,9 @@ pub(crate) struct Figures {
     pub(crate) accelerator: String,
     /// What a billion tokens take of all devices. Unit: hour of one device.
     pub(crate) gpu_hours_per_billion_tokens: f64,
+    /// What a billion tokens cost, in the currency of the run's price_per_gpu_hour, where it states one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cost_per_billion_tokens: Option<f64>,
     /// Settings of the run that the figures leave out, a sentence for each kind.
     pub(crate) marks: Vec<String>,
     /// The same for a title.
@@ -119,6 +130,7 @@ impl Figures {
         }
         #[allow(clippy::cast_precision_loss)]
         let devices = gpus as f64;
+        let hours = devices * BILLION / (time.tokens_per_second * HOUR).max(f64::MIN_POSITIVE);
         Self {
             verdict: memory.verdict,
             peak_reserved: peak,
@@ -132,8 +144,8 @@ impl Figures {
             mfu: time.mfu,
             gpus,
             accelerator: plan.cluster().accelerator.name.clone(),
-            gpu_hours_per_billion_tokens: devices * BILLION
-                / (time.tokens_per_second * HOUR).max(f64::MIN_POSITIVE),
+            gpu_hours_per_billion_tokens: hours,
+            cost_per_billion_tokens: plan.recipe().budget.price_per_gpu_hour.map(|price| hours * price),
             marks: marks.sentences(),
             marked: marks.short(),
         }

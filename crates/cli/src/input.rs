@@ -28,8 +28,8 @@ pub(crate) struct Changes {
     /// Accelerator to estimate for, by a name that `shardscope accelerators` lists.
     #[arg(long, value_name = "NAME")]
     pub(crate) accelerator: Option<String>,
-    /// Change a setting, by Megatron's name in snake case, for example tensor_model_parallel_size=2.
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = pair)]
+    /// Change a setting, by a name that `shardscope settings` lists, for example tensor_model_parallel_size=2 or tp=2.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) settings: Vec<(String, String)>,
     /// Give a variable that the script takes from its environment.
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = pair)]
@@ -40,6 +40,12 @@ pub(crate) struct Changes {
     /// Go on without a setting that is not modelled; the answer is marked with it.
     #[arg(long, value_name = "NAME")]
     pub(crate) without: Vec<String>,
+}
+
+/// `NAME=VALUE` of a setting, whose name may be the short one of links (`tp=2`).
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = pair(text)?;
+    Ok((link::long_name(&name).to_owned(), value))
 }
 
 /// `NAME=VALUE`.

@@ -6,8 +6,9 @@ use clap::Args;
 use shardscope::launch::minimal_settings;
 use shardscope::link::{Pasted, Shared, encode};
 
+use crate::beside::{Places, completed};
 use crate::input;
-use crate::output::{print, refuse, tell};
+use crate::output::{CYAN, coloured, harmless, print, refuse, tell};
 
 /// `link`.
 #[derive(Args)]
@@ -30,12 +31,20 @@ pub(crate) fn run(arguments: &LinkArguments) -> ExitCode {
     match arguments.input.read() {
         Ok(pasted) if arguments.open => print(&carried(&pasted)),
         Ok(mut pasted) => {
+            // Who opens the link has none of the files that lie beside the script.
+            let (answer, beside) = completed(&mut pasted, &Places::of(&arguments.input.files));
+            for name in beside {
+                tell(&format!(
+                    "{}: {} goes with it, which the text names\n",
+                    coloured("note", CYAN),
+                    harmless(&name)
+                ));
+            }
             // What comes from standard input has no name in the page.
             pasted.texts.iter_mut().filter(|text| text.name == "-").for_each(|text| text.name.clear());
             let shared = if arguments.settings_alone {
-                let answer = input::answer(&pasted);
                 let Some(least) = minimal_settings(&answer.resolution) else {
-                    tell(&answer.obstacles());
+                    tell(&answer.obstacles_to_caller());
                     return refuse("the run makes no plan that settings alone could say");
                 };
                 Shared::Settings(least)

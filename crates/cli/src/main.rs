@@ -81,6 +81,8 @@ enum Command {
     Models(catalog::ListArguments),
     /// List the accelerators that are known by name.
     Accelerators(catalog::ListArguments),
+    /// List the settings that --set, --with and apply take, with what each is.
+    Settings(catalog::ListArguments),
     /// Print completions for a shell.
     Completions {
         /// bash, elvish, fish, powershell or zsh.
@@ -118,6 +120,7 @@ fn main() -> ExitCode {
         Command::Badge(arguments) => badge::run(&arguments),
         Command::Models(arguments) => catalog::models(&arguments),
         Command::Accelerators(arguments) => catalog::accelerators(&arguments),
+        Command::Settings(arguments) => catalog::settings(&arguments),
         Command::Completions { shell } => {
             let mut out = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "shardscope", &mut out);

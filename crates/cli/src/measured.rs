@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &MeasuredArguments) -> ExitCode {
     }
     let mut answer = input.answer_of(pasted);
     let Some((plan, report)) = answer.estimated() else {
-        tell(&answer.obstacles());
+        tell(&answer.obstacles_to_caller());
         return ExitCode::from(NO_PLAN);
     };
     tell(&answer.problems());

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &ReportArguments) -> ExitCode {
             Format::Json | Format::Markdown => print(&written),
         }
     }
-    let said = if found.is_some() { answer.problems() } else { answer.obstacles() };
+    let said = if found.is_some() { answer.problems() } else { answer.obstacles_to_caller() };
     tell(&said);
     if found.is_some() { ExitCode::SUCCESS } else { ExitCode::from(NO_PLAN) }
 }

@@ -123,7 +123,7 @@ fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Op
             Refusal::Open => None,
         })
         .collect();
-    let gate = Gate { fail_on: fail_on.clone(), headroom: arguments.headroom };
+    let gate = Gate { fail_on: fail_on.clone(), headroom: arguments.headroom, price: None };
     let changes =
         gate.put_into(&Changes { accelerator: arguments.accelerator.clone(), ..Changes::default() });
     changes.checked()?;

@@ -12,6 +12,7 @@ mod settings;
 
 pub use bounds::{Damage, LinkError, MAX_LINK, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
 pub use pasted::{Compact, Pasted, PastedText};
+pub use settings::long_name;
 
 /// What a link carries.
 #[derive(Clone, Debug, PartialEq, Eq)]

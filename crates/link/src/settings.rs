@@ -22,6 +22,12 @@ const SHORT: [(&str, &str); 14] = [
     ("vpp", "virtual_pipeline_model_parallel_size"),
 ];
 
+/// A setting's whole name, where `name` is the short one that people type.
+#[must_use]
+pub fn long_name(name: &str) -> &str {
+    SHORT.iter().find(|(short, _)| *short == name).map_or(name, |&(_, long)| long)
+}
+
 pub(super) fn encode(settings: &[(String, String)]) -> String {
     let mut pairs: Vec<String> = settings
         .iter()
@@ -45,8 +51,7 @@ pub(super) fn decode(query: &str) -> Result<Vec<(String, String)>, LinkError> {
     for pair in pairs() {
         let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
         let name = text(name)?;
-        let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |&(_, long)| long.to_owned());
-        settings.push((name, text(value)?));
+        settings.push((long_name(&name).to_owned(), text(value)?));
     }
     sort(&mut settings);
     Ok(settings)

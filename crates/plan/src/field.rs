@@ -1,58 +1,11 @@
 //! The name of every setting, once, with what it may hold. Names are Megatron's argument names in
 //! snake case; the maxima keep every later product of sizes inside 64 bits (see [`super::limits`]).
 
-macro_rules! fields {
-    ($($field:ident $name:literal $kind:expr, $about:literal;)*) => {
-        /// A setting.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Field {
-            $(#[doc = $about] $field,)*
-        }
-
-        impl Field {
-            /// Every setting, in the order in which reports list them.
-            pub const ALL: &'static [Self] = &[$(Self::$field,)*];
-
-            /// The name in settings, reports and links.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                static NAMES: [&str; Field::ALL.len()] = [$($name,)*];
-                NAMES[self.index()]
-            }
-
-            /// What it may hold.
-            #[must_use]
-            pub fn kind(self) -> Kind {
-                static KINDS: [Kind; Field::ALL.len()] = [$($kind,)*];
-                KINDS[self.index()]
-            }
-
-            /// What it is, in a few words.
-            #[must_use]
-            pub fn about(self) -> &'static str {
-                static LINES: OnceLock<Vec<&str>> = OnceLock::new();
-                let lines = LINES.get_or_init(|| ABOUTS.text().lines().collect());
-                lines.get(self.index()).copied().unwrap_or_default()
-            }
-        }
-
-        /// What each setting is, a line each in the order of [`Field::ALL`]. Until a program with the feature `tables-later` is
-        /// given it, settings have names alone.
-        static ABOUTS: LaterText = LaterText::new(
-            "settings",
-            if cfg!(feature = "tables-later") { None } else { Some(concat!($($about, "\n"),*)) },
-        );
-    };
-}
-
-use std::borrow::Cow;
 use std::sync::OnceLock;
-
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use shardscope_source::LaterText;
 
+use super::define::fields;
 use super::kind::{DTYPES, Kind, OPTIMIZERS};
 use super::layers::LinearKind;
 use super::limits::{
@@ -392,20 +345,6 @@ fields! {
     MoeRouterPreSoftmax "moe_router_pre_softmax" Flag, "softmax before the choice of experts";
 }
 
-// By its name: two programs that share nothing else agree on that.
-impl Serialize for Field {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for Field {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = Cow::<str>::deserialize(deserializer)?;
-        Self::named(&name).ok_or_else(|| D::Error::custom("no setting"))
-    }
-}
-
 impl Field {
     /// The setting of a name; `-` counts as `_`.
     #[must_use]
@@ -417,31 +356,6 @@ impl Field {
         };
         // By their ends, which are at hand: looking for the line breaks takes a third of reading a script.
         Self::ALL.iter().copied().find(|field| same(field.name()))
-    }
-
-    /// Whether it changes no figure, or only through another setting that is asked for.
-    #[must_use]
-    pub const fn is_idle(self) -> bool {
-        matches!(
-            self,
-            Self::TokenizerModel
-                | Self::TokenizerType
-                | Self::VocabFile
-                | Self::VocabSize
-                | Self::TrainIters
-                | Self::TrainSamples
-                | Self::RotaryBase
-                | Self::LoraAlpha
-                | Self::RolloutPrompts
-                | Self::RolloutSteps
-                | Self::MaxPromptLength
-                | Self::MaxResponseLength
-                | Self::MaxContextLength
-                | Self::WindowSize
-                | Self::ApplyLayernorm1p
-                | Self::CalculatePerTokenLoss
-                | Self::UseCheckpointArgs
-        )
     }
 
     /// Its place in [`Field::ALL`].

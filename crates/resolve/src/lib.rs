@@ -37,6 +37,7 @@ mod vision;
 mod vocabulary;
 mod world;
 
+pub use parse::{BadValue, fitting};
 pub use questions::{RECIPE, VARIABLES};
 pub use reading::{Found, Reading};
 pub use resolve::{MAX_DIAGNOSTICS, resolve};

@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 
 /// A value that its setting does not take.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct BadValue {
+pub struct BadValue {
     field: Field,
     fault: Fault,
 }
@@ -54,6 +54,14 @@ impl Error for BadValue {}
 /// What the setting takes, and what the text says instead.
 pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, BadValue> {
     value(field, text).map_err(|fault| BadValue { field, fault })
+}
+
+/// Whether a setting takes what a text says of it.
+///
+/// # Errors
+/// What the setting takes, and what the text says instead.
+pub fn fitting(field: Field, text: &str) -> Result<(), BadValue> {
+    if says_nothing(field, text) { Ok(()) } else { parse(field, text).map(drop) }
 }
 
 fn value(field: Field, text: &str) -> Result<SettingValue, Fault> {

@@ -1,8 +1,12 @@
 //! The guide: from the main page to a term, a formula, a setting, and back to a plan.
 use e2e::Page;
 
-const PAGES: [(&str, &str); 3] =
-    [("guide.html", "Guide"), ("formulas.html", "Formulas"), ("reference.html", "Reference")];
+const PAGES: [(&str, &str); 4] = [
+    ("guide.html", "Guide"),
+    ("tutorials.html", "Tutorials"),
+    ("formulas.html", "Formulas"),
+    ("reference.html", "Reference"),
+];
 
 fn opened(path: &str) -> Page {
     let page = Page::blank();

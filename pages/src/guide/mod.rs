@@ -8,13 +8,13 @@ mod groups;
 mod hardware;
 mod host;
 mod letters;
+mod manual;
 mod models;
 mod plans;
 mod reading;
 mod schedules;
 mod settings;
 mod time;
-mod trainers;
 mod worked;
 mod write;
 
@@ -32,7 +32,7 @@ pub fn plans() -> impl Iterator<Item = (&'static str, &'static shardscope::plan:
 
 /// The pages of the guide.
 #[must_use]
-pub fn pages() -> [Page; 3] {
+pub fn pages() -> [Page; 4] {
     let page = |file, name, about, body| Page { file, name, about, scripts: &[], body };
     [
         page(
@@ -40,6 +40,12 @@ pub fn pages() -> [Page; 3] {
             "Guide",
             "How to read the page, what its terms mean, and how its numbers are computed.",
             guide as fn() -> Markup,
+        ),
+        page(
+            "tutorials.html",
+            "Tutorials",
+            "Five tasks from beginning to end, and how to use Shardscope in a terminal, in pull requests and queues, from agents, in Python and in documents.",
+            tutorials,
         ),
         page(
             "formulas.html",
@@ -68,6 +74,10 @@ fn guide() -> Markup {
         frameworks::scripts(),
         frameworks::elsewhere(),
     ])
+}
+
+fn tutorials() -> Markup {
+    write::page(&manual::chapters())
 }
 
 fn formula_page() -> Markup {

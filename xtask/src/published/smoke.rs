@@ -12,48 +12,72 @@ use serde_json::Value;
 use super::{pages, place};
 use crate::site::{Server, Site};
 
+/// What a folder should answer, and what of it is wrong as it is written.
+#[derive(Default)]
+pub(crate) struct Named {
+    /// Files from the top of the folder.
+    pub(crate) files: BTreeSet<String>,
+    wrong: Vec<String>,
+}
+
 /// Asks for every page, what it names, and what the worker, the manifest and the sitemap name; how many addresses answered.
 pub(super) fn check(folder: &Path, below: &str, address: Option<&str>) -> Result<usize> {
-    let mut wanted: BTreeSet<String> = BTreeSet::new();
-    let mut wrong = Vec::new();
+    let mut named = named(folder, address)?;
+    named.files.extend(["robots.txt", "link-format/1.txt"].map(str::to_owned));
+    if let Some(address) = address {
+        let map = fs::read_to_string(folder.join("sitemap.xml"))?;
+        let places = map.split("<loc>").skip(1).filter_map(|rest| rest.split('<').next());
+        named.files.extend(places.filter_map(|place| Some(place.strip_prefix(address)?.to_owned())));
+    }
+    let site = Site { folder: folder.to_owned(), path: below.to_owned(), cross_origin: true };
+    let running = Server::bind(site, 0, 1)?.start()?;
+    answered(running.url(), named)
+}
+
+/// What the pages at the top of `folder`, its worker and its manifest name.
+pub(crate) fn named(folder: &Path, address: Option<&str>) -> Result<Named> {
+    let mut found = Named::default();
     for page in pages(folder)? {
         let name = page.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let html = fs::read_to_string(&page)?;
-        wanted.insert(name.clone());
+        found.files.insert(name.clone());
         for named in references(&html)? {
             match local(&named) {
-                Ok(Some(file)) => drop(wanted.insert(file)),
+                Ok(Some(file)) => drop(found.files.insert(file)),
                 Ok(None) => {}
-                Err(why) => wrong.push(format!("{name}: {why}")),
+                Err(why) => found.wrong.push(format!("{name}: {why}")),
             }
         }
         if let Some(address) = address {
             let canonical = format!("<link rel=\"canonical\" href=\"{}\">", place(address, &name));
             if !html.contains(&canonical) {
-                wrong.push(format!("{name} has no {canonical}"));
+                found.wrong.push(format!("{name} has no {canonical}"));
             }
         }
     }
-    wanted.extend(kept(&fs::read_to_string(folder.join("sw.js")).context("there is no sw.js")?)?);
+    found.files.extend(kept(&fs::read_to_string(folder.join("sw.js")).context("there is no sw.js")?)?);
     let manifest: Value = serde_json::from_str(&fs::read_to_string(folder.join("manifest.webmanifest"))?)?;
     let icons = manifest["icons"].as_array().into_iter().flatten();
-    wanted.extend(icons.filter_map(|icon| Some(icon["src"].as_str()?.to_owned())));
-    wanted.extend(["robots.txt", "embed.js", "link-format/1.txt"].map(str::to_owned));
-    if let Some(address) = address {
-        let map = fs::read_to_string(folder.join("sitemap.xml"))?;
-        let places = map.split("<loc>").skip(1).filter_map(|rest| rest.split('<').next());
-        wanted.extend(places.filter_map(|place| Some(place.strip_prefix(address)?.to_owned())));
-    }
-    let site = Site { folder: folder.to_owned(), path: below.to_owned(), cross_origin: true };
-    let running = Server::bind(site, 0, 1)?.start()?;
-    for file in &wanted {
-        let status = ask(running.url(), file)?;
+    found.files.extend(icons.filter_map(|icon| Some(icon["src"].as_str()?.to_owned())));
+    found.files.insert("embed.js".to_owned());
+    Ok(found)
+}
+
+/// Asks for all that was named, below `base`; how many there are.
+///
+/// # Errors
+/// What is wrong with it and what does not answer.
+pub(crate) fn answered(base: &str, named: Named) -> Result<usize> {
+    let Named { files, mut wrong } = named;
+    for file in &files {
+        let head = head(base, file)?;
+        let status = head.split(' ').nth(1).unwrap_or_default();
         if status != "200" {
             wrong.push(format!("{file} answers {status}"));
         }
     }
     if wrong.is_empty() {
-        Ok(wanted.len())
+        Ok(files.len())
     } else {
         bail!("the published folder is broken:\n{}", wrong.join("\n"))
     }
@@ -94,8 +118,8 @@ fn kept(worker: &str) -> Result<Vec<String>> {
     Ok(serde_json::from_str(files)?)
 }
 
-/// The status with which a file is answered.
-fn ask(base: &str, file: &str) -> Result<String> {
+/// The first lines with which a file is answered, as far as its headers go.
+pub(crate) fn head(base: &str, file: &str) -> Result<String> {
     let (host, path) =
         base.strip_prefix("http://").and_then(|rest| rest.split_once('/')).context("an address")?;
     let mut stream = TcpStream::connect(host)?;
@@ -104,10 +128,15 @@ fn ask(base: &str, file: &str) -> Result<String> {
         "GET /{path}{} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n",
         file.replace(' ', "%20")
     )?;
-    let mut answer = [0; 64];
-    let read = stream.read(&mut answer)?;
-    let head = String::from_utf8_lossy(answer.get(..read).unwrap_or_default()).into_owned();
-    Ok(head.split(' ').nth(1).unwrap_or_default().to_owned())
+    let (mut answer, mut part) = (Vec::new(), [0; 4096]);
+    while !answer.windows(4).any(|four| four == b"\r\n\r\n") {
+        match stream.read(&mut part)? {
+            0 => break,
+            read => answer.extend_from_slice(part.get(..read).unwrap_or_default()),
+        }
+    }
+    let text = String::from_utf8_lossy(&answer).into_owned();
+    Ok(text.split("\r\n\r\n").next().unwrap_or_default().to_owned())
 }
 
 #[cfg(test)]

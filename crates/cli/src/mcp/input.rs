@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rmcp::schemars::{self, JsonSchema};
+use rmcp::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shardscope::link::{MAX_TEXT, MAX_TEXTS, Pasted, PastedText, decode};
 use shardscope::plan::Plan;
 use shardscope::report::Report;
@@ -181,10 +181,12 @@ pub(super) struct AskInput {
     #[serde(flatten)]
     pub(super) run: Run,
     /// What is asked.
-    question: Asking,
+    #[schemars(schema_with = "topics")]
+    question: Topic,
     /// What trains; left out, as in the run.
     #[serde(default)]
-    train: Option<Training>,
+    #[schemars(schema_with = "trainings")]
+    train: Option<Trained>,
     /// For cheapest: tokens to train on, for example 15e12; left out, the run's own budget.
     #[serde(default)]
     tokens: Option<f64>,
@@ -202,38 +204,18 @@ pub(super) struct AskInput {
     limit: Option<usize>,
 }
 
-/// A question that is answered by searches for other layouts of the run.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Asking {
-    /// The fewest accelerators of the run's kind that hold it.
-    FewestGpus,
-    /// Of which kind of accelerators the fewest hold it: the run's own, A100, H100, H200, B200, MI300X, MI355X.
-    WhichGpu,
-    /// The number of nodes on which the tokens cost least.
-    Cheapest,
-    /// The fastest layout from one node up to most_nodes.
-    Scaling,
-    /// What one more node brings.
-    OneMoreNode,
-    /// The longest sequence that fits.
-    LongestSequence,
-    /// The largest micro-batch that fits.
-    LargestMicroBatch,
-    /// The largest model of the catalog that fits on the run's machines.
-    LargestModel,
+/// The words of a list of the engine's own, each with what it says, as a schema tells them.
+fn words<T: serde::Serialize>(all: impl IntoIterator<Item = T>, says: fn(&T) -> &'static str) -> Schema {
+    let one = |word: T| json!({ "const": json!(word), "description": says(&word) });
+    json_schema!({ "type": "string", "oneOf": all.into_iter().map(one).collect::<Vec<_>>() })
 }
 
-/// What trains.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Training {
-    /// Everything.
-    Full,
-    /// LoRA's adapters.
-    Lora,
-    /// Adapters over weights of 4 bits.
-    Qlora,
+fn topics(_: &mut SchemaGenerator) -> Schema {
+    words(Topic::ALL, |topic| topic.name())
+}
+
+fn trainings(_: &mut SchemaGenerator) -> Schema {
+    words(Trained::ALL, |trained| trained.name())
 }
 
 impl AskInput {
@@ -249,21 +231,8 @@ impl AskInput {
         };
         let tokens = positive("tokens", self.tokens)?.map(|tokens| Count::rounded_up(tokens).get());
         Ok(Asked {
-            topic: match self.question {
-                Asking::FewestGpus => Topic::FewestGpus,
-                Asking::WhichGpu => Topic::WhichGpu,
-                Asking::Cheapest => Topic::Cheapest,
-                Asking::Scaling => Topic::Scaling,
-                Asking::OneMoreNode => Topic::OneMoreNode,
-                Asking::LongestSequence => Topic::LongestSequence,
-                Asking::LargestMicroBatch => Topic::LargestMicroBatch,
-                Asking::LargestModel => Topic::LargestModel,
-            },
-            trained: self.train.map(|train| match train {
-                Training::Full => Trained::Full,
-                Training::Lora => Trained::Lora,
-                Training::Qlora => Trained::QLora,
-            }),
+            topic: self.question,
+            trained: self.train,
             tokens,
             days: positive("days", self.days)?,
             price: positive("price", self.price)?,

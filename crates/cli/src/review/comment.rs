@@ -1,7 +1,7 @@
 //! The comment: one table, a row for each run.
 
 use shardscope::report::text::inert;
-use shardscope::units::{decimal, gib, percent, seconds};
+use shardscope::units::{Seconds, decimal, gib, percent, seconds};
 
 use super::runs::{Run, Side};
 use crate::gate::{Figures, signed, words};
@@ -15,9 +15,20 @@ pub(super) fn written(runs: &[Run], more: usize, page: Option<&str>) -> String {
         return String::new();
     }
     let mut out = format!("{MARK}\n### {}\n\n", title(runs));
-    out += "| run | verdict | peak memory | step | MFU | GPU-hours per 10⁹ tokens |\n|---|---|---:|---:|---:|---:|\n";
+    // What a run costs is told where any of them has a price.
+    let priced = runs.iter().flat_map(|run| [&run.before, &run.after]).flatten();
+    let priced = priced.filter_map(Side::figures).any(|figures| figures.cost_per_billion_tokens.is_some());
+    let mut columns = vec!["verdict", "peak memory", "step", "MFU", "GPU-hours per 10⁹ tokens"];
+    columns.extend(priced.then_some("cost per 10⁹ tokens"));
+    out += &format!("| run | {} |\n|---|---|{}\n", columns.join(" | "), "---:|".repeat(columns.len() - 1));
     for run in runs {
-        out += &row(run, page);
+        let mut cells = cells(run, priced);
+        cells.resize(columns.len(), String::new());
+        out += &format!("| {} |", named(run, page));
+        for cell in &cells {
+            out += &if cell.is_empty() { " |".to_owned() } else { format!(" {cell} |") };
+        }
+        out.push('\n');
     }
     if more > 0 {
         out += &format!("\nand {more} more runs that are not estimated here.\n");
@@ -89,7 +100,8 @@ fn title(runs: &[Run]) -> String {
     title
 }
 
-fn row(run: &Run, page: Option<&str>) -> String {
+/// The run's path, as a link where there is a page to open it in.
+fn named(run: &Run, page: Option<&str>) -> String {
     let path = inert(&run.path);
     let path = match (&run.after, page) {
         (Some(Side::Plan { fragment: Some(fragment), .. }), Some(page)) => {
@@ -97,54 +109,63 @@ fn row(run: &Run, page: Option<&str>) -> String {
         }
         _ => path,
     };
-    let (before, after) = (run.before.as_ref(), run.after.as_ref());
-    let figures = (before.and_then(Side::figures), after.and_then(Side::figures));
-    match (after, figures) {
-        (None, _) => format!("| {path} | removed | | | | |\n"),
-        (Some(Side::Open(why)), _) => format!("| {path} | no plan: {} | | | | |\n", inert(why)),
-        (Some(_), (Some(before), Some(after))) => {
-            let verdict = if before.verdict == after.verdict {
-                said(after)
-            } else {
-                format!("{} → {}", words(before.verdict), said(after))
-            };
-            let change = |from: f64, to: f64, shown: fn(f64) -> String| {
-                let apart = to / from - 1.0;
-                if from == to {
-                    shown(to)
-                } else {
-                    format!("{} → {} ({})", shown(from), shown(to), signed(apart))
-                }
-            };
-            let memory = if before.needs == after.needs {
-                of_capacity(after)
-            } else {
-                format!("{} → {}", gib(before.needs.bytes), of_capacity(after))
-            };
-            let time = change(before.step_seconds.get(), after.step_seconds.get(), |value| {
-                seconds(shardscope::units::Seconds::new(value))
-            });
-            let mfu = if before.mfu == after.mfu {
-                percent(after.mfu)
-            } else {
-                format!("{} → {}", percent(before.mfu), percent(after.mfu))
-            };
-            let hours =
-                change(before.gpu_hours_per_billion_tokens, after.gpu_hours_per_billion_tokens, hours_of);
-            format!("| {path} | {verdict} | {memory} | {time} | {mfu} | {hours} |\n")
+    let is_new = run.before.is_none() && run.after.as_ref().and_then(Side::figures).is_some();
+    if is_new { path + " (new)" } else { path }
+}
+
+/// What the columns say of a run; fewer where there is less to say.
+fn cells(run: &Run, priced: bool) -> Vec<String> {
+    let after = match &run.after {
+        None => return vec!["removed".to_owned()],
+        Some(Side::Open(why)) => return vec![format!("no plan: {}", inert(why))],
+        Some(Side::Plan { figures, .. }) => figures,
+    };
+    let before = run.before.as_ref().and_then(Side::figures);
+    let change = |of: fn(&Figures) -> f64, shown: fn(f64) -> String| {
+        let to = of(after);
+        match before.map(of) {
+            Some(from) if from != to => {
+                format!("{} → {} ({})", shown(from), shown(to), signed(to / from - 1.0))
+            }
+            _ => shown(to),
         }
-        (Some(_), (_, after)) => after.map_or_else(String::new, |after| {
-            let new = if before.is_none() { " (new)" } else { "" };
-            format!(
-                "| {path}{new} | {} | {} | {} | {} | {} |\n",
-                said(after),
-                of_capacity(after),
-                seconds(after.step_seconds),
-                percent(after.mfu),
-                hours_of(after.gpu_hours_per_billion_tokens),
-            )
-        }),
+    };
+    let verdict = match before {
+        Some(before) if before.verdict != after.verdict => {
+            format!("{} → {}", words(before.verdict), said(after))
+        }
+        _ => said(after),
+    };
+    let memory = match before {
+        Some(before) if before.needs != after.needs => {
+            format!("{} → {}", gib(before.needs.bytes), of_capacity(after))
+        }
+        _ => of_capacity(after),
+    };
+    let mfu = match before {
+        Some(before) if before.mfu != after.mfu => {
+            format!("{} → {}", percent(before.mfu), percent(after.mfu))
+        }
+        _ => percent(after.mfu),
+    };
+    let time = change(|figures| figures.step_seconds.get(), |value| seconds(Seconds::new(value)));
+    let hours = change(|figures| figures.gpu_hours_per_billion_tokens, |hours| decimal(hours, 1));
+    let mut cells = vec![verdict, memory, time, mfu, hours];
+    if priced {
+        let of = |figures: &Figures| figures.cost_per_billion_tokens;
+        cells.push(match (before.and_then(of), of(after)) {
+            (Some(from), Some(to)) if from != to => {
+                format!("{} → {} ({})", money(from), money(to), signed(to / from - 1.0))
+            }
+            (_, to) => to.map(money).unwrap_or_default(),
+        });
     }
+    cells
+}
+
+/// An amount of money, in the currency of the price.
+fn money(amount: f64) -> String {
+    decimal(amount, if amount < 100.0 { 2 } else { 0 })
 }
 
 /// The verdict with what it leaves out, stressed where the run does not fit.
@@ -162,8 +183,4 @@ fn of_capacity(figures: &Figures) -> String {
         figures.needs.condition(),
         inert(&figures.accelerator)
     )
-}
-
-fn hours_of(hours: f64) -> String {
-    decimal(hours, 1)
 }

@@ -1,5 +1,6 @@
 //! The runs that a change meets, estimated before and after it.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use shardscope::launch::minimal_settings;
@@ -18,6 +19,8 @@ const MOST_FILES: usize = 20_000;
 const SCRIPTS: [&str; 5] = ["sh", "bash", "slurm", "sbatch", "sub"];
 /// Extensions of files that a launch script names.
 const SETTINGS: [&str; 5] = ["json", "yaml", "yml", "toml", "env"];
+/// Those among them that may be a whole run.
+const WHOLE: [&str; 3] = ["yaml", "yml", "toml"];
 
 /// One run before and after.
 pub(super) struct Run {
@@ -70,11 +73,17 @@ pub(super) fn runs(
         }
         // A script may be sourced, and settings are handed on: who names them is met as well.
         if is_of(path, &SCRIPTS) || is_of(path, &SETTINGS) {
-            named.extend(path.rsplit('/').next());
+            named.push(base_name(path));
         }
     }
     if !named.is_empty() {
-        paths.extend(naming(after, &named));
+        let naming = naming(after, &named);
+        paths.extend(naming.scripts);
+        // torchtitan, axolotl and others are launched with a file of settings; one that a script names belongs to that script.
+        let alone = |path: &&String| {
+            is_inside(path) && is_of(path, &WHOLE) && !naming.names.contains(base_name(path))
+        };
+        paths.extend(changed.iter().filter(alone).cloned());
     }
     paths.sort();
     paths.dedup();
@@ -86,6 +95,11 @@ pub(super) fn runs(
         // A script that names a changed file and says the same before and after is not met.
         let touched = changed.contains(&path) || !same(was.as_ref(), is.as_ref());
         if was.is_none() && is.is_none() || !touched {
+            continue;
+        }
+        // Settings that make no plan are a part of something rather than a run.
+        let makes_plan = |side: &Option<Side>| side.as_ref().and_then(Side::figures).is_some();
+        if is_of(&path, &WHOLE) && !makes_plan(&was) && !makes_plan(&is) {
             continue;
         }
         if runs.len() == MOST_RUNS {
@@ -111,6 +125,10 @@ fn same(before: Option<&Side>, after: Option<&Side>) -> bool {
     }
 }
 
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// Whether a path stays below its root: a change's paths are a stranger's.
 fn is_inside(path: &str) -> bool {
     Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
@@ -131,7 +149,7 @@ fn side(root: &Path, path: &str, changes: &Changes) -> Option<Side> {
         return None;
     }
     let text = String::from_utf8_lossy(&bytes(file.to_str()?).ok()?).into_owned();
-    let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+    let name = base_name(path).to_owned();
     let mut pasted = Pasted { texts: vec![PastedText { name, text }], ..Pasted::default() };
     changes.put_into(&mut pasted);
     let folder = file.parent().map_or_else(|| root.to_path_buf(), Path::to_path_buf);
@@ -146,9 +164,16 @@ fn side(root: &Path, path: &str, changes: &Changes) -> Option<Side> {
     Some(Side::Plan { figures, fragment })
 }
 
+/// Scripts that name files, and which files they name.
+#[derive(Default)]
+struct Naming<'a> {
+    scripts: Vec<String>,
+    names: BTreeSet<&'a str>,
+}
+
 /// Scripts below `root` that name one of these files.
-fn naming(root: &Path, names: &[&str]) -> Vec<String> {
-    let (mut found, mut seen) = (Vec::new(), 0);
+fn naming<'a>(root: &Path, names: &[&'a str]) -> Naming<'a> {
+    let (mut found, mut seen) = (Naming::default(), 0);
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(root.join(&folder)) else { continue };
@@ -166,8 +191,13 @@ fn naming(root: &Path, names: &[&str]) -> Vec<String> {
             } else if kind.is_file() && path.to_str().is_some_and(|path| is_of(path, &SCRIPTS)) {
                 let text = entry.path().to_str().and_then(|path| bytes(path).ok()).unwrap_or_default();
                 let text = String::from_utf8_lossy(&text);
-                if names.iter().any(|name| text.contains(name)) {
-                    found.extend(path.to_str().map(|path| path.replace('\\', "/")));
+                let mut any = false;
+                for name in names.iter().filter(|name| text.contains(**name)) {
+                    any = true;
+                    found.names.insert(name);
+                }
+                if any {
+                    found.scripts.extend(path.to_str().map(|path| path.replace('\\', "/")));
                 }
             }
         }

@@ -36,6 +36,22 @@ fn a_change_is_shown_and_then_written() {
     assert_eq!(printed(&["apply", "tensor_model_parallel_size=4", &file], "", 0), "");
 }
 
+/// `npx shardscope` hands in whole paths.
+#[test]
+fn the_difference_names_files_from_the_folder_of_the_call() {
+    let folder = Folder::new("apply-here");
+    let file = folder.file("jobs/train.sh", BEFORE);
+    for operand in ["jobs/train.sh", "./jobs/train.sh", &file] {
+        let output = Command::new(env!("CARGO_BIN_EXE_shardscope"))
+            .args(["apply", "micro_batch_size=4", operand])
+            .current_dir(&folder.0)
+            .output()
+            .expect("the program");
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(shown.starts_with("--- a/jobs/train.sh\n+++ b/jobs/train.sh\n"), "{operand}: {shown}");
+    }
+}
+
 #[test]
 fn the_difference_is_one_that_patch_takes() {
     let folder = Folder::new("patch");
@@ -72,6 +88,8 @@ fn what_cannot_be_changed_is_said_and_nothing_is_written() {
     assert_eq!(std::fs::read_to_string(&file).expect("the file"), BEFORE);
     let misspelt = told(&["apply", "hiden_size=4096", &file]);
     assert_eq!(misspelt, "error: there is no setting hiden_size; did you mean hidden_size?\n");
+    let unfit = told(&["apply", "-i", "tensor_model_parallel_size=zzz", &file]);
+    assert_eq!(unfit, "error: tensor_model_parallel_size takes a whole number, not \"zzz\"\n");
     assert!(told(&["apply", "hidden_size=4096"]).contains("no file"));
     assert!(told(&["apply", &file]).contains("no change"));
     assert!(told(&["apply", "-i", "hidden_size=4096", "-"]).contains("standard input"));

@@ -19,8 +19,43 @@ fn a_misspelt_accelerator_or_setting_is_no_answer() {
         let said = told(&[command, "--set", "tensor_model_paralel_size=4", "-"], SCRIPT, 2);
         assert!(said.contains("did you mean tensor_model_parallel_size?"), "{command}: {said}");
     }
+    let said = told(&["compare", "-", "--with", "tensor_model_paralel_size=4"], SCRIPT, 2);
+    assert!(said.contains("did you mean tensor_model_parallel_size?"), "the two were the same: {said}");
+    let said = told(&["check", "--set", "per_device_train_batch_size=4", "-"], SCRIPT, 2);
+    assert!(said.contains("`shardscope settings` lists them"), "{said}");
     let said = told(&["check", "--set", "accelerator=nosuch", "-"], SCRIPT, 2);
     assert!(said.contains("there is no accelerator nosuch"), "{said}");
+}
+
+/// Links call the usual degrees by short names, and so may a caller.
+#[test]
+fn settings_have_the_short_names_of_links() {
+    let long = printed(&["check", "--set", "tensor_model_parallel_size=4", "-"], SCRIPT, 0);
+    assert_eq!(printed(&["check", "--set", "tp=4", "-"], SCRIPT, 0), long);
+    assert_ne!(printed(&["check", "-"], SCRIPT, 0), long);
+    let with = |name: &str| printed(&["compare", "-", "--with", &format!("{name}=2")], SCRIPT, 0);
+    assert_eq!(with("mbs"), with("micro_batch_size"));
+    let apply = |name: &str| printed(&["apply", &format!("{name}=2"), "-"], SCRIPT, 0);
+    assert_eq!(apply("mbs"), apply("micro_batch_size"));
+}
+
+/// What is left open is answered by an option, and with that there is a plan.
+#[test]
+fn what_is_left_open_is_told_with_the_option_that_answers_it() {
+    let open = SCRIPT.replace("--nnodes 2", "--nnodes $NODES");
+    assert!(told(&["check", "-"], &open, 2).ends_with("\nanswer by --set num_nodes=1\n"));
+    printed(&["check", "--accelerator", "H100-SXM", "--set", "num_nodes=1", "-"], &open, 0);
+    let open = SCRIPT.replace("--num-layers 24", "--num-layers $LAYERS");
+    assert!(told(&["check", "-"], &open, 2).ends_with("\nanswer by --env LAYERS=…\n"));
+    printed(&["check", "--accelerator", "H100-SXM", "--env", "LAYERS=24", "-"], &open, 0);
+    let open = SCRIPT
+        .replace("--num-layers 24", "--num-layers $1")
+        .replace("--hidden-size 4096", "--hidden-size $2");
+    assert!(told(&["check", "-"], &open, 2).ends_with("\nanswer by --args \"… …\"\n"));
+    printed(&["check", "--accelerator", "H100-SXM", "--args", "24 4096", "-"], &open, 0);
+    let stage = "accelerate launch --config_file x.yaml --num_processes 8 sft.py --model_name_or_path Qwen/Qwen2.5-7B --max_length 2048 \
+                 --per_device_train_batch_size 1 --gradient_accumulation_steps 4 --bf16 True\n";
+    assert!(told(&["report", "-"], stage, 2).ends_with("answer by --set zero_stage=…\n"));
 }
 
 #[test]

@@ -148,6 +148,26 @@ fn a_link_carries_what_it_was_made_of() {
     assert_eq!(printed(&["link", "--settings", "-"], "echo\n", 2), "");
 }
 
+/// Whoever opens a link has nothing of the folder that the script lies in.
+#[test]
+fn a_link_carries_the_files_that_the_script_names() {
+    let folder = Folder::new("link-beside");
+    let script = folder.file(
+        "train.sh",
+        &SCRIPT.replace("pretrain_gpt.py", "pretrain_gpt.py --deepspeed --deepspeed_config ds.json"),
+    );
+    folder
+        .file("ds.json", "{\"zero_optimization\": {\"stage\": 1}, \"train_micro_batch_size_per_gpu\": 4}\n");
+    let output = call(&["link", &script], "");
+    let link = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("ds.json goes with it"));
+    let plan = |operand: &str| {
+        json(&printed(&["report", "--format", "json", operand], "", 0))["settings"]["zero_stage"].clone()
+    };
+    assert_eq!(plan(&script)["value"], 1);
+    assert_eq!(plan(link.trim_end())["value"], 1);
+}
+
 #[test]
 fn the_catalog_is_listed() {
     let known = printed(&["accelerators"], "", 0);
@@ -157,7 +177,27 @@ fn the_catalog_is_listed() {
         table,
         "| accelerator | memory | bandwidth |\n|---|---:|---:|\n| H100-PCIe | 79.65 GiB | 2.00 TB/s |\n"
     );
-    assert_eq!(printed(&["models", "no-such-model"], "", 0), "model  layers  hidden size  attention heads\n");
+    let settings = printed(&["settings", "tensor_model"], "", 0);
+    let rows: Vec<&str> = settings.lines().collect();
+    assert!(
+        rows[0].starts_with("setting ") && rows[1].starts_with("tensor_model_parallel_size "),
+        "{settings}"
+    );
+    assert_eq!(
+        printed(&["settings", "--format", "markdown"], "", 0).lines().count(),
+        2 + shardscope_fields()
+    );
+    for (words, said) in [
+        (["models", "zzzz"], "error: no model has zzzz in its name\n"),
+        (
+            ["accelerators", "H100-SMX"],
+            "error: no accelerator has H100-SMX in its name; did you mean H100-SXM?\n",
+        ),
+    ] {
+        let output = call(&words, "");
+        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(2), said));
+        assert!(output.stdout.is_empty());
+    }
     let rows = json(&printed(&["accelerators", "--format", "json", "h100-sxm"], "", 0));
     assert!(rows[0]["memory"].as_u64().is_some_and(|memory| memory > 1 << 36), "{rows}");
     let rows = json(&printed(&["models", "--format", "json"], "", 0));
@@ -165,6 +205,11 @@ fn the_catalog_is_listed() {
     assert!(
         rows.as_array().is_some_and(|rows| rows.iter().all(|row| row["settings"]["num_layers"].is_string()))
     );
+}
+
+/// How many settings there are.
+fn shardscope_fields() -> usize {
+    json(&printed(&["settings", "--format", "json"], "", 0)).as_array().map_or(0, Vec::len)
 }
 
 #[test]
@@ -189,6 +234,7 @@ fn shells_and_man_know_the_commands() {
         "badge",
         "models",
         "accelerators",
+        "settings",
         "man",
     ] {
         let page = folder.0.join(format!("shardscope-{command}.1"));

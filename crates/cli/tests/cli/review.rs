@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Folder, SCRIPT, call, printed};
+use crate::{Folder, SCRIPT, call, json, printed};
 
 const LARGE: &str = "--micro-batch-size 128";
 const USUAL: &str = "--micro-batch-size 4";
@@ -75,6 +75,77 @@ fn a_slower_run_fails_where_asked_and_settings_files_lead_to_their_scripts() {
     assert!(comment.contains("| [train.sh](https://x.example/#/1?"), "{comment}");
 }
 
+/// LLaMA-Factory, axolotl, torchtitan and others are launched by a file of settings.
+#[test]
+fn settings_that_are_a_whole_run_are_met_and_parts_of_one_are_not() {
+    let (folder, before, after) = folder("review-yaml");
+    let run = |batch: u64| {
+        format!(
+            "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: lora\ndo_train: true\ncutoff_len: 2048\nbf16: true\n\
+             per_device_train_batch_size: {batch}\ngradient_accumulation_steps: 4\nlearning_rate: 1e-4\n"
+        )
+    };
+    for (side, batch) in [("before", 1), ("after", 64)] {
+        folder.file(&format!("{side}/sft.yaml"), &run(batch));
+        folder
+            .file(&format!("{side}/compose.yml"), &format!("services:\n  web:\n    image: nginx:{batch}\n"));
+        folder.file(&format!("{side}/ds.yaml"), &format!("zero_optimization:\n  stage: {}\n", batch % 3));
+    }
+    let call = [
+        "review",
+        "--set",
+        "world_size=8",
+        "--accelerator",
+        "A100-SXM-40GB",
+        "--before",
+        &before,
+        "--after",
+        &after,
+    ];
+    let comment = printed(&[&call[..], &["sft.yaml", "compose.yml", "ds.yaml"]].concat(), "", 1);
+    let rows: Vec<&str> = comment.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert_eq!(rows.len(), 1, "{comment}");
+    assert!(rows[0].starts_with("| sft.yaml | fits → **does not fit** | "), "{comment}");
+}
+
+#[test]
+fn what_a_run_costs_is_told_where_it_has_a_price() {
+    let (folder, before, after) = folder("review-price");
+    folder.file("before/a.sh", SCRIPT);
+    folder.file("after/a.sh", &SCRIPT.replace(USUAL, "--micro-batch-size 2"));
+    folder.file("before/gone.sh", SCRIPT);
+    folder.file("after/new.sh", SCRIPT);
+    let call = ["review", "--before", &before, "--after", &after, "a.sh", "gone.sh", "new.sh"];
+    assert!(!printed(&call, "", 0).contains("cost"));
+    let comment = printed(&[&call[..], &["--price", "2"]].concat(), "", 0);
+    let rows: Vec<Vec<&str>> = comment
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .map(|row| row.split('|').map(str::trim).collect())
+        .collect();
+    assert_eq!(rows[0][6..8], ["GPU-hours per 10⁹ tokens", "cost per 10⁹ tokens"]);
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{comment}");
+    let first =
+        |cell: &str| cell.split(' ').next().and_then(|number| number.parse::<f64>().ok()).expect("a number");
+    let (hours, cost) = (first(rows[1][6]), first(rows[1][7]));
+    // Hours are shown to a tenth, of which each costs 2.
+    assert!((cost - 2.0 * hours).abs() <= 0.5 + 0.11, "{comment}");
+    let share = |cell: &str| cell.rsplit('(').next().map(str::to_owned);
+    assert_eq!(share(rows[1][6]), share(rows[1][7]), "{comment}");
+    assert_eq!(rows[2][7], "", "{comment}");
+    assert!(first(rows[3][7]) > 0.0, "{comment}");
+    let checked = json(&printed(&["check", "--price", "2", "--format", "json", "-"], SCRIPT, 0));
+    let [hours, cost] =
+        ["gpu_hours_per_billion_tokens", "cost_per_billion_tokens"].map(|key| checked[key].as_f64());
+    assert_eq!(hours.map(|hours| hours * 2.0), cost);
+    assert!(checked.get("price").is_none());
+    assert_eq!(call_code(&["check", "--price", "-1", "-"]), Some(2));
+}
+
+fn call_code(words: &[&str]) -> Option<i32> {
+    call(words, SCRIPT).status.code()
+}
+
 #[test]
 fn a_strangers_link_leads_out_of_no_checkout() {
     let (folder, before, after) = folder("review-links");
@@ -138,6 +209,7 @@ impl Forge {
                 ("FAIL_ON", fail_on),
                 ("HEADROOM", ""),
                 ("ACCELERATOR", ""),
+                ("PRICE", ""),
                 ("PAGE", ""),
             ])
             .env("BASE", base.trim())
@@ -213,6 +285,58 @@ fn the_action_comments_once_and_keeps_its_comment_up_to_date() {
     assert_eq!(forge.comment(), None);
     // A call that is not understood is an error of its own, not a run that fails.
     assert_eq!(forge.run("review.sh", "often").status.code(), Some(2));
+}
+
+/// A forge that has one release, and whose archives are what it says.
+const RELEASES: &str = r##"#!/usr/bin/env bash
+set -euo pipefail
+echo "$*" >> "$FORGE/calls"
+case "$1 $2" in
+  "release download")
+    [ "$3" = "$(cat "$FORGE/release")" ] || { echo "release not found" >&2; exit 1; }
+    while [ $# -gt 0 ]; do case "$1" in --pattern) archive=$2 ;; --dir) folder=$2 ;; esac; shift; done
+    mkdir -p "$FORGE/made/shardscope-cli" && echo "#!/bin/sh" > "$FORGE/made/shardscope-cli/shardscope"
+    tar -cJf "$folder/$archive" -C "$FORGE/made" shardscope-cli ;;
+  "attestation verify") [ ! -e "$FORGE/forged" ] ;;
+esac
+"##;
+
+#[test]
+fn the_action_fetches_the_release_that_it_is_of() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = Folder::new("fetch");
+    for name in ["temp", "forge", "bin"] {
+        std::fs::create_dir_all(folder.0.join(name)).expect("a folder");
+    }
+    let gh = folder.file("bin/gh", RELEASES);
+    assert!(Command::new("chmod").args(["+x", &gh]).status().expect("chmod").success());
+    let fetch = |called_by: &str, released: &str| {
+        folder.file("forge/release", released);
+        let _ = std::fs::remove_dir_all(folder.0.join("temp/shardscope"));
+        let path =
+            format!("{}:{}", folder.0.join("bin").display(), std::env::var("PATH").unwrap_or_default());
+        let output = Command::new("bash")
+            .arg(root.join("packages/action/fetch.sh"))
+            .env("PATH", path)
+            .env("RUNNER_TEMP", folder.0.join("temp"))
+            .env("GITHUB_PATH", folder.0.join("temp/path"))
+            .env("FORGE", folder.0.join("forge"))
+            .envs([("RELEASES", "o/r"), ("RELEASE", called_by)])
+            .output()
+            .expect("bash");
+        let there = folder.0.join("temp/shardscope/shardscope").is_file();
+        assert_eq!(output.status.success(), there, "{}", String::from_utf8_lossy(&output.stderr));
+        (there, String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let own = concat!("v", env!("CARGO_PKG_VERSION"));
+    // By its tag, and by a commit or a branch, of which the manifest beside it says the version: never the newest.
+    assert!(fetch("v9.8.7", "v9.8.7").0);
+    assert!(fetch("3d3c42e5aac5ba805825da76410c181273ba90b1", own).0);
+    assert!(fetch("main", own).0);
+    let (there, said) = fetch("3d3c42e5aac5ba805825da76410c181273ba90b1", "v9.8.7");
+    assert!(!there && said.contains(&format!("::error::o/r has no release {own} ")), "{said}");
+    folder.file("forge/forged", "");
+    assert!(!fetch("v9.8.7", "v9.8.7").0);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod reader;
 mod release;
 mod remarks;
 mod renamed;
+mod respelt;
 mod software;
 mod spell;
 mod unmodelled;

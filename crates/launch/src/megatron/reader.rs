@@ -5,6 +5,7 @@ use super::flags::{self, Arity, Flag};
 use super::forks;
 use super::remarks::{Idle, LISTED, listed, without_influence};
 use super::renamed;
+use super::respelt;
 use super::software::{Signs, software};
 use super::width::Multiple;
 use super::{idle, unmodelled};
@@ -70,7 +71,7 @@ impl ArgumentReader<'_> {
             self.flag(flag, name, inline, word);
         } else if let Some(fork) = forks::find(name) {
             self.fork(fork, inline, word);
-        } else if forks::spells(&dashed) {
+        } else if respelt::spells(&dashed) {
             self.respelt(&dashed, inline, word);
         } else if let Some(field) = Field::named(name) {
             self.setting(field, inline, word);
@@ -135,7 +136,7 @@ impl ArgumentReader<'_> {
             self.missing(name, word);
             return;
         };
-        let states = forks::respelt(name, &value.text);
+        let states = respelt::respelt(name, &value.text);
         if states.is_empty() {
             self.note(Code::UnknownValue, &["--", name, " ", &value.text, " is not known"], value.span);
         }

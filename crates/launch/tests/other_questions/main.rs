@@ -1,12 +1,16 @@
 //! No answer to a question that nobody asked: each of these was once read as another training, and is now read right, asked
 //! about, or stopped with one sentence.
 
+mod adapters;
 mod automodel;
 mod drawn;
+mod drawn_frameworks;
+mod frameworks;
 mod lingua;
 mod olmo;
 mod pretraining;
 mod rollouts;
+mod sharding;
 mod trainers;
 
 use shardscope_bash::Environment;

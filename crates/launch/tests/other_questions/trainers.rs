@@ -1,7 +1,7 @@
 //! Trainers of transformers and of their own.
 
 use super::{said, script, stopped, value};
-use shardscope_plan::{Field, LinearModule};
+use shardscope_plan::Field;
 
 #[test]
 fn what_a_trainer_spreads_or_trains_otherwise_is_not_taken_for_data_parallelism() {
@@ -21,15 +21,6 @@ fn what_a_trainer_spreads_or_trains_otherwise_is_not_taken_for_data_parallelism(
         &["lisa_activated_layers"],
     );
     stopped(&script(&format!("CUDA_VISIBLE_DEVICES=0 {swift} --tuner_backend unsloth")), &["tuner_backend"]);
-}
-
-#[test]
-fn what_accelerate_shards_stands_in_a_file_that_is_asked_for() {
-    let text = "accelerate launch --num_processes 8 --config_file configs/fsdp2.yaml train.py --model_name_or_path Qwen/Qwen2.5-7B \
-        --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --max_length 2048 --bf16 true --num_train_epochs 1";
-    let resolution = script(text);
-    assert!(resolution.plan.is_none(), "the file decides what ranks share");
-    assert!(resolution.questions.iter().any(|question| question.name == "zero_stage"));
 }
 
 #[test]
@@ -214,50 +205,6 @@ fn commands_and_options_that_were_read_past_stop_the_verdict() {
 }
 
 #[test]
-fn axolotl_turns_its_kernels_for_adapters_on_by_itself() {
-    let read = |more: &str| {
-        let text = "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 2048\nmicro_batch_size: 2\nadapter: lora\n\
-                    lora_r: 16\nlora_target_linear: true\nbf16: true\ngradient_accumulation_steps: 4\n";
-        said("a.yaml", &format!("{text}{more}"), &[("world_size", "8")])
-    };
-    let kernels = |more: &str| value(&read(more), Field::LoraKernels);
-    // `axolotl/utils/schemas/config.py:check_auto_enable_lora_kernels`.
-    for on in ["", "lora_dropout: 0.05\n", "fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: true\n"] {
-        assert_eq!(kernels(on), "qkv o mlp", "{on}");
-    }
-    for off in [
-        "lora_mlp_kernel: false\n",
-        "load_in_8bit: true\n",
-        "trust_remote_code: true\n",
-        "fsdp_config:\n  fsdp_reshard_after_forward: FULL_SHARD\n",
-    ] {
-        assert_eq!(kernels(off), "", "{off}");
-    }
-    assert_eq!(kernels("lora_mlp_kernel: true\nlora_o_kernel: true\nlora_qkv_kernel: false\n"), "o mlp");
-    assert!(read("").plan.is_some(), "{:?}", read("").diagnostics);
-    stopped(&read("peft_use_dora: true\n"), &["lora_kernels"]);
-}
-
-#[test]
-fn a_rank_without_a_known_switch_is_asked_about() {
-    let run = |program: &str, more: &str| {
-        script(&format!(
-            "torchrun --nproc_per_node 4 {program} --model_name_or_path meta-llama/Llama-2-7b-hf --lora_r 8 --lora_alpha 16 --bf16 True \
-             --per_device_train_batch_size 2 --gradient_accumulation_steps 16 --model_max_length 2048 {more}"
-        ))
-    };
-    let trains = |program: &str, more: &str| value(&run(program, more), Field::TrainType);
-    // FastChat's program always trains adapters, and is named for them; a quantized base is a question of its own.
-    assert_eq!(trains("fastchat/train/train_lora.py", "--q_lora False"), "lora");
-    assert_eq!(trains("train.py", "--lora True"), "lora");
-    assert_eq!(trains("train.py", "--use_lora False"), "full");
-    let open = run("train.py", "");
-    assert!(open.plan.is_none(), "priced as full training before");
-    let asked = open.questions.iter().find(|question| question.name == "train_type");
-    assert_eq!(asked.expect("a question").proposal.as_deref(), Some("lora"));
-}
-
-#[test]
 fn unknown_options_that_tell_of_what_trains_stop_the_verdict() {
     let run = |more: &str| {
         script(&format!(
@@ -295,58 +242,6 @@ fn a_script_of_anybodys_names_its_model_by_any_usual_option() {
     }
 }
 
-/// What trainers list by name leaves out experts, which have none in transformers 5; TRL hands PEFT its own word.
-#[test]
-fn all_linear_layers_by_name_are_none_of_experts() {
-    let adapted = |name: &str, text: &str| {
-        let resolution = said(name, text, &[("world_size", "8")]);
-        let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{text}: {:?}", resolution.diagnostics));
-        let lora = plan.recipe().tuning.lora.expect("adapters");
-        (lora.modules.has(LinearModule::Query), lora.modules.has(LinearModule::Experts))
-    };
-    let factory = "model_name_or_path: Qwen/Qwen3-30B-A3B\nstage: sft\nfinetuning_type: lora\nlora_target: all\ncutoff_len: 2048\n\
-        per_device_train_batch_size: 1\nlearning_rate: 1.0e-4\nbf16: true\ndo_train: true\n";
-    assert_eq!(adapted("lora.yaml", factory), (true, false));
-    let axolotl = "base_model: Qwen/Qwen3-30B-A3B\nadapter: lora\nlora_r: 16\nlora_target_linear: true\nsequence_len: 2048\n\
-        micro_batch_size: 1\nlora_qkv_kernel: false\nbf16: true\n";
-    assert_eq!(adapted("lora.yaml", axolotl), (true, false));
-    let trl = "model_name_or_path: Qwen/Qwen3-30B-A3B\nuse_peft: true\nlora_r: 16\nlora_target_modules: all-linear\nmax_length: 2048\n\
-        per_device_train_batch_size: 1\nlearning_rate: 1.0e-4\nbf16: true\ndtype: bfloat16\n";
-    assert_eq!(adapted("sft.yaml", trl), (true, true));
-}
-
-#[test]
-fn adapters_of_llm_foundry_are_no_full_training() {
-    let text = "max_seq_len: 2048\nmodel:\n  name: hf_causal_lm\n  pretrained_model_name_or_path: meta-llama/Llama-2-7b-hf\n  \
-        peft_config: {r: 16, peft_type: LORA}\ntrain_loader: {name: finetuning}\nglobal_train_batch_size: 64\n\
-        device_train_microbatch_size: 2\nprecision: amp_bf16\nfsdp_config: {sharding_strategy: FULL_SHARD}\n";
-    stopped(&said("lora.yaml", text, &[("world_size", "8")]), &["model.peft_config"]);
-}
-
-/// Arguments of Firefly's `train.py` have no switch for adapters: it trains QLoRA unless `train_mode` says otherwise.
-#[test]
-fn fireflys_adapters_are_no_full_training() {
-    let file = |more: &str| {
-        format!(
-            "{{\"model_name_or_path\": \"meta-llama/Llama-2-7b-hf\", \"train_file\": \"a.jsonl\", \"template_name\": \"llama2\", \
-             \"per_device_train_batch_size\": 1, \"gradient_accumulation_steps\": 16, \"learning_rate\": 1e-4, \
-             \"max_seq_length\": 1024, \"gradient_checkpointing\": true, \"bf16\": true{more}}}"
-        )
-    };
-    let read = |more: &str| said("args.json", &file(more), &[("world_size", "1")]);
-    let usual = read("");
-    assert!(usual.plan.is_some(), "{:?}", usual.diagnostics);
-    assert_eq!(value(&usual, Field::TrainType), "qlora");
-    assert_eq!(
-        (value(&usual, Field::BaseQuantization), value(&usual, Field::LoraRank)),
-        ("nf4".into(), "64".into())
-    );
-    assert_eq!(value(&read(", \"train_mode\": \"full\""), Field::TrainType), "full");
-    let lora = read(", \"train_mode\": \"lora\", \"lora_rank\": 16");
-    assert_eq!((value(&lora, Field::TrainType), value(&lora, Field::LoraRank)), ("lora".into(), "16".into()));
-    stopped(&read(", \"task_type\": \"dpo\""), &["task_type"]);
-}
-
 /// TRL's GRPO by its keys, where no name tells the program: it was offered as DPO.
 #[test]
 fn several_completions_of_a_prompt_are_rollouts() {
@@ -362,25 +257,6 @@ fn several_completions_of_a_prompt_are_rollouts() {
     stopped(
         &said("r.yaml", &text.replace("runs/countdown", "runs/rloo-1"), &[("world_size", "8")]),
         &["trainer"],
-    );
-}
-
-/// axolotl's templates leave `fsdp` and `fsdp_config` empty where nothing shards.
-#[test]
-fn an_empty_group_for_fsdp_shards_nothing() {
-    let text = "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 8192\nmicro_batch_size: 1\nadapter: lora\nlora_r: 8\n\
-        lora_target_linear: true\nbf16: auto\nfsdp:\nfsdp_config:\nspecial_tokens:\n  pad_token: x\n";
-    let empty = said("a.yml", text, &[("world_size", "8")]);
-    let without = said("a.yml", &text.replace("fsdp:\nfsdp_config:\n", ""), &[("world_size", "8")]);
-    for field in [Field::ZeroStage, Field::DataParallelEngine, Field::LoraKernels] {
-        assert_eq!(value(&empty, field), value(&without, field), "{field:?}");
-    }
-    assert_eq!(empty.plan, without.plan);
-    let group = "fsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n";
-    let sharded = said("a.yml", &text.replace("fsdp_config:\n", group), &[("world_size", "8")]);
-    assert_eq!(
-        (value(&sharded, Field::ZeroStage), value(&sharded, Field::DataParallelEngine)),
-        ("3".into(), "fsdp1".into())
     );
 }
 
@@ -477,35 +353,6 @@ fn pairs_of_larger_evaluations_are_counted() {
     stopped(&file("zephyr-7b-kto", "4"), &["evaluation_batch_size"]);
     // trl/trainer/kto_trainer.py refuses it.
     stopped(&file("zephyr-7b-kto", "1"), &["per_device_train_batch_size"]);
-}
-
-/// PEFT writes LoftQ's weights back in their own type (`peft/utils/loftq_utils.py:loftq_init`): examples/llama-2/loftq.yml of axolotl.
-#[test]
-fn loftq_starts_adapters_and_changes_no_more() {
-    let text = "base_model: NousResearch/Llama-2-7b-hf\nsequence_len: 4096\nmicro_batch_size: 2\ngradient_accumulation_steps: 4\nadapter: lora\n\
-        lora_r: 32\nlora_target_linear: true\nlearning_rate: 2e-4\nbf16: auto\npeft:\n  loftq_config:\n    loftq_bits: 4\n";
-    let read = said("loftq.yml", text, &[("world_size", "8")]);
-    assert!(read.plan.is_some() && value(&read, Field::NotRead).is_empty(), "{:?}", read.not_modelled);
-    assert_eq!(value(&read, Field::TrainType), "lora");
-}
-
-/// What DeepSpeed's ZeRO++ and MiCS hold and send stopped nothing, and what its files say of clipping and logs marked every answer.
-#[test]
-fn deepspeeds_own_ways_stop_and_its_logs_do_not() {
-    let file = |more: &str| {
-        let text = format!(
-            "{{\"train_micro_batch_size_per_gpu\": \"auto\", \"gradient_clipping\": \"auto\", \"wall_clock_breakdown\": false, \
-             \"steps_per_print\": 10, \"bf16\": {{\"enabled\": \"auto\"}}, \"zero_optimization\": {{\"stage\": 3{more}}}}}"
-        );
-        said("ds.json", &text, &[("world_size", "8"), ("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")])
-    };
-    let plain = file("");
-    assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
-    assert_eq!(value(&plain, Field::NotRead), "");
-    for key in ["zero_hpz_partition_size", "mics_shard_size"] {
-        stopped(&file(&format!(", \"{key}\": 8")), &[format!("zero_optimization.{key}").as_str()]);
-    }
-    stopped(&file(", \"zero_quantized_gradients\": true"), &["zero_optimization.zero_quantized_gradients"]);
 }
 
 /// A batch too small for eight GPUs proposes as many as share it: scripts/train/yamls/finetune/mpt-7b_dolly_sft.yaml of llm-foundry.

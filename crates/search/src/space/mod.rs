@@ -3,6 +3,7 @@
 
 mod edits;
 mod hosts;
+mod kernels;
 mod recomputations;
 mod rests;
 mod sizes;

@@ -1,16 +1,13 @@
 //! The layouts around a plan, from kernels down to leaves.
 
-use super::sizes::{
-    contexts, experts, instances, micro_batches, orders, pipelines, precisions, schedules, tensors,
-};
+use super::sizes::{orders, pipelines, schedules};
 use super::splits::Way;
 use super::{hosts, recomputations, rests, splits};
 use crate::dimension::{Choices, Dimension};
 use shardscope_plan::{
-    Dispatcher, DpSharding, Field, OffloadModules, Overlap, PipelineSchedule, Plan, RankOrder, Recompute,
+    DpSharding, Field, OffloadModules, Overlap, PipelineSchedule, Plan, RankOrder, Recompute,
     RecomputeModule, Variant,
 };
-use shardscope_sorting::sort_by_key;
 use shardscope_source::Code;
 
 /// Stages, chunks that a schedule has of its own, and how layers are spread over them.
@@ -25,11 +22,11 @@ pub struct Space {
     origin: Variant,
     before: Vec<(Field, String)>,
     pub(super) choices: Choices,
-    kernels: Vec<Variant>,
+    pub(super) kernels: Vec<Variant>,
     pipeline: Vec<u64>,
     orders: Vec<RankOrder>,
     schedules: Vec<PipelineSchedule>,
-    offloaded: Vec<OffloadModules>,
+    pub(super) offloaded: Vec<OffloadModules>,
     /// Lists of modules that may be recomputed.
     lists: Vec<Vec<RecomputeModule>>,
     /// By number of stages and the chunks that a schedule has of its own, how layers are spread over them.
@@ -278,136 +275,10 @@ impl Space {
                 .collect::<Vec<_>>()
         })
     }
-
-    fn refuse(&mut self, code: Code) {
-        match self.refused.iter_mut().find(|(known, _)| *known == code) {
-            Some((_, count)) => *count += 1,
-            None => self.refused.push((code, 1)),
-        }
-    }
-
-    fn fill_kernels(&mut self) {
-        let world = self.plan.layout().world_size;
-        let moe = self.plan.model().experts.is_some();
-        for tensor in tensors(&self.plan, &self.base, &self.choices) {
-            for context in contexts(&self.plan, &self.base, &self.choices) {
-                if !world.is_multiple_of(tensor * context) {
-                    self.refuse(Code::WorldSize);
-                    continue;
-                }
-                for (expert, expert_tensor) in experts(&self.plan, &self.base, &self.choices, tensor) {
-                    if moe && !world.is_multiple_of(expert * expert_tensor) {
-                        self.refuse(Code::ExpertWorldSize);
-                        continue;
-                    }
-                    for micro_batch_size in micro_batches(&self.plan, &self.base, &self.choices) {
-                        let kernel = Variant {
-                            tensor,
-                            context,
-                            expert,
-                            expert_tensor,
-                            micro_batch_size,
-                            pipeline: 1,
-                            virtual_pipeline: 1,
-                            recompute: Recompute::None,
-                            // Bounds of time are taken where no weights are gathered.
-                            sharding: match self.base.sharding {
-                                DpSharding::Parameters => DpSharding::OptimizerStates,
-                                stated => stated,
-                            },
-                            ..self.base.clone()
-                        };
-                        for instances in instances(&self.plan, &self.base, &self.choices, tensor) {
-                            self.fill_flags(Variant { instances, ..kernel.clone() });
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// The kernel with every combination of its flags.
-    fn fill_flags(&mut self, kernel: Variant) {
-        let stated = &self.base;
-        let cut = kernel.tensor > 1;
-        let sequence: &[bool] = match self.choices.of(Dimension::SequenceParallel).vary() {
-            _ if !cut => &[false],
-            true => &[true, false],
-            // Stated for a tensor size of 1 it says nothing of others.
-            false if stated.tensor == 1 || stated.sequence_parallel => &[true],
-            false => &[false],
-        };
-        let mut kernels = Vec::new();
-        for &sequence_parallel in sequence {
-            let mut overlaps = self.overlaps(&kernel, sequence_parallel);
-            // Where messages of tensor parallelism can hide, a step takes no longer and nothing more is held (`dominance.rs`).
-            let hides = overlaps.iter().any(|overlap| overlap.tensor);
-            overlaps.retain(|overlap| overlap.tensor || !hides);
-            for overlap in overlaps {
-                let kernel = Variant { sequence_parallel, overlap, ..kernel.clone() };
-                for fp8 in precisions(&self.plan, stated, &self.choices) {
-                    let kernel = Variant { fp8, ..kernel.clone() };
-                    for optimizer_on_host in hosts::optimizers(&self.plan, stated, &self.choices) {
-                        let sharding = shared(kernel.sharding, optimizer_on_host || kernel.instances > 1);
-                        for &offloaded in &self.offloaded {
-                            kernels.push(Variant {
-                                optimizer_on_host,
-                                sharding,
-                                offloaded,
-                                ..kernel.clone()
-                            });
-                        }
-                    }
-                }
-            }
-        }
-        for kernel in kernels {
-            if kernel.expert > 1 && kernel.tensor > 1 && !kernel.sequence_parallel {
-                self.refuse(Code::MoeSequenceParallel);
-            } else {
-                self.kernels.push(kernel);
-            }
-        }
-    }
-
-    /// What of a layer's own messages hides behind its products.
-    pub(super) fn overlaps(&self, kernel: &Variant, sequence_parallel: bool) -> Vec<Overlap> {
-        let recipe = self.plan.recipe();
-        let stated = self.base.overlap;
-        let possible = Overlap { tensor: stated.tensor && sequence_parallel, ..stated };
-        let mut out = vec![possible];
-        if !self.choices.of(Dimension::Overlap).vary() || !recipe.software.semantics().transformer_engine {
-            return out;
-        }
-        let domain = self.plan.cluster().fast_domain.max(self.plan.cluster().gpus_per_node);
-        if sequence_parallel && kernel.tensor <= domain {
-            out.push(Overlap { tensor: true, ..possible });
-        }
-        // `--overlap-moe-expert-parallel-comm` (`transformer_config.py:__post_init__`).
-        let takes = kernel.expert > 1
-            && matches!(recipe.moe.dispatcher, Dispatcher::AllToAll | Dispatcher::Flex)
-            && !stated.shared_expert
-            && self.plan.model().mtp_num_layers <= 1;
-        if takes {
-            let both: Vec<Overlap> = out.iter().map(|one| Overlap { expert: true, ..*one }).collect();
-            out.extend(both);
-        }
-        sort_by_key(&mut out, |one| (one.tensor, one.expert));
-        out.dedup();
-        out
-    }
 }
 
 /// Whether no layer of `cut` can be recomputed whole: two micro-batches at once leave none
 /// (`transformer_config.py:__post_init__`), and what modules offload in such a layer is not modelled.
 fn keeps_layers(cut: &Variant) -> bool {
     cut.overlap.expert || !cut.offloaded.is_empty()
-}
-
-/// `stated`, or the least that is shared where it `must` be.
-fn shared(stated: DpSharding, must: bool) -> DpSharding {
-    match stated {
-        DpSharding::Replicated if must => DpSharding::OptimizerStates,
-        stated => stated,
-    }
 }

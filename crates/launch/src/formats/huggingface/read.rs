@@ -72,7 +72,7 @@ fn read(root: &Node) -> Reading {
     let read = Architecture::read(root);
     let (architecture, why) = match read {
         Ok(architecture) => {
-            let why = ["the code of ", &architecture.model_type].concat();
+            let why = format!("the code of {}", architecture.model_type);
             (Ok(architecture), why)
         }
         Err(Refusal::Nameless | Refusal::UnknownType(_)) => {

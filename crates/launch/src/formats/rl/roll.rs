@@ -46,7 +46,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
 }
 
 fn at(worker: &str, key: &str) -> String {
-    [worker, key].concat()
+    format!("{worker}{key}")
 }
 
 fn stop(leaves: &mut Leaves<'_>, what: &str) {

@@ -112,7 +112,7 @@ fn batch(leaves: &mut Leaves<'_>) -> bool {
 
 /// Micro-batches of so many tokens, those of the GPUs that share a sequence together.
 fn packed(leaves: &mut Leaves<'_>, group: &str) -> bool {
-    let path = [group, "max_tokens_per_microbatch"].concat();
+    let path = format!("{group}max_tokens_per_microbatch");
     let Some(leaf) = leaves.get(&path).filter(|leaf| leaf.whole().is_some_and(|tokens| tokens > 0)) else {
         return false;
     };
@@ -144,7 +144,7 @@ fn supervised(leaves: &mut Leaves<'_>) -> bool {
 }
 
 fn rollout(leaves: &mut Leaves<'_>) {
-    let engine = |key: &str| ["generator.inference_engine.", key].concat();
+    let engine = |key: &str| format!("generator.inference_engine.{key}");
     match leaves.first(&[&engine("backend"), "generator.backend"]) {
         Some(leaf) if matches!(leaf.value.as_str(), "vllm" | "sglang") => {
             leaves.say(Field::RolloutEngine, &leaf.value, leaf);
@@ -157,7 +157,7 @@ fn rollout(leaves: &mut Leaves<'_>) {
         ("gpu_memory_utilization", "gpu_memory_utilization", Field::RolloutMemoryFraction),
         ("max_num_seqs", "max_num_seqs", Field::RolloutSequences),
     ] {
-        leaves.take(&[&engine(key), &["generator.", old].concat()], field);
+        leaves.take(&[&engine(key), &format!("generator.{old}")], field);
     }
     if let Some(leaf) = leaves.first(&[&engine("enforce_eager"), "generator.enforce_eager"]) {
         leaves.switch(Field::RolloutCudaGraphs, leaf.flag() == Some(false), leaf);
@@ -197,7 +197,7 @@ fn rollout(leaves: &mut Leaves<'_>) {
         leaves.flag(&engine("run_engines_locally")).or(leaves.flag("generator.run_engines_locally"))
             == Some(false);
     let count = |now: &str, old: &str| {
-        leaves.whole(&engine(now)).or(leaves.whole(&["generator.", old].concat())).unwrap_or(1)
+        leaves.whole(&engine(now)).or(leaves.whole(&format!("generator.{old}"))).unwrap_or(1)
     };
     let own = count("num_engines", "num_inference_engines")
         .saturating_mul(count("tensor_parallel_size", "inference_engine_tensor_parallel_size"))

@@ -40,16 +40,16 @@ impl Keys {
 
     /// A key of the model that trains.
     pub(super) fn own(&self, key: &str) -> String {
-        [self.own, key].concat()
+        format!("{}{key}", self.own)
     }
 
     /// A key of its machines.
     pub(super) fn machines(&self, key: &str) -> String {
-        [self.machines, key].concat()
+        format!("{}{key}", self.machines)
     }
 
     fn trainer(&self, key: &str) -> String {
-        [self.trainer, key].concat()
+        format!("{}{key}", self.trainer)
     }
 }
 

@@ -43,7 +43,7 @@ fn entropy(leaves: &mut Leaves<'_>) {
     let stated = part.filter(|leaf| leaf.hole.is_none() && !zero(&leaf.value));
     let metric = leaves.yes("actor_rollout_ref.actor.calculate_entropy");
     let Some(leaf) = stated.or(metric) else { return };
-    let says = |key: &str, flag: bool| leaves.flag(&["actor_rollout_ref.actor.", key].concat()) == Some(flag);
+    let says = |key: &str, flag: bool| leaves.flag(&format!("actor_rollout_ref.actor.{key}")) == Some(flag);
     let other = says("use_torch_compile", false)
         || says("fsdp_config.use_torch_compile", false)
         || says("entropy_checkpointing", true)

@@ -12,7 +12,7 @@ pub(super) const ACTOR: &str = "actor_rollout_ref.actor.";
 
 /// A key below a group.
 pub(super) fn at(group: &str, key: &str) -> String {
-    [group, key].concat()
+    format!("{group}{key}")
 }
 
 /// Names of Megatron's configuration that are not its options' (`megatron/core/transformer/transformer_config.py`).

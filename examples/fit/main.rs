@@ -9,13 +9,19 @@
 //! for leaving its published or assumed value costs a little. Constants move one at a time, in steps that shrink.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation, clippy::print_stdout)]
 
+mod pools;
+mod tables;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use pages::evidence::{Row, compared, digest};
+use pages::evidence::Row;
 use shardscope::estimate::compute::{CALIBRATIONS, Calibration, Share};
 use shardscope::estimate::time::step_seconds_with;
 use shardscope::plan::Plan;
+
+use pools::{POOLS, Pool};
+use tables::{computed, hosts, sensitivity};
 
 /// Errors up to here count in full.
 const FULL: f64 = 0.15;
@@ -37,95 +43,6 @@ struct Case {
     plan: Plan,
     measured: f64,
 }
-
-/// A pool of generations with constants in common.
-struct Pool {
-    name: &'static str,
-    generations: &'static [&'static str],
-    /// Constants that the pool shares.
-    shared: &'static [Share],
-    /// Constants of each generation.
-    own: &'static [Share],
-}
-
-use Share::{
-    AttentionBackward, AttentionForward, AttentionPytorch, AttentionTriton, Contention, Eager, Exchange,
-    FastLink, Fp4, Fp8, Grouped, Half, Memory, Network, Straggling, UserBuffers, Wave,
-};
-
-const POOLS: [Pool; 7] = [
-    Pool { name: "V100", generations: &["V100"], shared: &[Half, Memory, FastLink], own: &[] },
-    Pool {
-        name: "A100",
-        generations: &["A100", "A100-40"],
-        shared: &[
-            Half,
-            Wave,
-            Memory,
-            Network,
-            Contention,
-            AttentionTriton,
-            AttentionForward,
-            AttentionBackward,
-        ],
-        own: &[],
-    },
-    Pool {
-        name: "H100",
-        generations: &["H100"],
-        shared: &[
-            Half,
-            Fp8,
-            Eager,
-            Wave,
-            Memory,
-            Network,
-            Contention,
-            UserBuffers,
-            Straggling,
-            Grouped,
-            Exchange,
-            AttentionTriton,
-            AttentionForward,
-            AttentionBackward,
-        ],
-        own: &[],
-    },
-    // Torchtitan's part: an H100 of less power and slower memory, known from that software alone.
-    Pool {
-        name: "H100-HBM2e",
-        generations: &["H100-HBM2e"],
-        shared: &[Half, Fp8, AttentionPytorch, Network, UserBuffers],
-        own: &[],
-    },
-    Pool {
-        name: "Blackwell",
-        generations: &["B200", "GB200", "GB300"],
-        shared: &[
-            Fp4,
-            Wave,
-            Memory,
-            Network,
-            Contention,
-            UserBuffers,
-            Straggling,
-            Grouped,
-            Exchange,
-            AttentionForward,
-            AttentionBackward,
-        ],
-        // Clocks under power: 1,000 W of air or water in an HGX B200, 1,200 in a GB200, 1,400 in a GB300.
-        own: &[Half, Fp8],
-    },
-    // Three runs on one part tell what products reach; attention, memory and contention stay assumed.
-    Pool { name: "CDNA3", generations: &["MI300X"], shared: &[Half, Fp8], own: &[] },
-    Pool {
-        name: "Ascend-910B",
-        generations: &["Ascend-910B"],
-        shared: &[Half, Memory, AttentionForward, AttentionBackward, FastLink, Network],
-        own: &[],
-    },
-];
 
 /// One set for each generation of a pool.
 type Sets = Vec<Calibration>;
@@ -241,78 +158,6 @@ impl Fit<'_> {
 fn fit(pool: &Pool, cases: &[Case], left_out: Option<&str>) -> (Sets, f64) {
     let steps = if left_out.is_some() { &SHORT_STEPS[..] } else { &STEPS[..] };
     Fit { pool, cases, weights: weights(cases, left_out), start: sets(pool) }.run(steps)
-}
-
-/// Steps that only the host bounds, by machine.
-fn hosts() {
-    let mut errors: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for line in include_str!("../tests/data/measured/launch_bound.tsv").lines().skip(1) {
-        let [id, kind, seconds] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
-        let run = pages::evidence::runs().iter().find(|run| run.id == id).expect("a launch");
-        let Some(plan) = &run.resolution.plan else { continue };
-        let predicted = shardscope::estimate::time::step_seconds(plan).get();
-        let layout = plan.layout();
-        let name = format!("{} {kind} TP {} PP {}", run.accelerator, layout.tensor, layout.pipeline);
-        errors.entry(name).or_default().push(predicted / seconds.parse::<f64>().unwrap() - 1.0);
-    }
-    for (name, mut errors) in errors {
-        errors.sort_by(f64::total_cmp);
-        println!("{name}: {} rows, median {:+.2}", errors.len(), errors[errors.len() / 2]);
-    }
-}
-
-/// Rows of a generation that feel a constant: a tenth more or less of it moves their step by more than this.
-const FELT: f64 = 0.005;
-
-/// Writes for each constant of each set how many rows of how many sources feel it.
-fn sensitivity() {
-    let mut table = "generation\tconstant\trows\tsources\tof_rows\tmoves\n".to_owned();
-    for set in &CALIBRATIONS {
-        let rows = Row::all().into_iter().filter(Row::is_fitted).filter_map(|row| {
-            let plan = row.try_plan().ok()?;
-            (plan.cluster().accelerator.generation == set.generation).then(|| (row.family(), plan))
-        });
-        let rows: Vec<(&str, Plan)> = rows.collect();
-        let base: Vec<f64> = rows.iter().map(|(_, plan)| step_seconds_with(plan, *set).get()).collect();
-        for share in Share::ALL {
-            let mut moved = Vec::new();
-            let mut sources = BTreeSet::new();
-            for ((source, plan), base) in rows.iter().zip(&base) {
-                let mut tried = *set;
-                share.set(&mut tried, share.of(set) * 0.9);
-                let by = (step_seconds_with(plan, tried).get() / base - 1.0).abs();
-                if by > FELT {
-                    moved.push(by);
-                    sources.insert(*source);
-                }
-            }
-            moved.sort_by(f64::total_cmp);
-            let middle = moved.get(moved.len() / 2).copied().unwrap_or(0.0);
-            writeln!(
-                table,
-                "{}\t{}\t{}\t{}\t{}\t{middle:.3}",
-                set.generation.name(),
-                share.name(),
-                moved.len(),
-                sources.len(),
-                rows.len()
-            )
-            .unwrap();
-        }
-    }
-    std::fs::write("tests/data/measured/sensitivity.tsv", table).unwrap();
-    computed("sensitivity.tsv");
-}
-
-/// Notes what `table` was computed from: `tests/suite/interval.rs` fails where that has changed.
-fn computed(table: &str) {
-    let path = "tests/data/measured/computed.tsv";
-    let before = std::fs::read_to_string(path).unwrap_or_default();
-    let others = before.lines().skip(1).filter(|line| !line.starts_with(table));
-    let mut lines: Vec<String> = others.map(str::to_owned).collect();
-    lines.push(format!("{table}\t{}", digest(compared())));
-    lines.sort();
-    std::fs::write(path, format!("table\tdigest\n{}\n", lines.join("\n"))).unwrap();
 }
 
 fn main() {

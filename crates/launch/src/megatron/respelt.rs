@@ -1,0 +1,88 @@
+//! Values that flags of Megatron-LM's forks spell in words of their own, and the setting and value that stand for them.
+
+use shardscope_plan::Field;
+
+/// A value that a fork's flag spells differently: the setting and its value in Megatron's words.
+pub(super) fn respelt(name: &str, value: &str) -> Vec<(Field, String)> {
+    let mut states = Vec::new();
+    if name == LAYER_LIST
+        && let Some(layout) = layer_list(value)
+    {
+        states.push((Field::PipelineModelParallelLayout, layout));
+    }
+    for (flag, theirs, field, ours) in &RESPELT {
+        // DeepSpeed names its way of partition with more words than the one that counts.
+        let same = theirs.eq_ignore_ascii_case(value) || (*flag == PARTITION && value.contains(theirs));
+        if *flag == name && same {
+            states.push((*field, (*ours).to_owned()));
+        }
+    }
+    states
+}
+
+const HEADS: &str = "attention-head-type";
+const LAYER_LIST: &str = "num-layer-list";
+const PARTITION: &str = "pp-partition-method";
+const CONTEXT: &str = "context-parallel-algo";
+const MEMORY: &str = "zero-bubble-v-schedule-mem-setup";
+
+/// Flags of forks, their values, and the setting and value that stand for them.
+const RESPELT: [(&str, &str, Field, &str); 19] = [
+    (CONTEXT, "ulysses_cp_algo", Field::CpCommType, "a2a"),
+    (CONTEXT, "megatron_cp_algo", Field::CpCommType, "p2p"),
+    (CONTEXT, "kvallgather_cp_algo", Field::CpCommType, "all_gather"),
+    (CONTEXT, "hybrid_cp_algo", Field::CpCommType, "a2a+p2p"),
+    ("glu-activation", "swiglu", Field::Swiglu, "true"),
+    ("glu-activation", "geglu", Field::QuickGeglu, "true"),
+    ("schedules-method", "dualpipev", Field::PipelineSchedule, "dualpipe-v"),
+    (MEMORY, "min", Field::PipelineSchedule, "v-min"),
+    (MEMORY, "half", Field::PipelineSchedule, "v-half"),
+    (MEMORY, "zb", Field::PipelineSchedule, "zb-v"),
+    // bigcode's Megatron-LM: all query heads share one key/value head.
+    (HEADS, "multiquery", Field::GroupQueryAttention, "true"),
+    (HEADS, "multiquery", Field::NumQueryGroups, "1"),
+    (HEADS, "multihead", Field::GroupQueryAttention, "false"),
+    ("peft-scheme", "lora", Field::TrainType, "lora"),
+    ("peft-scheme", "none", Field::TrainType, "full"),
+    ("lora-type", "lora", Field::AdapterLibrary, "megatron-bridge"),
+    ("lora-type", "canonical_lora", Field::AdapterLibrary, "megatron-bridge-canonical"),
+    // DeepSpeed then counts both embeddings as layers.
+    (PARTITION, "embedding", Field::AccountForEmbeddingInPipelineSplit, "true"),
+    (PARTITION, "embedding", Field::AccountForLossInPipelineSplit, "true"),
+];
+
+/// Whether a flag's value may be spelt differently.
+pub(super) fn spells(name: &str) -> bool {
+    name == LAYER_LIST || RESPELT.iter().any(|(flag, ..)| *flag == name)
+}
+
+/// Layers of each stage (`7,7,8`) as a written-out layout.
+fn layer_list(value: &str) -> Option<String> {
+    let mut layout = String::new();
+    for count in value.split(',') {
+        let count: u64 = count.trim().parse().ok()?;
+        layout.push_str(if layout.is_empty() { "Et*" } else { "|t*" });
+        layout.push_str(&count.to_string());
+    }
+    layout.push('L');
+    value.contains(',').then_some(layout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::respelt;
+    use shardscope_plan::Field;
+
+    #[test]
+    fn forks_are_told_in_megatrons_words() {
+        assert_eq!(
+            respelt("num-layer-list", "7,8"),
+            vec![(Field::PipelineModelParallelLayout, "Et*7|t*8L".to_owned())]
+        );
+        assert_eq!(
+            respelt("context-parallel-algo", "ulysses_cp_algo"),
+            vec![(Field::CpCommType, "a2a".to_owned())]
+        );
+        assert_eq!(respelt("num-layer-list", "x"), []);
+    }
+}

@@ -1,0 +1,51 @@
+//! What ranks share, as files of accelerate, FSDP and DeepSpeed say it.
+
+use super::{said, script, stopped, value};
+use shardscope_plan::Field;
+
+#[test]
+fn what_accelerate_shards_stands_in_a_file_that_is_asked_for() {
+    let text = "accelerate launch --num_processes 8 --config_file configs/fsdp2.yaml train.py --model_name_or_path Qwen/Qwen2.5-7B \
+        --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --max_length 2048 --bf16 true --num_train_epochs 1";
+    let resolution = script(text);
+    assert!(resolution.plan.is_none(), "the file decides what ranks share");
+    assert!(resolution.questions.iter().any(|question| question.name == "zero_stage"));
+}
+
+/// axolotl's templates leave `fsdp` and `fsdp_config` empty where nothing shards.
+#[test]
+fn an_empty_group_for_fsdp_shards_nothing() {
+    let text = "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 8192\nmicro_batch_size: 1\nadapter: lora\nlora_r: 8\n\
+        lora_target_linear: true\nbf16: auto\nfsdp:\nfsdp_config:\nspecial_tokens:\n  pad_token: x\n";
+    let empty = said("a.yml", text, &[("world_size", "8")]);
+    let without = said("a.yml", &text.replace("fsdp:\nfsdp_config:\n", ""), &[("world_size", "8")]);
+    for field in [Field::ZeroStage, Field::DataParallelEngine, Field::LoraKernels] {
+        assert_eq!(value(&empty, field), value(&without, field), "{field:?}");
+    }
+    assert_eq!(empty.plan, without.plan);
+    let group = "fsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n";
+    let sharded = said("a.yml", &text.replace("fsdp_config:\n", group), &[("world_size", "8")]);
+    assert_eq!(
+        (value(&sharded, Field::ZeroStage), value(&sharded, Field::DataParallelEngine)),
+        ("3".into(), "fsdp1".into())
+    );
+}
+
+/// What DeepSpeed's ZeRO++ and MiCS hold and send stopped nothing, and what its files say of clipping and logs marked every answer.
+#[test]
+fn deepspeeds_own_ways_stop_and_its_logs_do_not() {
+    let file = |more: &str| {
+        let text = format!(
+            "{{\"train_micro_batch_size_per_gpu\": \"auto\", \"gradient_clipping\": \"auto\", \"wall_clock_breakdown\": false, \
+             \"steps_per_print\": 10, \"bf16\": {{\"enabled\": \"auto\"}}, \"zero_optimization\": {{\"stage\": 3{more}}}}}"
+        );
+        said("ds.json", &text, &[("world_size", "8"), ("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")])
+    };
+    let plain = file("");
+    assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
+    assert_eq!(value(&plain, Field::NotRead), "");
+    for key in ["zero_hpz_partition_size", "mics_shard_size"] {
+        stopped(&file(&format!(", \"{key}\": 8")), &[format!("zero_optimization.{key}").as_str()]);
+    }
+    stopped(&file(", \"zero_quantized_gradients\": true"), &["zero_optimization.zero_quantized_gradients"]);
+}

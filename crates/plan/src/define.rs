@@ -1,0 +1,47 @@
+//! How a setting is defined: one line each, from which come the type, its names, kinds and words.
+
+macro_rules! fields {
+    ($($field:ident $name:literal $kind:expr, $about:literal;)*) => {
+        /// A setting.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Field {
+            $(#[doc = $about] $field,)*
+        }
+
+        impl Field {
+            /// Every setting, in the order in which reports list them.
+            pub const ALL: &'static [Self] = &[$(Self::$field,)*];
+
+            /// The name in settings, reports and links.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                static NAMES: [&str; Field::ALL.len()] = [$($name,)*];
+                NAMES[self.index()]
+            }
+
+            /// What it may hold.
+            #[must_use]
+            pub fn kind(self) -> Kind {
+                static KINDS: [Kind; Field::ALL.len()] = [$($kind,)*];
+                KINDS[self.index()]
+            }
+
+            /// What it is, in a few words.
+            #[must_use]
+            pub fn about(self) -> &'static str {
+                static LINES: OnceLock<Vec<&str>> = OnceLock::new();
+                let lines = LINES.get_or_init(|| ABOUTS.text().lines().collect());
+                lines.get(self.index()).copied().unwrap_or_default()
+            }
+        }
+
+        /// What each setting is, a line each in the order of [`Field::ALL`]. Until a program with the feature `tables-later` is
+        /// given it, settings have names alone.
+        static ABOUTS: LaterText = LaterText::new(
+            "settings",
+            if cfg!(feature = "tables-later") { None } else { Some(concat!($($about, "\n"),*)) },
+        );
+    };
+}
+
+pub(crate) use fields;

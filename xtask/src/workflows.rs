@@ -1,0 +1,49 @@
+//! What the workflows must hold, as far as it can be told without a forge.
+use std::fs;
+
+use regex::Regex;
+
+use crate::process::{Version, root};
+
+fn workflows() -> Vec<(String, String)> {
+    let folder = fs::read_dir(root().join(".github/workflows")).unwrap();
+    folder
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            (path.display().to_string(), fs::read_to_string(path).unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn every_action_is_pinned_to_a_commit_and_says_which_release_that_is() {
+    let pinned = Regex::new(r"^\s*(- )?uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$").unwrap();
+    let all = workflows();
+    let used: Vec<_> = all
+        .iter()
+        .flat_map(|(name, text)| text.lines().map(move |line| (name, line)))
+        .filter(|(_, line)| line.contains("uses:"))
+        .collect();
+    assert!(used.len() > 20);
+    for (name, line) in used {
+        assert!(pinned.is_match(line), "{name}: {line}");
+    }
+}
+
+/// docs.npmjs.com/trusted-publishers: npm 11.5.1 or newer, the repository in the package, no token.
+#[test]
+fn the_release_publishes_to_npm_as_a_trusted_publisher_may() {
+    let (_, release) = workflows().into_iter().find(|(name, _)| name.ends_with("release.yml")).unwrap();
+    let publish = release.lines().find(|line| line.contains(" publish --provenance")).unwrap();
+    let npm = Version::in_text(publish.split("npm@").nth(1).unwrap()).unwrap();
+    assert!(npm >= Version(vec![11, 5, 1]), "{publish}");
+    assert!(!release.contains("NODE_AUTH_TOKEN"));
+    let packed = release.split("npm pack ").next().unwrap();
+    assert!(packed.contains(
+        "npm pkg set repository.type=git \"repository.url=git+https://github.com/$GITHUB_REPOSITORY.git\""
+    ));
+    let registries = release.split("\n  registries:").nth(1).unwrap();
+    assert!(
+        registries.contains("id-token: write") && registries.contains("rust-lang/crates-io-auth-action@")
+    );
+}
