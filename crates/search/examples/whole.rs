@@ -17,24 +17,6 @@ fn seconds() -> f64 {
     text.split_whitespace().next().and_then(|spent| spent.parse::<f64>().ok()).unwrap_or_default() / 1e9
 }
 
-const NAMES: [&str; 15] = [
-    "llama-3 8b, 8 H100",
-    "llama-3 8b, 64 H100",
-    "llama-3 70b, 128 H100",
-    "llama-3 70b, 128 H100 from nothing",
-    "llama-3 405b, 16384 H100",
-    "gpt-3 175b, 512 A100",
-    "gpt-3 175b, 1024 A100",
-    "mixtral 8x7b, 64 H100",
-    "qwen3 235b, 256 H100",
-    "qwen3 235b, 512 H100",
-    "deepseek-v3, 2048 H800",
-    "bloom 176b, 384 A100",
-    "gpt-3 530b, 2240 A100",
-    "gpt-3 1t, 512 A100",
-    "gpt-3 175b, 8 A100",
-];
-
 /// A search that takes longer is broken off. Unit: second.
 const PATIENCE: u64 = 120;
 
@@ -45,7 +27,7 @@ fn main() {
     println!(
         "pair | layouts | another that fits after | its step | the best after | all | layouts/s | worked out | best step"
     );
-    for name in NAMES.into_iter().filter(|name| name.contains(&part)) {
+    for name in pairs::NAMES.into_iter().filter(|name| name.contains(&part)) {
         let plan = pairs::plan(name);
         let (started, begun) = (Instant::now(), seconds());
         let mut walk = Walk::new(&plan);

@@ -4,38 +4,12 @@
 mod pairs;
 
 use pairs::plan;
+use pairs::published::published;
 use shardscope_estimate::Verdict;
 use shardscope_estimate::memory_totals;
 use shardscope_estimate::time::exact_step_seconds;
-use shardscope_plan::{Plan, Recompute, RecomputeModule, StageSplit, Variant};
+use shardscope_plan::{Recompute, StageSplit, Variant};
 use shardscope_search::{Choices, Dimension, Space, Values, Walk};
-
-/// The layout as it was run: that of the pair's flags, and what the flags leave out.
-fn published(name: &str, plan: &Plan) -> Variant {
-    let own = Variant::of(plan);
-    match name {
-        // Llama 3 (2024), table 4: TP 8, PP 16, one layer less on the first and the last stage; interleaved.
-        "llama-3 405b, 16384 H100" => Variant {
-            pipeline: 16,
-            virtual_pipeline: 8,
-            split: StageSplit::Even { account_for_embedding: true, account_for_loss: true },
-            ..own
-        },
-        // Narayanan et al. (2021), table 1 scaled to 512 GPUs: TP 8, PP 8, interleaved.
-        "gpt-3 175b, 512 A100" => Variant { virtual_pipeline: 3, ..own },
-        // Narayanan et al. (2021), section 5.1: the 530B model on 2,240 GPUs, TP 8, PP 35, interleaved.
-        "gpt-3 530b, 2240 A100" => Variant { virtual_pipeline: 3, ..own },
-        // DeepSeek-V3 (2024), sections 3.2 and 3.2.3: EP 64, PP 16; norms and MLA's up-projections recomputed.
-        "deepseek-v3, 2048 H800" => Variant {
-            recompute: Recompute::Selective(vec![
-                RecomputeModule::LayerNorm,
-                RecomputeModule::MlaUpProjection,
-            ]),
-            ..own
-        },
-        _ => own,
-    }
-}
 
 /// One stage, nothing recomputed.
 fn scratch(published: &Variant) -> Variant {
