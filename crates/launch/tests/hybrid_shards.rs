@@ -1,7 +1,8 @@
 //! Trainers that shard inside groups of ranks, with copies of the shards between them (HSDP), each in its own words.
 
 use shardscope_bash::Environment;
-use shardscope_launch::{Request, Resolution, TITAN_FILE, read, torchtitan_command, torchtitan_toml};
+use shardscope_launch::export::{TITAN_FILE, torchtitan_command, torchtitan_toml};
+use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{DpSharding, Field, Plan};
 use shardscope_source::Source;
 
@@ -141,8 +142,11 @@ fn the_trainer_shares_within_a_node() {
 fn automodel_has_copies_of_what_its_other_ranks_share() {
     let text = "step_scheduler: {global_batch_size: 64, local_batch_size: 1}\nmodel: {pretrained_model_name_or_path: \
                 Qwen/Qwen2.5-7B, force_hf: true}\ndistributed: {strategy: fsdp2, dp_replicate_size: 2}\ndataset: {seq_len: 4096}\n";
-    let launch = "torchrun --nnodes 2 --nproc_per_node 8 examples/llm_finetune/finetune.py -c a.yaml";
-    assert_eq!(groups(&plan(&[("run.sh", launch), ("a.yaml", text)])), (2, 8, DpSharding::Parameters));
+    let source = Source::from_files([("a.yaml", text)]);
+    let overrides = [("world_size", "16"), ("accelerator", "H100-SXM")];
+    let overrides = overrides.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let run = read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides });
+    assert_eq!(groups(&run.plan.expect("a plan")), (2, 8, DpSharding::Parameters));
 }
 
 /// `torchtune/training/_distributed.py:ParallelDims`.
