@@ -6,6 +6,7 @@
     reason = "a test that cannot go on should stop; each test takes what it needs"
 )]
 
+pub(crate) mod cases;
 pub(crate) mod published;
 
 use shardscope_launch::{Argument, megatron, resolve};
