@@ -4,9 +4,6 @@
 //! wasm-opt, and lets the two take turns.
 #![allow(missing_docs)] // what the bridge to JavaScript writes has none
 
-#[path = "../../crates/search/tests/pairs/mod.rs"]
-mod pairs;
-mod search;
 mod workloads;
 
 use std::hint::black_box;
@@ -18,8 +15,6 @@ use shardscope::plan::Plan;
 use shardscope::report::report;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-pub use pairs::NAMES as PAIRS;
-pub use search::Search;
 pub use workloads::WORKLOADS;
 
 /// A call of the engine that gives a number of its result.

@@ -19,7 +19,6 @@ pub mod process;
 pub mod publish;
 pub mod published;
 pub mod reproducible;
-pub mod searches;
 pub mod site;
 pub mod speed;
 pub mod versions;

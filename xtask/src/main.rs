@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use xtask::phases::{self, Phase};
 use xtask::{
     browser, deny, docs_tools, documents, hooks, install, installed, javascript, page, publish, published,
-    reproducible, searches, speed, versions, weight, wheel,
+    reproducible, speed, versions, weight, wheel,
 };
 
 #[derive(Parser)]
@@ -77,14 +77,7 @@ enum Command {
         without_api: bool,
     },
     /// Times estimates as WebAssembly against natively; fails above 2.5 times as long
-    Speed {
-        /// Time searches over whole spaces instead; fails where the two do not find the same
-        #[arg(long)]
-        search: bool,
-        /// Write the guide's table of them
-        #[arg(long, requires = "search")]
-        record: bool,
-    },
+    Speed,
     /// Builds the page twice from nothing and fails where the bytes differ
     Reproducible,
     /// Keeps the JSON reports of all fixtures and examples, or compares with those kept: a refactoring changes none
@@ -125,8 +118,7 @@ fn main() -> ExitCode {
         Command::Deny => deny::check(),
         Command::Publish => publish::dry_run(),
         Command::Site { without_api } => published::assemble(without_api),
-        Command::Speed { search: true, record } => searches::compare(record),
-        Command::Speed { .. } => speed::compare(),
+        Command::Speed => speed::compare(),
         Command::Reproducible => reproducible::check(),
         Command::Documents { save: true, .. } => documents::save(),
         Command::Documents { .. } => documents::compare(),

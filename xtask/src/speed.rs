@@ -22,6 +22,8 @@ const WORKS: [&str; 4] = ["totals", "quick step", "exact step", "report"];
 
 /// Builds both and prints the table; fails where one takes more than `LIMIT` times as long.
 pub fn compare() -> Result<()> {
+    install::install(For::Page)?;
+    install::install(For::Node)?;
     let (mut native, mut wasm) = sides()?;
     println!("{:16} {:11} {:>12} {:>12} {:>7}", "workload", "work", "native, µs", "wasm, µs", "ratio");
     let mut ratios = Vec::new();
@@ -46,9 +48,7 @@ pub fn compare() -> Result<()> {
 }
 
 /// The engine natively at full optimisation, and as the page has it.
-pub(crate) fn sides() -> Result<(Side, Side)> {
-    install::install(For::Page)?;
-    install::install(For::Node)?;
+fn sides() -> Result<(Side, Side)> {
     say("building the engine for this machine and for WebAssembly");
     run(&mut cargo([
         "build",
@@ -113,7 +113,7 @@ fn alike(one: f64, other: f64) -> bool {
 }
 
 /// A program that reads what to do and answers how long it took.
-pub(crate) struct Side {
+struct Side {
     process: Child,
     ask: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -127,17 +127,11 @@ impl Side {
         Ok(Self { process, ask, answers })
     }
 
-    /// The line that answers `line`.
-    pub(crate) fn ask(&mut self, line: &str) -> Result<String> {
-        writeln!(self.ask, "{line}")?;
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer)?;
-        Ok(answer)
-    }
-
     /// Nanoseconds that so many turns took, and the number of the result.
     fn time(&mut self, workload: usize, work: usize, turns: u32) -> Result<(f64, f64)> {
-        let line = self.ask(&format!("{workload} {work} {turns}"))?;
+        writeln!(self.ask, "{workload} {work} {turns}")?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
         let (took, result) = line.trim_end().split_once(' ').with_context(|| format!("it says {line:?}"))?;
         Ok((took.parse()?, result.parse()?))
     }

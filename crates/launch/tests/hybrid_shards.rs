@@ -1,7 +1,9 @@
 //! Trainers that shard inside groups of ranks, with copies of the shards between them (HSDP), each in its own words.
 
 use shardscope_bash::Environment;
-use shardscope_launch::export::{TITAN_FILE, torchtitan_command, torchtitan_toml};
+use shardscope_launch::export::{
+    ACCELERATE_FILE, TITAN_FILE, accelerate_command, accelerate_yaml, torchtitan_command, torchtitan_toml,
+};
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{DpSharding, Field, Plan};
 use shardscope_source::Source;
@@ -71,6 +73,29 @@ fn torchtitans_file_says_copies_again() {
     let command = torchtitan_command(&first);
     let again = plan(&[("run.sh", &command), (TITAN_FILE, &exported.text)]);
     assert_eq!(groups(&again), (4, 8, DpSharding::Parameters), "{}", exported.text);
+}
+
+/// accelerate's file of both kinds of groups is read back as the plan it was written of.
+#[test]
+fn accelerates_file_says_groups_again() {
+    for (version, more) in [
+        (1, "  fsdp_sharding_strategy: HYBRID_SHARD_ZERO2\n"),
+        (
+            2,
+            "parallelism_config:\n  parallelism_config_dp_replicate_size: 2\n  parallelism_config_dp_shard_size: 16\n",
+        ),
+    ] {
+        let file = format!(
+            "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 4\nnum_processes: 32\nfsdp_config:\n  \
+             fsdp_version: {version}\n{more}"
+        );
+        let first = said(&[("run.sh", SFT), ("fsdp.yaml", &file)]);
+        let exported = accelerate_yaml(&first);
+        assert_eq!(exported.unsaid, [], "{}", exported.text);
+        let command = accelerate_command(&first);
+        let again = plan(&[("run.sh", &command), (ACCELERATE_FILE, &exported.text)]);
+        assert_eq!(groups(&again), groups(first.plan.as_ref().expect("a plan")), "{}", exported.text);
+    }
 }
 
 const SFT: &str = "accelerate launch --config_file fsdp.yaml sft.py --model_name_or_path Qwen/Qwen3-8B --max_length 4096 \

@@ -2,6 +2,8 @@
 //! `cargo run --release -p shardscope-search --example whole -- [part of a name] [exhaust] [--record]`. With `exhaust` every layout
 //! is worked out too, and the two answers stand beside each other. With `--record` the pairs looked at are written into the guide's
 //! table of layouts, beside the layouts that were run; what trying everything came to stays there where it is not tried again.
+//! With `--columns` one line of columns is printed for each pair: `tools/search-speed` compares those of this machine with
+//! those of WebAssembly.
 
 #![allow(clippy::expect_used, reason = "a tool that cannot go on should stop")]
 
@@ -16,9 +18,9 @@ use std::time::Instant;
 #[allow(unreachable_pub, reason = "shared with the tests")]
 mod pairs;
 
-/// Time on a processor, where the system tells it (Linux): other programs do not count then. Unit: second.
+/// Time of the main thread on a processor, where the system tells it (Linux): other programs do not count then. Unit: second.
 fn seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|spent| spent.parse::<f64>().ok()).unwrap_or_default() / 1e9
 }
 
@@ -33,63 +35,120 @@ type Row = [String; 8];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let (all, record) =
-        (words.iter().any(|word| word == "exhaust"), words.iter().any(|word| word == "--record"));
-    let part =
-        words.iter().find(|word| *word != "exhaust" && *word != "--record").cloned().unwrap_or_default();
-    println!(
-        "pair | layouts | another that fits after | its step | the best after | all | layouts/s | worked out | best step"
-    );
+    let has = |word: &str| words.iter().any(|other| other == word);
+    let (all, record, columns) = (has("exhaust"), has("--record"), has("--columns"));
+    let part = words.iter().find(|word| *word != "exhaust" && !word.starts_with("--"));
+    let part = part.cloned().unwrap_or_default();
     for name in pairs::NAMES.into_iter().filter(|name| name.contains(&part)) {
         let plan = pairs::plan(name);
+        let course = Course::of(&plan);
+        if columns {
+            println!("{name}\t{}", course.columns());
+        } else {
+            println!("{name}: {}", course.told());
+        }
+        let best = course.walk.best().first();
+        let mut row = published_row(name, &plan);
+        row[3] = shown(best);
+        row[7] = best.map(|one| words_of(&one.changes)).unwrap_or_default();
+        if all {
+            let begun = seconds();
+            let everything = exhaust(&Space::of(&plan));
+            let fastest = everything.best.as_ref();
+            assert_eq!(fastest.map(|one| one.step), best.map(|one| one.step), "{name}");
+            row[4] = shown(fastest);
+            row[5] = everything.tally.decided().to_string();
+            row[6] = everything.tally.estimated.to_string();
+            println!("    everything: {:?}, {:.0} s", &row[4..7], seconds() - begun);
+        }
+        if record {
+            write(&row, all);
+        }
+    }
+}
+
+/// How a search went. Unit of times: second.
+struct Course {
+    walk: Walk,
+    /// When the fastest layout that leaves the headroom free became a faster one, and its step.
+    better: Vec<(f64, f64)>,
+    /// When all were decided.
+    took: f64,
+}
+
+/// How near to the best a step is a good answer.
+const GOOD: f64 = 1.05;
+
+impl Course {
+    fn of(plan: &Plan) -> Self {
         let (started, begun) = (Instant::now(), seconds());
-        let mut walk = Walk::new(&plan);
-        let own = walk.best().first().map(|one| one.step.get());
-        let (mut best, mut first, mut found) = (own, None, 0.0);
-        while walk.step(1) {
+        let mut walk = Walk::new(plan);
+        let mut better: Vec<(f64, f64)> = Vec::new();
+        loop {
+            let goes_on = walk.step(1);
             let now = walk.best().first().map(|one| one.step.get());
-            if first.is_none() && (now != own || walk.best().len() > 1) {
-                first = Some((seconds() - begun, now.unwrap_or_default()));
+            if let Some(now) = now.filter(|now| better.last().is_none_or(|(_, step)| now < step)) {
+                better.push((seconds() - begun, now));
             }
-            if now != best {
-                (best, found) = (now, seconds() - begun);
+            if !goes_on {
+                break;
             }
             if started.elapsed().as_secs() > PATIENCE {
                 println!("broken off at {:?}", walk.progress());
                 break;
             }
         }
-        let took = seconds() - begun;
-        let tally = walk.tally();
-        let (first, of) = first.unwrap_or_default();
-        println!(
-            "{name} | {} | {first:.3} | {of:.4} | {found:.3} | {took:.2} | {:.0} | {} | {best:?}",
+        Self { walk, better, took: seconds() - begun }
+    }
+
+    /// When the first layout was found that is nearly as fast as the best.
+    fn good(&self) -> Option<f64> {
+        let (_, best) = self.better.last()?;
+        self.better.iter().find(|(_, step)| *step <= best * GOOD).map(|(after, _)| *after)
+    }
+
+    /// Layouts, of them worked out, thousands decided in a second, when a good answer was there and when all, the best step and a
+    /// digest of all that was found.
+    fn columns(&self) -> String {
+        let tally = self.walk.tally();
+        let good = self.good().map_or_else(|| "none fits".to_owned(), |after| format!("{after:.2}"));
+        let rate = tally.decided() as f64 / self.took / 1e3;
+        let best = self.better.last().map_or_else(String::new, |(_, step)| format!("{step:.4}"));
+        format!(
+            "{}\t{}\t{rate:.0}k\t{good}\t{:.2}\t{best}\t{:016x}",
             tally.decided(),
-            tally.decided() as f64 / took,
             tally.estimated,
-        );
-        let changes = walk.best().first().map(|one| words_of(&one.changes)).unwrap_or_default();
-        println!(
-            "    refused {}, too large {}, slower {}; {changes}",
+            self.took,
+            self.digest()
+        )
+    }
+
+    /// FNV-1a of the bits of each layout's step, its peak and its changes, in their order, and of how all were decided.
+    fn digest(&self) -> u64 {
+        let mut text = format!("{:?}", self.walk.tally());
+        for one in self.walk.ranked().chain(self.walk.frontier()) {
+            text += &format!("{:x} {} {}", one.step.get().to_bits(), one.peak.get(), words_of(&one.changes));
+        }
+        text.bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+
+    fn told(&self) -> String {
+        let tally = self.walk.tally();
+        let changes = self.walk.best().first().map(|one| words_of(&one.changes)).unwrap_or_default();
+        format!(
+            "{} layouts in {:.2} s ({:.0}/s), a good answer after {:.2?} s; refused {}, too large {}, slower {}, worked out {}; {:?} s: \
+             {changes}",
+            tally.decided(),
+            self.took,
+            tally.decided() as f64 / self.took,
+            self.good(),
             tally.refused(),
             tally.too_large,
-            tally.slower
-        );
-        let mut row = published_row(name, &plan);
-        row[3] = shown(walk.best().first());
-        row[7] = changes;
-        if all {
-            let everything = exhaust(&Space::of(&plan));
-            let best = everything.best.as_ref();
-            assert_eq!(best.map(|one| one.step), walk.best().first().map(|one| one.step), "{name}");
-            row[4] = shown(best);
-            row[5] = everything.tally.decided().to_string();
-            row[6] = everything.tally.estimated.to_string();
-            println!("    everything: {:?}, {:.0} s", &row[4..7], seconds() - begun - took);
-        }
-        if record {
-            write(&row, all);
-        }
+            tally.slower,
+            tally.estimated,
+            self.better.last().map(|(_, step)| *step),
+        )
     }
 }
 

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::write::{Chapter, Row, plain, prose, table};
 
-/// Searches over whole spaces, natively and as WebAssembly: `cargo xtask speed --search --record` writes it.
+/// Searches over whole spaces, natively and as WebAssembly: `tools/search-speed --record` writes it.
 const SEARCHES: &str = include_str!("searches.tsv");
 /// What was found beside what trying every layout finds, and beside the layouts that were run:
 /// `cargo run --release -p shardscope-search --example whole -- --record` writes it.
