@@ -13,6 +13,7 @@ mod models;
 mod plans;
 mod reading;
 mod schedules;
+mod searches;
 mod settings;
 mod time;
 mod worked;
@@ -71,6 +72,7 @@ fn guide() -> Markup {
         time::model(),
         time::constants(),
         time::flops_conventions(),
+        searches::chapter(),
         frameworks::scripts(),
         frameworks::elsewhere(),
     ])
