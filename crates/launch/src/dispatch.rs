@@ -4,8 +4,8 @@ use super::answers::{fill, spread};
 use super::detect::{TextKind, detect, python};
 use super::environment;
 use super::formats::{
-    Accelerate, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer, Workload,
-    Xtuner, classify, merge, nemo, read_launcher, read_python, recipes,
+    Accelerate, COMMAND_LINE, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer,
+    Workload, Xtuner, classify, merge, nemo, read_launcher, read_python, recipes,
 };
 use super::named::take_model;
 use super::{Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, template};
@@ -108,6 +108,9 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let alone = texts.is_empty() && remarks.is_empty();
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
     if !arguments.is_empty() {
+        texts
+            .iter_mut()
+            .for_each(|text| text.reading.not_modelled.retain(|item| !item.is_called(COMMAND_LINE)));
         together(&mut texts, &mut launched, &files, &arguments);
     }
     // Of XTuner's configuration the words say nothing but how it starts.

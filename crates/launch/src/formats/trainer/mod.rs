@@ -22,7 +22,7 @@ pub(super) mod words;
 
 pub(crate) use dialect::Dialect;
 pub(crate) use format::Trainer;
-pub(crate) use python::read_python;
+pub(crate) use python::{COMMAND_LINE, read_python};
 pub(in crate::formats) use read::of;
 pub(crate) use spread::open_stage;
 pub(super) use spread::{left_to_file, spread};
