@@ -8,6 +8,7 @@ mod olmo;
 mod pretraining;
 mod rollouts;
 mod trainers;
+mod tuning;
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};

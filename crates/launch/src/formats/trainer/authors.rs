@@ -14,6 +14,7 @@ fn is_qwen(leaves: &Leaves<'_>) -> bool {
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if dialect == Dialect::Transformers {
         two_lengths(leaves);
+        super::qwen_vl::defaults(leaves);
         if is_qwen(leaves) {
             qwen(leaves);
         }
@@ -99,8 +100,29 @@ fn two_lengths(leaves: &mut Leaves<'_>) {
     }
     // Of QLoRA's own program (`qlora.py`); TinyLlama's keeps its states in plain AdamW.
     let own = ["double_quant", "quant_type", "lora_modules"].iter().any(|path| leaves.has(path));
+    let why = "default of QLoRA's program";
     if own && !leaves.has("optim") {
-        leaves.state(Field::Optimizer, "paged_adamw_32bit", Origin::Default, "default of QLoRA's program");
+        leaves.state(Field::Optimizer, "paged_adamw_32bit", Origin::Default, why);
+    }
+    // `qlora.py:get_accelerate_model`: adapters on every linear layer by its name (`find_all_linear_names`), over 4 bits.
+    if own && leaves.flag("full_finetune") != Some(true) {
+        match leaves.get("bits").map(Leaf::whole) {
+            None => leaves.state(Field::BaseQuantization, "nf4", Origin::Default, why),
+            Some(Some(16 | 32)) => leaves.state(Field::TrainType, "lora", Origin::Derived, why),
+            Some(_) => {}
+        }
+        leaves.state_all(
+            &[
+                (Field::DoubleQuantization, "true"),
+                (Field::LoraRank, "64"),
+                (Field::LoraAlpha, "16"),
+                (Field::LoraDropout, "0"),
+                (Field::LoraTargetModules, "all-linear"),
+                (Field::LoraByNames, "true"),
+            ],
+            Origin::Default,
+            why,
+        );
     }
     if !leaves.has("gradient_accumulation_steps") {
         let prompt =

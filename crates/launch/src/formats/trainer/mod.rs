@@ -12,6 +12,7 @@ mod llava;
 mod objective;
 mod place;
 mod python;
+mod qwen_vl;
 mod read;
 mod rollouts;
 mod spread;

@@ -103,7 +103,7 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
         let of_adapters = loads && name.contains("Peft");
         adapters |= of_adapters && !trained;
         let loads = loads && !of_adapters;
-        let again = loads && loaded && (trained || seen.iter().any(|seen| seen.starts_with("Fast")));
+        let again = loads && (trained || loaded && seen.iter().any(|seen| seen.starts_with("Fast")));
         loaded |= loads;
         if loads && !again && OTHER_MODELS.iter().any(|part| name.contains(part)) {
             other = other.or(name.split('.').next());
@@ -178,7 +178,7 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
         lack(COMMAND_LINE, Effect::Memory, what);
     }
     if let Some(call) = computed {
-        lack(call, Effect::Memory, "keywords that the program computes (**)");
+        lack(call, Effect::Memory, "keywords that the program computes");
     }
     if adapters && !(has("LoraConfig") || has("get_peft_model")) {
         lack("PeftModel", Effect::Model, "adapters that a checkpoint describes");

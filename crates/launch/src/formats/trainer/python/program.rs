@@ -146,9 +146,10 @@ impl<'a> Program<'a> {
                 return self.push(key, "true", Some(span));
             }
             if let Some((_, field)) = ASKED_OWN.iter().find(|(known, _)| *known == key) {
-                self.open.push((*field, value.chars().take(SHOWN).collect(), span));
+                let shown = value.lines().next().unwrap_or_default();
+                self.open.push((*field, shown.chars().take(SHOWN).collect(), span));
             }
-            if matches!(key, "load_in_4bit" | "load_in_8bit") {
+            if matches!(key, "load_in_4bit" | "load_in_8bit" | "use_vllm" | "vllm_mode") {
                 self.computed = self.computed.or(Some(key));
             }
             let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));
