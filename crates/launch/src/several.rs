@@ -26,7 +26,7 @@ pub(crate) fn scripts(source: &Source, first: usize, other: usize) -> Diagnostic
         called(name(first), "the first text"),
         called(name(other), "another text"),
     );
-    let place = source.parts().get(other).map(|part| part.span.part(0, 0));
+    let place = source.parts().get(other).map(|part| part.span.part(0, 1));
     Diagnostic::warning(Code::SeveralCommands, message).hint(HINT).at_some(place)
 }
 

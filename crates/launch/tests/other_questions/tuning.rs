@@ -217,3 +217,47 @@ fn modelscopes_folders_are_names_of_models() {
     assert!(script(&format!("{text} --task_type pt")).not_modelled.is_empty());
     stopped(&script(&format!("{text} --task_type seq_cls")), &["task_type"]);
 }
+
+/// SkyworkAI/Skywork `bash_scripts/skywork_13b_sft_lora.sh`, OptimalScale/LMFlow `scripts/archive/run_finetune_with_qlora.sh`: which
+/// layers have adapters where the words do not say is the program's to know.
+#[test]
+fn targets_that_a_program_keeps_to_itself_are_asked_for() {
+    let text = "torchrun --nproc_per_node=8 train.py --model_name_or_path meta-llama/Llama-2-13b-hf --bf16 True --model_max_length 1280 \
+        --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --use_lora true --lora_r 32";
+    let asks =
+        |text: &str| script(text).questions.into_iter().map(|question| question.name).collect::<Vec<_>>();
+    assert_eq!(asks(text), ["lora_target_modules"]);
+    assert!(asks(&format!("{text} --lora_target_modules q_proj,k_proj")).is_empty());
+    let lmflow = text.replace("--use_lora true --lora_r 32", "--use_qlora 1 --save_aggregated_lora 0");
+    let read = script(&lmflow);
+    let shown = [Field::LoraRank, Field::LoraAlpha, Field::LoraTargetModules, Field::DoubleQuantization];
+    assert_eq!(shown.map(|field| value(&read, field)), ["8", "32", "q_proj v_proj", "true"]);
+    let peft = text.replace("--use_lora true", "--use_peft_lora true");
+    let every = "q_proj k_proj v_proj o_proj down_proj up_proj gate_proj";
+    assert_eq!(value(&script(&peft), Field::LoraTargetModules), every);
+}
+
+#[test]
+fn other_losses_than_the_next_tokens_are_told_by_name() {
+    // pytorch/torchtune `recipes/dev/7B_full_early_exit.yaml`, modelscope/ms-swift `examples/ray/gkd/` in short.
+    let tune = "model:\n  _component_: torchtune.models.llama2.llama2_7b\ntokenizer:\n  _component_: torchtune.models.llama2.llama2_tokenizer\n  \
+        max_seq_len: 2048\nbatch_size: 2\ngradient_accumulation_steps: 1\noptimizer:\n  _component_: torch.optim.AdamW\nshuffle: true\ndtype: bf16\n";
+    let one = [("world_size", "1")];
+    assert!(said("t.yaml", tune, &one).plan.is_some());
+    stopped(
+        &said("t.yaml", &format!("{tune}early_exit_loss:\n  scale: 1.0\n"), &one),
+        &["early_exit_loss.scale"],
+    );
+    stopped(&said("t.yaml", &format!("{tune}layer_dropout:\n  prob: 0.2\n"), &one), &["layer_dropout.prob"]);
+    let swift = "model: Qwen/Qwen2.5-7B\nrlhf_type: gkd\nteacher_model: Qwen/Qwen2.5-32B\ntensor_model_parallel_size: 2\n\
+        micro_batch_size: 1\nglobal_batch_size: 16\nmax_length: 8192\nsequence_parallel: true\nrecompute_granularity: selective\n";
+    assert!(said("gkd.yaml", swift, &[("world_size", "8")]).plan.is_none());
+    // TRL's words with a weight of preferences (QwenLM/Qwen2.5-Coder `finetuning/dpo/scripts/dpo_qwencoder.sh`).
+    let words = "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-7B --dataset_name d --max_length 1280 \
+        --per_device_train_batch_size 1 --gradient_accumulation_steps 2 --bf16 True --beta 0.1";
+    assert!(script(words).questions.iter().any(|question| question.name == "training_objective"));
+    let named = script(&words.replace("train.py", "examples/scripts/dpo.py"));
+    assert!(named.questions.is_empty(), "{:?}", named.questions);
+    assert_eq!(value(&named, Field::TrainingObjective), "dpo");
+    stopped(&script(&words.replace("train.py", "examples/scripts/dpo_online.py")), &["program"]);
+}

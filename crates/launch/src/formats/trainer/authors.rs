@@ -22,6 +22,20 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if leaves.has("use_peft_lora") {
         tuning_of_peft(leaves);
     }
+    // LMFlow (`src/lmflow/args.py`); PEFT picks the layers.
+    if ["save_aggregated_lora", "use_qlora", "conversation_template"].iter().any(|path| leaves.has(path)) {
+        let why = "default of LMFlow";
+        let adapters = [
+            (Field::LoraRank, "8"),
+            (Field::LoraAlpha, "32"),
+            (Field::LoraDropout, "0.1"),
+            (Field::LoraTargetModules, "q_proj v_proj"),
+        ];
+        leaves.state_all(&adapters, Origin::Default, why);
+        if leaves.yes("use_qlora").is_some() {
+            leaves.state(Field::DoubleQuantization, "true", Origin::Default, why);
+        }
+    }
     if is_firefly(leaves) {
         firefly(leaves);
     }
@@ -186,7 +200,12 @@ fn tuning_of_peft(leaves: &mut Leaves<'_>) {
     }
     let why = "default of PEFT's example of supervised fine-tuning";
     leaves.state_all(
-        &[(Field::LoraRank, "64"), (Field::LoraAlpha, "16"), (Field::LoraDropout, "0.1")],
+        &[
+            (Field::LoraRank, "64"),
+            (Field::LoraAlpha, "16"),
+            (Field::LoraDropout, "0.1"),
+            (Field::LoraTargetModules, "q_proj k_proj v_proj o_proj down_proj up_proj gate_proj"),
+        ],
         Origin::Default,
         why,
     );
@@ -215,7 +234,17 @@ pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let by_switch = switches.iter().any(|path| leaves.flag(path) == Some(true));
     // LLaVA's own rank is known.
     let ours = leaves.has("mm_vision_select_layer");
-    if dialect != Dialect::Transformers || known || ours || !by_switch {
+    if dialect != Dialect::Transformers || ours {
+        return;
+    }
+    // Which layers is the program's own default as well; `use_peft` stands for PEFT itself, which knows the model's.
+    let told = leaves.reading.found.iter().any(|found| found.field == Field::LoraTargetModules);
+    let sized = ["lora_r", "lora_rank", "lora_alpha"].iter().any(|path| leaves.has(path));
+    if !told && (by_switch || sized) && !leaves.has("use_peft") {
+        let prompt = "Which linear layers have adapters? The program that reads these options has a default of its own";
+        left_open(leaves, Field::LoraTargetModules, prompt, "q_proj v_proj");
+    }
+    if known || !by_switch {
         return;
     }
     let prompt = "Rank of the adapters? The program that reads these options has a default of its own";

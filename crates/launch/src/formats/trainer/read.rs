@@ -106,7 +106,9 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     match dialect {
         Dialect::Trl if is_file => objective::left_to_program(&mut leaves),
         // Words for a program of somebody's own, among them those of a loss of preferences.
-        Dialect::Transformers if !leaves.has("num_generations") => objective::left_to_program(&mut leaves),
+        Dialect::Transformers | Dialect::Trl if !leaves.has("num_generations") => {
+            objective::left_to_program(&mut leaves)
+        }
         Dialect::OpenInstruct if is_file => objective::of_open_instruct(&mut leaves),
         _ => {}
     }
