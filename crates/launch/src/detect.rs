@@ -57,13 +57,17 @@ pub fn detect(name: &str, text: &str, base: u32) -> TextKind {
     }
     let start = first.trim_start().trim_start_matches('\u{feff}');
     let is_json = start.starts_with('{') || name.ends_with(".json");
+    // A cell of a notebook may begin with a call, which looks like TOML up to its parenthesis.
+    if !is_json && (name.ends_with(".py") || content.iter().any(|line| assigns_call(line))) {
+        return TextKind::Python(text.to_owned());
+    }
     let tree = if is_json {
         read_json(text, base)
     } else if name.ends_with(".toml") || is_toml(start) {
         read_toml(text, base)
     } else if name.ends_with(".yaml") || name.ends_with(".yml") || is_yaml(&content) {
         read_yaml(text, base)
-    } else if name.ends_with(".py") || is_python(&content) {
+    } else if is_python(&content) {
         return TextKind::Python(text.to_owned());
     } else if let (Some(model), [_]) = (model_name(start), content.as_slice()) {
         return TextKind::Model(model.to_owned());
@@ -125,6 +129,16 @@ fn is_key(text: &str) -> bool {
         && text
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'@'))
+}
+
+/// `trainer = SFTTrainer(`: what a call returns, which no settings file and no shell assigns.
+fn assigns_call(line: &str) -> bool {
+    let name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b',' | b' ');
+    let Some((to, value)) = line.split_once(" = ") else { return false };
+    let Some((called, _)) = value.split_once('(') else { return false };
+    let part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+    let begins = called.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    begins && called.bytes().all(part) && !to.is_empty() && to.bytes().all(name)
 }
 
 fn is_python(lines: &[&str]) -> bool {

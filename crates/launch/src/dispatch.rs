@@ -4,11 +4,11 @@ use super::answers::{fill, spread};
 use super::detect::{TextKind, detect, python};
 use super::environment;
 use super::formats::{
-    Accelerate, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer, Workload,
-    Xtuner, classify, merge, nemo, read_launcher, read_python, recipes,
+    Accelerate, COMMAND_LINE, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer,
+    Workload, Xtuner, classify, merge, nemo, read_launcher, read_python, recipes,
 };
 use super::named::take_model;
-use super::{Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, template};
+use super::{Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, several, template};
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
 use shardscope_plan::{Field, Software};
@@ -108,6 +108,9 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let alone = texts.is_empty() && remarks.is_empty();
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
     if !arguments.is_empty() {
+        texts
+            .iter_mut()
+            .for_each(|text| text.reading.not_modelled.retain(|item| !item.is_called(COMMAND_LINE)));
         together(&mut texts, &mut launched, &files, &arguments);
     }
     // Of XTuner's configuration the words say nothing but how it starts.
@@ -116,6 +119,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
             text.reading.not_modelled.retain(|item| !item.is_called("program"));
         }
     }
+    let each = several::files(&texts, &order);
     texts.append(&mut launched);
     if texts.iter().any(|text| !text.reading.found.is_empty()) {
         // One of several that cannot be read does not spoil the rest.
@@ -125,6 +129,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
             }
         }
     }
+    remarks.extend(each);
     let mut readings = vec![Reading { diagnostics: remarks, ..Reading::default() }];
     readings.extend(merge(texts));
     readings
@@ -232,19 +237,27 @@ fn script(
     environment: &shell::Environment,
     alone: bool,
 ) -> (Vec<Text>, Vec<Argument>) {
-    let mut first = None;
-    for part in parts {
+    let mut first: Option<(usize, launch::Launch)> = None;
+    let mut other = None;
+    for part in parts.iter().take(several::LOOKED_AT) {
+        let started = first.as_ref().filter(|(_, launch)| !launch.arguments.is_empty());
+        // What the first is given as a file needs no look.
+        if started.is_some_and(|(first, _)| several::together(source, *first, *part)) {
+            continue;
+        }
         let launch = launch::read_part(source, *part, environment);
         let starts = !launch.arguments.is_empty();
+        if started.is_some() && starts {
+            other = Some(*part);
+            break;
+        }
         if starts || first.is_none() {
             first = Some((*part, launch));
-        }
-        if starts {
-            break;
         }
     }
     let Some((part, launch)) = first else { return (Vec::new(), Vec::new()) };
     let mut reading = environment::reading(&launch);
+    reading.diagnostics.extend(other.map(|other| several::scripts(source, part, other)));
     if !alone && launch.arguments.is_empty() {
         // Other texts may say all there is to say.
         for diagnostic in &mut reading.diagnostics {

@@ -15,6 +15,7 @@ pub mod megatron;
 mod minimal;
 mod named;
 mod read;
+mod several;
 mod tables;
 mod template;
 

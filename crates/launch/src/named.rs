@@ -9,7 +9,9 @@ use shardscope_source::{Code, Diagnostic, Span};
 /// Takes the shape of the model called `name` from the catalog, for all that the reading does not state itself; asks for
 /// its `config.json` where the catalog does not have it. `flag` and `span` say where it is named.
 pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Option<Span>) {
-    let name = name.trim().trim_end_matches('/');
+    // ModelScope's folders have no points in their names (`modelscope/hub/utils/utils.py:model_id_to_group_owner_name`).
+    let plain = name.trim().trim_end_matches('/').replace("___", ".");
+    let name = plain.as_str();
     if name.is_empty()
         || reading.value(Field::NumLayers).is_some() && reading.value(Field::HiddenSize).is_some()
     {

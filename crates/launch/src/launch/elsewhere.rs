@@ -31,11 +31,15 @@ pub(super) fn is_launched(words: &[Argument]) -> bool {
     words.iter().any(|word| word.text.starts_with(GROUP) || MaxText.is_word(&word.text))
 }
 
-/// The file that the words name and that is not at hand, and what to say of it. `bare`: no setting stands in the words.
+/// The file that the words name, alone or before all options, and that is not at hand, and what to say of it. `bare`: no setting
+/// stands in the words.
 pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option<(String, Diagnostic)> {
     let whole = |word: &Argument| is_spelt(word.text.split('=').next().unwrap_or(""), WHOLE);
     let group = words.iter().find_map(|word| Some((word.text.strip_prefix(GROUP)?, word.span)));
-    if !bare && group.is_none() && !words.iter().any(whole) {
+    // transformers' and TRL's parsers take a file that stands before all options, which change it.
+    let first = words.first().is_some_and(|word| ENDS.iter().any(|end| word.text.ends_with(end)))
+        && words.iter().skip(1).any(|word| word.text.starts_with("--"));
+    if !bare && group.is_none() && !first && !words.iter().any(whole) {
         return None;
     }
     let group =

@@ -115,7 +115,12 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
     // Preferences are read by the trainers of transformers.
     let transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
     adapters_by_name(reading, program);
-    if transformers && program.text().contains("dpo") {
+    // Online DPO makes rollouts.
+    let pairs = transformers && program.text().contains("dpo") && !program.text().contains("online");
+    if pairs || transformers && base_name(program.text()).contains("reward") {
+        reading.questions.retain(|question| question.name != Field::TrainingObjective.name());
+    }
+    if pairs {
         reading.take(
             Found::new(Field::TrainingObjective, "dpo", Origin::Derived)
                 .by("program", Some(program.origin())),

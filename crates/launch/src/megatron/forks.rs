@@ -98,6 +98,14 @@ const FORKS: &[Fork] = &[
     switch("use-flash-attn-builder", &[(Field::UseFlashAttn, YES)]),
     switch("partition-activations", &[(Field::DistributeSavedActivations, YES)]),
     // `deepspeed/runtime/activation_checkpointing/checkpointing.py`: inputs of checkpoints are copied to the host.
+    // ms-swift's words over Megatron's layers (`swift/megatron/arguments`), as its files for Ray have them.
+    lacking(
+        "rlhf-type",
+        Arity::One,
+        Effect::Memory,
+        "a training with rewards or preferences, and what it holds",
+    ),
+    lacking("teacher-model", Arity::One, Effect::Memory, "a teacher beside the model that is trained"),
     lacking("checkpoint-in-cpu", Arity::On, Effect::Memory, "kept layer inputs on the host"),
     switch("contigious-checkpointing", &[]),
     switch("synchronize-each-layer", &[]),

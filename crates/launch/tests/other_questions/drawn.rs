@@ -129,7 +129,9 @@ fn ranks_that_only_the_program_knows_are_asked_for() {
     let open = script(&text("True"));
     assert_eq!(proposal(&open, Field::LoraRank).as_deref(), Some("8"));
     assert!(open.plan.is_none());
-    assert!(script(&text("True --lora_r 4")).plan.is_some());
+    let targets = script(&text("True --lora_r 4"));
+    assert_eq!(proposal(&targets, Field::LoraTargetModules).as_deref(), Some("q_proj v_proj"));
+    assert!(script(&text("True --lora_r 4 --lora_target_modules q_proj,v_proj")).plan.is_some());
     // Qwen's own program: `LoraArguments`, and GPTQ below them.
     let qwen = script(&text("True --lazy_preprocess True"));
     assert_eq!(value(&qwen, Field::LoraRank), "64");

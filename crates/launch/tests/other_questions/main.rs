@@ -12,6 +12,7 @@ mod pretraining;
 mod rollouts;
 mod sharding;
 mod trainers;
+mod tuning;
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};

@@ -64,6 +64,8 @@ const LACKING: &[(&str, Effect, &str)] = &[
     ("quantizer._component_", Effect::Memory, "training with simulated quantization (QAT)"),
     ("teacher_model._component_", Effect::Memory, "the teacher's forward pass and the loss of distillation"),
     ("custom_sharded_layers", Effect::Memory, "embedding and output layer as FSDP units of their own"),
+    ("early_exit_loss.scale", Effect::Memory, "losses of layers before the last (early exit)"),
+    ("layer_dropout.prob", Effect::Memory, "layers that are left out at random"),
     ("ppo_epochs", Effect::Memory, "reinforcement learning (torchtune's PPO and GRPO recipes)"),
     ("grpo_samples", Effect::Memory, "reinforcement learning (torchtune's PPO and GRPO recipes)"),
 ];
@@ -87,6 +89,9 @@ const HARMLESS: &[&str] = &[
     "save_adapter_weights_only",
     "resume_from_checkpoint",
     "epochs",
+    "shuffle",
+    "early_exit_loss.",
+    "layer_dropout.",
     "max_steps_per_epoch",
     "run_val_every_n_steps",
     "low_cpu_ram",

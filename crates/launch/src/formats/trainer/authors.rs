@@ -14,12 +14,27 @@ fn is_qwen(leaves: &Leaves<'_>) -> bool {
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if dialect == Dialect::Transformers {
         two_lengths(leaves);
+        super::qwen_vl::defaults(leaves);
         if is_qwen(leaves) {
             qwen(leaves);
         }
     }
     if leaves.has("use_peft_lora") {
         tuning_of_peft(leaves);
+    }
+    // LMFlow (`src/lmflow/args.py`); PEFT picks the layers.
+    if ["save_aggregated_lora", "use_qlora", "conversation_template"].iter().any(|path| leaves.has(path)) {
+        let why = "default of LMFlow";
+        let adapters = [
+            (Field::LoraRank, "8"),
+            (Field::LoraAlpha, "32"),
+            (Field::LoraDropout, "0.1"),
+            (Field::LoraTargetModules, "q_proj v_proj"),
+        ];
+        leaves.state_all(&adapters, Origin::Default, why);
+        if leaves.yes("use_qlora").is_some() {
+            leaves.state(Field::DoubleQuantization, "true", Origin::Default, why);
+        }
     }
     if is_firefly(leaves) {
         firefly(leaves);
@@ -99,8 +114,29 @@ fn two_lengths(leaves: &mut Leaves<'_>) {
     }
     // Of QLoRA's own program (`qlora.py`); TinyLlama's keeps its states in plain AdamW.
     let own = ["double_quant", "quant_type", "lora_modules"].iter().any(|path| leaves.has(path));
+    let why = "default of QLoRA's program";
     if own && !leaves.has("optim") {
-        leaves.state(Field::Optimizer, "paged_adamw_32bit", Origin::Default, "default of QLoRA's program");
+        leaves.state(Field::Optimizer, "paged_adamw_32bit", Origin::Default, why);
+    }
+    // `qlora.py:get_accelerate_model`: adapters on every linear layer by its name (`find_all_linear_names`), over 4 bits.
+    if own && leaves.flag("full_finetune") != Some(true) {
+        match leaves.get("bits").map(Leaf::whole) {
+            None => leaves.state(Field::BaseQuantization, "nf4", Origin::Default, why),
+            Some(Some(16 | 32)) => leaves.state(Field::TrainType, "lora", Origin::Derived, why),
+            Some(_) => {}
+        }
+        leaves.state_all(
+            &[
+                (Field::DoubleQuantization, "true"),
+                (Field::LoraRank, "64"),
+                (Field::LoraAlpha, "16"),
+                (Field::LoraDropout, "0"),
+                (Field::LoraTargetModules, "all-linear"),
+                (Field::LoraByNames, "true"),
+            ],
+            Origin::Default,
+            why,
+        );
     }
     if !leaves.has("gradient_accumulation_steps") {
         let prompt =
@@ -164,7 +200,12 @@ fn tuning_of_peft(leaves: &mut Leaves<'_>) {
     }
     let why = "default of PEFT's example of supervised fine-tuning";
     leaves.state_all(
-        &[(Field::LoraRank, "64"), (Field::LoraAlpha, "16"), (Field::LoraDropout, "0.1")],
+        &[
+            (Field::LoraRank, "64"),
+            (Field::LoraAlpha, "16"),
+            (Field::LoraDropout, "0.1"),
+            (Field::LoraTargetModules, "q_proj k_proj v_proj o_proj down_proj up_proj gate_proj"),
+        ],
         Origin::Default,
         why,
     );
@@ -193,7 +234,17 @@ pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let by_switch = switches.iter().any(|path| leaves.flag(path) == Some(true));
     // LLaVA's own rank is known.
     let ours = leaves.has("mm_vision_select_layer");
-    if dialect != Dialect::Transformers || known || ours || !by_switch {
+    if dialect != Dialect::Transformers || ours {
+        return;
+    }
+    // Which layers is the program's own default as well; `use_peft` stands for PEFT itself, which knows the model's.
+    let told = leaves.reading.found.iter().any(|found| found.field == Field::LoraTargetModules);
+    let sized = ["lora_r", "lora_rank", "lora_alpha"].iter().any(|path| leaves.has(path));
+    if !told && (by_switch || sized) && !leaves.has("use_peft") {
+        let prompt = "Which linear layers have adapters? The program that reads these options has a default of its own";
+        left_open(leaves, Field::LoraTargetModules, prompt, "q_proj v_proj");
+    }
+    if known || !by_switch {
         return;
     }
     let prompt = "Rank of the adapters? The program that reads these options has a default of its own";

@@ -12,6 +12,7 @@ mod llava;
 mod objective;
 mod place;
 mod python;
+mod qwen_vl;
 mod read;
 mod rollouts;
 mod spread;
@@ -22,7 +23,7 @@ pub(super) mod words;
 
 pub(crate) use dialect::Dialect;
 pub(crate) use format::Trainer;
-pub(crate) use python::read_python;
+pub(crate) use python::{COMMAND_LINE, read_python};
 pub(in crate::formats) use read::of;
 pub(crate) use spread::open_stage;
 pub(super) use spread::{left_to_file, spread};

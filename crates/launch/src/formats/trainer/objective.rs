@@ -209,8 +209,9 @@ fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.take(&["num_labels"], Field::NumLabels);
         return;
     }
-    if let Some(leaf) =
-        leaves.get("task_type").filter(|leaf| !own && leaf.value != "causal_lm" && leaf.value != "CAUSAL_LM")
+    if let Some(leaf) = leaves
+        .get("task_type")
+        .filter(|leaf| !own && !PLAIN.contains(&leaf.value.to_ascii_lowercase().as_str()))
     {
         let what = "another head instead of the output layer";
         let item = NotModelled::new("task_type", &leaf.value, Effect::Model, what).at_some(leaf.span);

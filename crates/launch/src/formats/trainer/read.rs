@@ -32,7 +32,7 @@ pub(in crate::formats) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
 /// others only mark it.
 fn telling_names(leaves: &mut Leaves<'_>) {
     /// How a part of such a name begins.
-    const TELLING: [&str; 19] = [
+    const TELLING: [&str; 20] = [
         "lora",
         "lowrank",
         "qlora",
@@ -52,8 +52,9 @@ fn telling_names(leaves: &mut Leaves<'_>) {
         "offload",
         "virtual",
         "parallel",
+        "tune",
     ];
-    const WHOLE: [&str; 4] = ["pre_seq_len", "prefix_projection", "bits", "tune"];
+    const WHOLE: [&str; 3] = ["pre_seq_len", "prefix_projection", "bits"];
     let (_, unread) = leaves.left();
     for leaf in unread {
         let name = leaf.path.rsplit('.').next().unwrap_or(&leaf.path).to_ascii_lowercase();
@@ -64,7 +65,10 @@ fn telling_names(leaves: &mut Leaves<'_>) {
                 .any(|part| TELLING.iter().any(|known| part.starts_with(known)));
         // A degree of 1 cuts nothing; of a switch it says yes.
         let whole = name.contains("parallel") && leaf.whole() == Some(1);
-        let off = whole || leaf.flag() == Some(false) || matches!(leaf.value.as_str(), "0" | "none" | "no");
+        // Whatever is not tuned is frozen.
+        let tunes = name.starts_with("tune");
+        let off = !tunes
+            && (whole || leaf.flag() == Some(false) || matches!(leaf.value.as_str(), "0" | "none" | "no"));
         if tells && !off {
             leaf.used.set(true);
             let what = "an unknown option whose name suggests that it changes what trains, what is held or how it is sharded";
@@ -101,6 +105,10 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     evaluation::read(&mut leaves, dialect);
     match dialect {
         Dialect::Trl if is_file => objective::left_to_program(&mut leaves),
+        // Words for a program of somebody's own, among them those of a loss of preferences.
+        Dialect::Transformers | Dialect::Trl if !leaves.has("num_generations") => {
+            objective::left_to_program(&mut leaves)
+        }
         Dialect::OpenInstruct if is_file => objective::of_open_instruct(&mut leaves),
         _ => {}
     }

@@ -24,7 +24,7 @@ const SWIFT: [Switch; 3] =
 
 /// Says which parts are frozen. A model without a tower has none of them, and the settings are taken back.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    if dialect == Dialect::Transformers && super::llava::read(leaves) {
+    if dialect == Dialect::Transformers && (super::llava::read(leaves) || super::qwen_vl::read(leaves)) {
         return;
     }
     if dialect == Dialect::Swift {

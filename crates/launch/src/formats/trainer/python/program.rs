@@ -1,0 +1,225 @@
+//! Calls of a program with their arguments, and its literal assignments. Nothing is evaluated.
+
+use super::super::vocabulary::{self, Meaning};
+use crate::formats::scalars::Leaf;
+use shardscope_plan::Field;
+use shardscope_source::Span;
+
+/// Settings that are asked for where a call computes them; a default in their place would be another training's.
+const ASKED: [Field; 5] =
+    [Field::MicroBatchSize, Field::NumMicroBatches, Field::SeqLength, Field::Optimizer, Field::LoraRank];
+/// The same of keywords that are read by code of their own.
+const ASKED_OWN: [(&str, Field); 3] = [
+    ("target_modules", Field::LoraTargetModules),
+    ("gradient_checkpointing", Field::GradientCheckpointing),
+    ("bf16", Field::Bf16),
+];
+/// Characters shown of a computed value.
+const SHOWN: usize = 40;
+/// What stands for a computed value, which is asked for.
+const UNKNOWN: &str = "?";
+/// Most calls read of one text, and most keywords of one call.
+pub(super) const MOST: usize = 64;
+
+/// A program that is looked through.
+pub(super) struct Program<'a> {
+    pub(super) text: &'a str,
+    pub(super) base: u32,
+    /// Variables with literal values, the last one of a name counts.
+    pub(super) names: Vec<(&'a str, &'a str)>,
+    pub(super) leaves: Vec<Leaf>,
+    /// Settings read by code of their own whose values are computed, each with what is written.
+    pub(super) open: Vec<(Field, String, Span)>,
+    /// A call that takes keywords from a value of the program's.
+    pub(super) computed: Option<&'a str>,
+}
+
+impl<'a> Program<'a> {
+    /// The next call behind `at`: its dotted name, and where its parenthesis opens. Literal assignments on the way are kept.
+    pub(super) fn next_call(&mut self, mut at: usize) -> Option<(&'a str, usize)> {
+        let bytes = self.text.as_bytes();
+        while at < bytes.len() {
+            match bytes[at] {
+                b'#' => at = self.line_end(at),
+                b'"' | b'\'' => at = string_end(bytes, at),
+                sign if sign.is_ascii_alphabetic() || sign == b'_' => {
+                    let start = at;
+                    while at < bytes.len()
+                        && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'_' | b'.'))
+                    {
+                        at += 1;
+                    }
+                    let name = self.text.get(start..at)?;
+                    if bytes.get(at) == Some(&b'(') {
+                        return Some((name, at));
+                    }
+                    let rest = self.text.get(at..self.line_end(at)).unwrap_or("");
+                    let first_of_line = start == 0 || bytes[start - 1] == b'\n';
+                    if let Some(value) = rest
+                        .trim_start()
+                        .strip_prefix('=')
+                        .filter(|value| first_of_line && !value.starts_with('='))
+                        && let Some(value) = literal(value.split(" #").next().unwrap_or(value).trim())
+                    {
+                        self.names.retain(|(known, _)| *known != name);
+                        self.names.push((name, value));
+                    }
+                }
+                _ => at += 1,
+            }
+        }
+        None
+    }
+
+    /// Whether what looks like a call is the head of a class.
+    pub(super) fn is_class(&self, name: &str, open: usize) -> bool {
+        let before = self.text.get(..open.saturating_sub(name.len())).unwrap_or("");
+        before.ends_with("class ")
+    }
+
+    fn line_end(&self, at: usize) -> usize {
+        self.text.get(at..).and_then(|rest| rest.find('\n')).map_or(self.text.len(), |end| at + end)
+    }
+
+    /// The keywords of the call that opens at `open`, and the model's name among what stands without one.
+    pub(super) fn arguments(&mut self, call: &'a str, open: usize, loads: bool) {
+        let bytes = self.text.as_bytes();
+        let (mut at, mut start, mut depth, mut count) = (open + 1, open + 1, 0_usize, 0);
+        while at < bytes.len() && count < MOST {
+            match bytes[at] {
+                b'#' => {
+                    at = self.line_end(at);
+                    continue;
+                }
+                b'"' | b'\'' => {
+                    at = string_end(bytes, at);
+                    continue;
+                }
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' if depth > 0 => depth -= 1,
+                sign @ (b',' | b')') if depth == 0 => {
+                    self.argument(start, at, loads && count == 0, loads);
+                    let rest = self.text.get(start..at).unwrap_or("");
+                    if !loads && rest.trim_start().starts_with("**") {
+                        self.computed = self.computed.or(Some(call));
+                    }
+                    count += 1;
+                    start = at + 1;
+                    if sign == b')' {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+
+    fn argument(&mut self, start: usize, end: usize, may_be_model: bool, loads: bool) {
+        let Some(written) = self.text.get(start..end) else { return };
+        // Comments before the argument.
+        let kept = written.trim_start();
+        let mut from = end - kept.len();
+        let mut kept = kept;
+        while let Some(rest) = kept.strip_prefix('#') {
+            let Some(line) = rest.find('\n') else { return };
+            kept = rest.get(line..).unwrap_or("").trim_start();
+            from = end - kept.len();
+        }
+        let (key, value) = match kept.split_once('=') {
+            Some((key, value))
+                if key.trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') =>
+            {
+                (key.trim(), value)
+            }
+            _ if may_be_model => ("model_name_or_path", kept),
+            _ => return,
+        };
+        let key = if loads && key == "model_name" { "model_name_or_path" } else { key };
+        let value = value.split(" #").next().unwrap_or(value).trim();
+        let named = self.names.iter().find(|(name, _)| *name == value).map(|(_, value)| *value);
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
+        let span = Span::new(place(from), place(end));
+        let Some(value) = literal(value).or(named) else {
+            // True wherever the accelerator has it.
+            if key == "bf16" && value.contains("supported(") && !value.starts_with("not ") {
+                return self.push(key, "true", Some(span));
+            }
+            if let Some((_, field)) = ASKED_OWN.iter().find(|(known, _)| *known == key) {
+                let shown = value.lines().next().unwrap_or_default();
+                self.open.push((*field, shown.chars().take(SHOWN).collect(), span));
+            }
+            if matches!(key, "load_in_4bit" | "load_in_8bit" | "use_vllm" | "vllm_mode") {
+                self.computed = self.computed.or(Some(key));
+            }
+            let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));
+            if asked {
+                let hole = value.chars().take(SHOWN).collect();
+                let leaf = Leaf {
+                    path: key.to_owned(),
+                    value: UNKNOWN.to_owned(),
+                    span: Some(span),
+                    hole: Some(hole),
+                    ..Leaf::default()
+                };
+                self.leaves.push(leaf);
+            }
+            return;
+        };
+        self.push(key, &plain(value), Some(span));
+    }
+
+    pub(super) fn state(&mut self, key: &str, value: &str) {
+        self.push(key, value, None);
+    }
+
+    fn push(&mut self, key: &str, value: &str, span: Option<Span>) {
+        self.leaves.push(Leaf { path: key.to_owned(), value: value.to_owned(), span, ..Leaf::default() });
+    }
+}
+
+/// Where a string ends that begins at `at`; three quotes may span lines.
+fn string_end(bytes: &[u8], at: usize) -> usize {
+    let quote = bytes[at];
+    let triple = bytes.get(at..at + 3).is_some_and(|three| three.iter().all(|sign| *sign == quote));
+    let width = if triple { 3 } else { 1 };
+    let mut end = at + width;
+    while end < bytes.len() {
+        match bytes[end] {
+            b'\\' => end += 1,
+            b'\n' if !triple => return end,
+            sign if sign == quote => {
+                let closes = !triple
+                    || bytes.get(end..end + 3).is_some_and(|three| three.iter().all(|sign| *sign == quote));
+                if closes {
+                    return end + width;
+                }
+            }
+            _ => {}
+        }
+        end += 1;
+    }
+    bytes.len()
+}
+
+/// A literal as written, or a dotted name such as `torch.bfloat16`; none for anything that is computed.
+fn literal(value: &str) -> Option<&str> {
+    let first = value.bytes().next()?;
+    let plain =
+        value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'+'));
+    let string = matches!(first, b'"' | b'\'') && string_end(value.as_bytes(), 0) == value.len();
+    let list = first == b'[' && value.ends_with(']') && !value.contains('(');
+    let number = plain && first.is_ascii_digit();
+    let known = matches!(value, "True" | "False" | "None") || value.starts_with("torch.") && plain;
+    (string || list || number || known).then_some(value)
+}
+
+/// A literal as a settings file would have it.
+fn plain(value: &str) -> String {
+    match value {
+        "True" => "true".to_owned(),
+        "False" => "false".to_owned(),
+        "None" => String::new(),
+        _ => value.chars().filter(|sign| !matches!(sign, '"' | '\'' | '\n')).collect(),
+    }
+}

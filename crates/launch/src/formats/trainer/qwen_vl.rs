@@ -1,0 +1,83 @@
+//! Qwen's program for its models of vision (`qwen-vl-finetune/qwenvl/train/train_qwen.py`, `argument.py`): three switches say what
+//! trains, and nothing does without them; adapters stand in attention and everything else is frozen.
+
+use crate::formats::leaves::{Leaf, Leaves};
+use crate::{Effect, NotModelled, Origin};
+use shardscope_plan::Field;
+use shardscope_resolve::{DECODER, PROJECTOR, TOWER};
+
+/// Its switches and the part that each trains (`train_qwen.py:set_model`).
+const SWITCHES: [(&str, &str); 3] =
+    [("tune_mm_vision", TOWER), ("tune_mm_mlp", PROJECTOR), ("tune_mm_llm", DECODER)];
+const WHY: &str = "default of Qwen's train_qwen.py";
+/// Pixels of an image at most, 576 squares of 28 by 28.
+const IMAGE_PIXELS: &str = "451584";
+
+/// The first of its switches, by which its words are told.
+fn first<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
+    SWITCHES.iter().find_map(|(key, _)| leaves.get(key))
+}
+
+/// What it takes where its words are silent, before adapters are read.
+pub(super) fn defaults(leaves: &mut Leaves<'_>) {
+    if first(leaves).is_none() {
+        return;
+    }
+    let adapts = leaves.yes("lora_enable").is_some();
+    let adapters: &[(Field, &str)] = if adapts {
+        &[
+            (Field::LoraRank, "64"),
+            (Field::LoraAlpha, "128"),
+            (Field::LoraDropout, "0.05"),
+            (Field::LoraTargetModules, "q_proj k_proj v_proj o_proj"),
+        ]
+    } else {
+        &[]
+    };
+    leaves.state_all(adapters, Origin::Default, WHY);
+    leaves.state_all(
+        &[
+            (Field::AttnImplementation, "flash_attention_2"),
+            (Field::SeqLength, "512"),
+            (Field::ImagePixels, IMAGE_PIXELS),
+        ],
+        Origin::Default,
+        WHY,
+    );
+    for key in ["data_flatten", "data_packing"] {
+        if let Some(leaf) = leaves.yes(key) {
+            leaves.switch(Field::Packing, true, leaf);
+        }
+    }
+}
+
+/// Which parts are frozen; whether these are its words.
+pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
+    let Some(said) = first(leaves) else { return false };
+    if leaves.yes("lora_enable").is_some() {
+        let parts = format!("{TOWER} {PROJECTOR}");
+        leaves.say(Field::FrozenModules, &parts, said);
+        return true;
+    }
+    let [tower, projector, decoder] = SWITCHES.map(|(key, _)| leaves.yes(key).is_some());
+    // `lm_head.requires_grad` is set on the module, so that its weights train all the same.
+    if !decoder {
+        lack(leaves, said, "an output layer that trains beside a frozen decoder");
+    }
+    let deep = leaves
+        .text("model_name_or_path")
+        .is_some_and(|name| name.to_ascii_lowercase().replace('-', "").contains("qwen3vl"));
+    if deep && tower != projector {
+        lack(leaves, said, "mergers of deep layers, which train with the tower and not with the projector");
+    }
+    let parts = SWITCHES.iter().zip([tower, projector, decoder]);
+    let frozen: Vec<&str> = parts.filter(|(_, trains)| !trains).map(|((_, part), _)| *part).collect();
+    let frozen = if frozen.is_empty() { "none".to_owned() } else { frozen.join(" ") };
+    leaves.say(Field::FrozenModules, &frozen, said);
+    true
+}
+
+fn lack(leaves: &mut Leaves<'_>, said: &Leaf, what: &str) {
+    let item = NotModelled::new(&said.path, &said.value, Effect::Model, what).at_some(said.span);
+    leaves.reading.not_modelled.push(item);
+}

@@ -1,0 +1,63 @@
+//! Several texts that are each a whole run: one is answered, and which one is said.
+
+use crate::formats::{Role, Text};
+use shardscope_bash::base_name;
+use shardscope_plan::Field;
+use shardscope_source::{Code, Diagnostic, Source};
+
+/// Scripts that are looked through for a run of their own: few belong to one training, and each is evaluated.
+pub(crate) const LOOKED_AT: usize = 16;
+const HINT: &str = "read each by itself (`shardscope check --each`), or leave the other out";
+
+/// Whether one of two texts names the other, as what it starts or reads.
+pub(crate) fn together(source: &Source, one: usize, other: usize) -> bool {
+    let names = |text: usize, named: usize| {
+        let name = source.parts().get(named).map_or("", |part| base_name(&part.name));
+        !name.is_empty() && source.part_text(text).contains(name)
+    };
+    names(one, other) || names(other, one)
+}
+
+/// Two scripts that start a run each; the first is answered.
+pub(crate) fn scripts(source: &Source, first: usize, other: usize) -> Diagnostic {
+    let name = |part: usize| source.parts().get(part).map_or("", |part| part.name.as_str());
+    let message = format!(
+        "{} and {} start a run each, and neither names the other: what is answered is the run of {0}",
+        called(name(first), "the first text"),
+        called(name(other), "another text"),
+    );
+    let place = source.parts().get(other).map(|part| part.span.part(0, 1));
+    Diagnostic::warning(Code::SeveralCommands, message).hint(HINT).at_some(place)
+}
+
+/// Two settings files of one format that each hold a whole training, where none builds on another; `order` has for each the files
+/// that it builds on.
+pub(crate) fn files(texts: &[Text], order: &[(String, Vec<String>)]) -> Option<Diagnostic> {
+    let states = |text: &Text, field: Field| text.reading.found.iter().any(|found| found.field == field);
+    let names_model = |text: &Text| {
+        states(text, Field::NumLayers)
+            || text.reading.questions.iter().any(|question| question.name == Field::Model.name())
+    };
+    let batch = [Field::MicroBatchSize, Field::GlobalBatchSize, Field::NumMicroBatches];
+    let whole = |text: &&Text| {
+        text.format.is_some_and(|format| format.role() == Role::Training)
+            && names_model(text)
+            && batch.iter().any(|field| states(text, *field))
+    };
+    if order.iter().any(|(_, bases)| !bases.is_empty()) {
+        return None;
+    }
+    let mut wholes = texts.iter().filter(whole);
+    let first = wholes.next()?;
+    let other = wholes.find(|text| text.format == first.format)?;
+    let message = format!(
+        "{} and {} hold a whole training each; they are read as one, in which the latter counts where they differ",
+        called(&first.name, "one text"),
+        called(&other.name, "another text"),
+    );
+    Some(Diagnostic::warning(Code::SeveralCommands, message).hint(HINT))
+}
+
+fn called<'n>(name: &'n str, otherwise: &'n str) -> &'n str {
+    if name.is_empty() { otherwise } else { name }
+}
