@@ -307,6 +307,8 @@ fields! {
     CopyWholeModel "copy_whole_model" Flag, "all weights are gathered and copied at once to be handed to the rollout engine";
     RlReference "rl_reference" Word(&["none", "device", "host", "elsewhere"]), "where the reference model of reinforcement learning is";
     RlCritic "rl_critic" Word(&["none", "device", "host", "elsewhere"]), "where the critic is, of the policy's shape";
+    RlCriticRecompute "rl_critic_recompute" Flag, "the critic's layers are computed again from their inputs";
+    RlCriticMicroBatch "rl_critic_micro_batch" Count(1, MAX_SEQUENCE), "the critic's micro-batch: sequences, or tokens of a replica where samples are packed by tokens";
     // What transformers and its trainers choose.
     Autocast "autocast" Word(&["none", "bf16", "fp16"]), "number format of torch.autocast over the weights' own";
     AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "flash_attention_4"]), "attention of transformers";

@@ -31,6 +31,10 @@ pub struct Rollout {
     pub reference: Residence,
     /// The critic, of the policy's own shape.
     pub critic: Residence,
+    /// Whether the critic's layers are computed again where the policy's are.
+    pub critic_recomputes: bool,
+    /// The critic's micro-batch where it is not the policy's: sequences, or tokens where samples are packed by tokens.
+    pub critic_batch: Option<u64>,
     /// Rollouts of one prompt, n.
     pub per_prompt: u64,
     /// Longest prompt and response together. Unit: token.

@@ -104,10 +104,13 @@ fn engine(leaves: &mut Leaves<'_>) {
             }
             leaves.state(Field::CpCommType, "a2a", Origin::Default, "Ulysses in AReaL");
         }
-        None => leaves.take_all(&[
-            ("cluster.n_nodes", Field::NumNodes),
-            ("cluster.n_gpus_per_node", Field::GpusPerNode),
-        ]),
+        None => {
+            leaves.take_all(&[
+                ("cluster.n_nodes", Field::NumNodes),
+                ("cluster.n_gpus_per_node", Field::GpusPerNode),
+            ]);
+            stop(leaves, "an engine that is not named (backend, allocation_mode)");
+        }
     }
     leaves.take(&["actor.attn_impl"], Field::AttnImplementation);
     if let Some(leaf) = leaves.get("actor.grad_reduce_dtype") {
@@ -256,6 +259,9 @@ fn rollout(leaves: &mut Leaves<'_>) {
             Origin::Derived,
             "the engine is offloaded while the policy trains",
         );
+        if leaves.reading.value(Field::OffloadParam).is_some() {
+            stop(leaves, "weights on the host while they are trained and handed over");
+        }
         offloads(leaves, [true, true, true], "torch_memory_saver pauses all that the trainer holds");
     }
 }
@@ -284,14 +290,10 @@ fn beside(leaves: &mut Leaves<'_>) {
         if role == "teacher" || other && place != "elsewhere" {
             lack(leaves, leaf, Effect::Memory, "a model of another shape beside the policy");
         }
-        let recomputes = leaves.reading.value(Field::GradientCheckpointing) == Some("true");
-        if role == "critic"
-            && place != "elsewhere"
-            && recomputes
-            && leaves.yes("critic.gradient_checkpointing").is_none()
-        {
-            let what = "a critic that keeps its layers' tensors where the policy computes them again";
-            lack(leaves, leaf, Effect::Memory, what);
+        if role == "critic" {
+            let again = leaves.yes("critic.gradient_checkpointing").is_some();
+            leaves.switch(Field::RlCriticRecompute, again, leaf);
+            leaves.take(&["critic.mb_spec.max_tokens_per_mb"], Field::RlCriticMicroBatch);
         }
         leaves.state(field, place, Origin::Derived, "scheduling_strategy and offload of its own");
     }
