@@ -9,6 +9,7 @@ use super::drafts::int;
 use super::formula::evaluate;
 
 const RECORDED: &str = include_str!("../data/activations/nemo_rl_log_probs.jsonl");
+const AREAL: &str = include_str!("../data/activations/areal_log_probs.jsonl");
 const ENTROPY: &str = include_str!("../data/activations/verl_entropy.jsonl");
 
 fn plan(set: &[(&str, &str)]) -> Plan {
@@ -184,4 +185,43 @@ fn verls_entropy_is_held_as_it_was_recorded() {
     assert_eq!(case["allocated in backward"], serde_json::json!(["bfloat16"]));
     assert_eq!(moment(&with, "backward of the loss"), 2 * 2 * sizes[0] * sizes[1]);
     assert_eq!(moment(&without, "backward of the loss"), 0);
+}
+
+/// AReaL's log-probabilities, 1,024 rows at a time: what is kept to the byte; the gradients at once but for what a last call's rows have
+/// let go of, and the loss itself (`tests/record/areal_log_probs.py`).
+#[test]
+fn areals_log_probabilities_are_held_as_they_were_recorded() {
+    let mut compared = 0;
+    for line in AREAL.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let [tokens, vocabulary, chunk] = ["tokens", "vocabulary", "chunk"].map(|name| int(&case, name));
+        let plan = plan(&[
+            ("software", "hf_transformers"),
+            ("seq_length", &tokens.to_string()),
+            ("micro_batch_size", "1"),
+            ("vocab_size", &vocabulary.to_string()),
+            ("attn_implementation", "flash_attention_2"),
+            ("autocast", "none"),
+            ("training_objective", "policy"),
+            ("rl_framework", "areal"),
+            ("rollout_gpus", "8"),
+        ]);
+        let x = Symbols::of(&plan);
+        let beside: u64 = Operator::OutputLayer
+            .saved(&x)
+            .iter()
+            .filter(|saved| !matches!(saved.name, "lm_head input" | "logits"))
+            .map(|saved| saved.bytes.get())
+            .sum();
+        assert_eq!(beside, int(&case, "kept beside the logits"), "{line}");
+        let transients = Operator::OutputLayer.transients(&x);
+        let moment =
+            |name: &str| transients.iter().find(|one| one.name == name).map_or(0, |one| one.bytes().get());
+        assert_eq!(moment("loss"), 0);
+        let told = int(&case, "most in backward");
+        let gone = moment("backward of the loss").abs_diff(told);
+        assert!(gone <= 16 * chunk + 4, "{line}: {gone}");
+        compared += 1;
+    }
+    assert_eq!(compared, 3);
 }

@@ -143,13 +143,44 @@ fn models_beside_the_policy_stay_where_they_are_said_to_be() {
     let alone = rl(&plan(&[]));
     let memory = memory(&plan(&[]));
     let totals = memory.ranks[0].totals;
-    let value = |rl: &RlMemory, index: usize| rl.phases[index].breakdown.value();
+    let value = |rl: &RlMemory, kind: PhaseKind| {
+        rl.phases.iter().find(|phase| phase.kind == kind).map(|phase| phase.breakdown.value())
+    };
     let critic = totals.parameters + totals.gradients + totals.optimizer;
-    for index in 0..3 {
-        assert_eq!(value(&beside, index), value(&alone, index) + totals.parameters + critic);
+    for kind in [PhaseKind::Training, PhaseKind::WeightUpdate, PhaseKind::Rollout] {
+        let more = value(&alone, kind).expect("a phase") + totals.parameters + critic;
+        assert_eq!(value(&beside, kind), Some(more));
     }
     let hosted = rl(&plan(&[("rl_reference", "host"), ("rl_critic", "elsewhere")]));
-    assert_eq!(value(&hosted, 0), value(&alone, 0));
+    assert_eq!(value(&hosted, PhaseKind::Training), value(&alone, PhaseKind::Training));
+    assert_eq!(value(&hosted, PhaseKind::Critic), None);
+}
+
+/// A critic in its turn takes what the same model takes that has one value in the place of the output layer, and the policy's states
+/// beside it: with a micro-batch of its own, and layers that are kept where the policy's are computed again.
+#[test]
+fn a_critic_takes_its_own_micro_batch_and_keeps_its_own_layers() {
+    let policy = [("gradient_checkpointing", "true"), ("rl_critic", "host")];
+    let critic = |more: &[(&str, &str)]| {
+        let rl = rl(&plan(&[&policy, more].concat()));
+        part(&rl, PhaseKind::Critic, "training peak of the critic").expect("a critic")
+    };
+    let alone = |more: &[(&str, &str)]| {
+        let set = [("training_objective", "classify"), ("num_labels", "1"), ("rl_framework", "")];
+        let plan = plan(&[&set, more].concat());
+        assert!(plan.recipe().rollout.is_none());
+        memory(&plan).ranks[0].totals.peak_reserved
+    };
+    let again = ("gradient_checkpointing", "true");
+    assert_eq!(critic(&[]), alone(&[again]));
+    assert_eq!(critic(&[("rl_critic_recompute", "false")]), alone(&[]));
+    let larger = [("micro_batch_size", "4"), ("num_micro_batches", "2"), again];
+    assert_eq!(critic(&[("rl_critic_micro_batch", "4")]), alone(&larger));
+    assert!(alone(&larger) > alone(&[again]));
+    // What the policy leaves is beside it, and on the host nothing of the critic is beside the policy.
+    let whole = rl(&plan(&policy));
+    assert!(part(&whole, PhaseKind::Critic, "left by the trainer").is_some());
+    assert_eq!(part(&whole, PhaseKind::Training, "critic"), None);
 }
 
 #[test]

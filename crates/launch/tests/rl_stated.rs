@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::{LossKind, Number, Objective, PreferenceLogits, Reference};
+use shardscope_plan::{Field, LossKind, Number, Objective, PreferenceLogits, Reference};
 use shardscope_source::Source;
 
 fn resolved(name: &str, text: &str) -> Resolution {
@@ -81,17 +81,31 @@ fn verls_critic_and_padding_are_read_as_they_are_stated() {
         );
         resolved("run.sh", &text)
     };
-    let kept = with("critic.model.enable_gradient_checkpointing=False");
-    assert_eq!(stopped_by(&kept), ["critic.model.enable_gradient_checkpointing"]);
-    assert!(stopped_by(&with("critic.model.enable_gradient_checkpointing=True")).is_empty());
-    let both = "actor_rollout_ref.model.enable_gradient_checkpointing=False critic.model.enable_gradient_checkpointing=False";
-    assert!(stopped_by(&with(both)).is_empty());
+    let critic = |more: &str| {
+        let read = with(&format!("critic.model.use_remove_padding=True {more}"));
+        assert!(stopped_by(&read).is_empty(), "{more}: {:?}", stopped_by(&read));
+        let rollout = read.plan.as_ref().and_then(|plan| plan.recipe().rollout).expect("rollouts");
+        (rollout.critic_recomputes, rollout.critic_batch)
+    };
+    assert_eq!(critic("critic.model.enable_gradient_checkpointing=False"), (false, None));
+    assert_eq!(critic("critic.model.enable_gradient_checkpointing=True"), (true, None));
+    assert_eq!(critic("critic.ppo_micro_batch_size_per_gpu=4"), (true, Some(4)));
+    assert_eq!(critic("critic.ppo_micro_batch_size=32"), (true, Some(4)));
+    let packed =
+        "actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192";
+    assert_eq!(critic(packed), (true, Some(32_768)));
+    assert_eq!(critic(&format!("{packed} critic.ppo_max_token_len_per_gpu=24000")), (true, Some(24_000)));
+    // Samples of the critic are padded unless it says otherwise, and those of the policy are not here.
+    assert_eq!(stopped_by(&with("critic.ppo_micro_batch_size_per_gpu=4")), ["critic.model.path"]);
+    let cut = "critic.model.use_remove_padding=True critic.ulysses_sequence_parallel_size=2";
+    assert_eq!(stopped_by(&with(cut)), ["critic.model.path"]);
     let padded = |resolution: &Resolution| {
         let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
         plan.recipe().transformers.padding_mask
     };
     assert!(padded(&with("actor_rollout_ref.model.use_remove_padding=False")));
-    assert!(!padded(&with("actor_rollout_ref.model.use_remove_padding=True")));
+    let joined = "actor_rollout_ref.model.use_remove_padding=True critic.model.use_remove_padding=True";
+    assert!(!padded(&with(joined)));
 }
 
 /// DPO of NeMo-RL swaps the reference in before each step; its Megatron policies cast logits before their loss, or in it.
@@ -120,4 +134,38 @@ fn nemo_rl_holds_what_its_losses_hold() {
     assert_eq!(loss(deferred), LossKind::DistributedCopy);
     let chunked = format!("  logprob_chunk_size: 1024\n{deferred}");
     assert_eq!(loss(&chunked), LossKind::DistributedChunks(1024));
+}
+
+/// AReaL: accelerators of an engine are the product of its degrees, in both spellings; who trains and who generates are apart.
+#[test]
+fn areal_is_read_by_its_engines() {
+    let text = |more: &str| {
+        format!(
+            "experiment_name: a\ngconfig: {{n_samples: 8, max_new_tokens: 3072}}\ntrain_dataset: {{batch_size: 128, max_length: 1024}}\n\
+             cluster: {{n_nodes: 4, n_gpus_per_node: 8}}\nactor:\n  path: Qwen/Qwen2.5-7B\n  kl_ctl: 0.0\n  \
+             mb_spec: {{max_tokens_per_mb: 16384}}\n{more}"
+        )
+    };
+    let read = |more: &str| resolved("config.yaml", &text(more));
+    let apart = read(
+        "  backend: 'fsdp:d16c2'\nrollout: {backend: 'vllm:d4t2'}\nvllm: {gpu_memory_utilization: 0.7}\n",
+    );
+    let plan = apart.plan.as_ref().unwrap_or_else(|| panic!("{:?}", apart.diagnostics));
+    let rollout = plan.recipe().rollout.expect("rollouts");
+    assert_eq!((plan.cluster().num_nodes, plan.cluster().gpus_per_node), (4, 8));
+    assert_eq!((plan.layout().context, rollout.own_gpus, rollout.tensor), (2, Some(8), 2));
+    // 128 prompts x 8 rollouts in four mini-batches.
+    assert_eq!((plan.recipe().sample_length, rollout.length), (Some(4096), 4096));
+    assert_eq!(apart.setting(Field::GlobalBatchSize).map(|one| one.value.written()), Some("256".to_owned()));
+    assert_eq!((plan.recipe().params_dtype, rollout.fraction), (Number::Bf16, 0.7));
+    let joined = read("allocation_mode: sglang.d8p1t1+d8p1t1\n");
+    let plan = joined.plan.as_ref().unwrap_or_else(|| panic!("{:?}", joined.diagnostics));
+    assert_eq!(
+        (plan.cluster().gpus(), plan.recipe().rollout.and_then(|rollout| rollout.own_gpus)),
+        (8, Some(8))
+    );
+    assert_eq!(stopped_by(&read("  backend: 'megatron:d4t2'\n")), ["actor.backend"]);
+    assert_eq!(stopped_by(&read("")), ["framework"]);
+    let tuned = text("  backend: 'fsdp:d8'\n").replace("gconfig:", "other:");
+    assert_eq!(stopped_by(&resolved("config.yaml", &tuned)), ["framework"]);
 }

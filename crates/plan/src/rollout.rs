@@ -31,6 +31,10 @@ pub struct Rollout {
     pub reference: Residence,
     /// The critic, of the policy's own shape.
     pub critic: Residence,
+    /// Whether the critic's layers are computed again where the policy's are.
+    pub critic_recomputes: bool,
+    /// The critic's micro-batch where it is not the policy's: sequences, or tokens where samples are packed by tokens.
+    pub critic_batch: Option<u64>,
     /// Rollouts of one prompt, n.
     pub per_prompt: u64,
     /// Longest prompt and response together. Unit: token.
@@ -144,6 +148,8 @@ pub enum RlFramework {
     SkyRl,
     /// ROLL.
     Roll,
+    /// AReaL.
+    Areal,
 }
 
 /// How a framework hands new weights to the engine.
@@ -155,7 +161,8 @@ pub struct RlSemantics {
     pub bucket: Bucket,
     /// From what the log-probabilities of sampled tokens are taken, under engines that run modules of plain PyTorch.
     pub log_probs: LogProbs,
-    /// Rows of logits of which the entropy is taken at once beside the loss, without gradients; 0 where none is.
+    /// Rows of logits of which the entropy is taken at once, beside the loss and without gradients, or by the function that takes the
+    /// log-probabilities; 0 where none is.
     pub entropy_rows: u64,
     /// Whether it starts DeepSpeed with "auto" for its sizes, which that reads as its own defaults.
     pub default_buckets: bool,
@@ -176,6 +183,8 @@ pub enum LogProbs {
     Softmax,
     /// The logits over the temperature, which a compiled function takes the log-softmax of.
     Compiled,
+    /// The logits as they are, of which a compiled function takes so many rows at a time (`entropy_rows`).
+    CompiledRows,
 }
 
 /// How much of the weights is gathered or converted at a time.
@@ -191,7 +200,7 @@ const MIB: u64 = 1 << 20;
 
 impl RlFramework {
     /// Every one with its name in the settings.
-    pub const NAMED: [(Self, &'static str); 10] = [
+    pub const NAMED: [(Self, &'static str); 11] = [
         (Self::Verl, "verl"),
         (Self::OpenRlhf, "openrlhf"),
         (Self::Slime, "slime"),
@@ -202,6 +211,7 @@ impl RlFramework {
         (Self::OpenInstruct, "open_instruct"),
         (Self::SkyRl, "skyrl"),
         (Self::Roll, "roll"),
+        (Self::Areal, "areal"),
     ];
 
     /// What its makers call it.
@@ -218,6 +228,7 @@ impl RlFramework {
             Self::OpenInstruct => "open-instruct",
             Self::SkyRl => "SkyRL",
             Self::Roll => "ROLL",
+            Self::Areal => "AReaL",
         }
     }
 
@@ -313,6 +324,15 @@ impl RlFramework {
                 entropy_rows: 0,
                 default_buckets: false,
                 source: "roll/third_party/megatron/model_update.py, model_update_buffer_size_mb",
+            },
+            // Shards are gathered tensor by tensor, and sent once they come to a GiB (`weight_chunked_mem_mb`).
+            Self::Areal => RlSemantics {
+                loads_weights: true,
+                bucket: Bucket::Bytes(Bytes::new(1024 * MIB)),
+                log_probs: LogProbs::CompiledRows,
+                entropy_rows: 1024,
+                default_buckets: false,
+                source: "areal/engine/fsdp_engine.py:_update_weights_from_distributed",
             },
             // Weights come back to the accelerators, and are sent by modules of at most a GiB.
             Self::SkyRl => RlSemantics {

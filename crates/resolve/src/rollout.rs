@@ -66,6 +66,8 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
         },
         reference: residence(table, Field::RlReference),
         critic: residence(table, Field::RlCritic),
+        critic_recomputes: !table.has(Field::RlCriticRecompute) || table.on(Field::RlCriticRecompute),
+        critic_batch: table.count(Field::RlCriticMicroBatch),
         per_prompt: table.number(Field::RolloutsPerPrompt).max(1),
         length: table.number(Field::RolloutLength).max(1),
         entropy: table.on(Field::PolicyEntropy),

@@ -6,6 +6,7 @@
 //! fullest moment is found ([`rank`]). The tree ([`tree`]) tells the same numbers with their reasons.
 
 mod buffers;
+mod critic;
 mod doubts;
 mod engine;
 mod evaluation;

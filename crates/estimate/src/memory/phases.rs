@@ -1,6 +1,7 @@
 //! The phases of reinforcement learning on one accelerator: training, the handing over of weights, rollouts. They follow
 //! each other, so that the fullest one counts; on shared accelerators each holds what the others leave behind.
 
+use super::critic::critic;
 use super::engine::{EngineMemory, engine};
 use super::totals::Totals;
 use super::verdict::{Needs, Verdict};
@@ -25,6 +26,11 @@ static OUTSIDE: Formula = Formula::new(
     "torch: what is outside of its allocator",
 );
 static REFERENCE: Formula = Formula::new("W", "Weights of the reference model.", COPIES);
+static CRITIC_PEAK: Formula = Formula::new(
+    "M",
+    "The critic's training on the fullest accelerator: the policy's model with one value for each token in the place of the output layer.",
+    COPIES,
+);
 static CRITIC: Formula =
     Formula::new("W + G + O", "Weights, gradients and optimizer states of the critic.", COPIES);
 static LOADED: Formula = Formula::new(
@@ -48,8 +54,10 @@ static BUFFER: Formula =
 /// A phase of reinforcement learning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhaseKind {
-    /// The policy (and critic) trains.
+    /// The policy trains.
     Training,
+    /// The critic trains.
+    Critic,
     /// The engine gets the new weights.
     WeightUpdate,
     /// The engine generates.
@@ -62,6 +70,7 @@ impl PhaseKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Training => "training",
+            Self::Critic => "critic",
             Self::WeightUpdate => "weight update",
             Self::Rollout => "rollout",
         }
@@ -139,6 +148,17 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         training.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
     }
     let mut phases = vec![phase(PhaseKind::Training, training, returnable)];
+    if let Some(own) = critic(plan, rollout) {
+        let given = [("M", own.peak_reserved.number())];
+        let mut training = vec![leaf("training peak of the critic", own.peak_reserved, &CRITIC_PEAK, &given)];
+        // The critic's peak has the process's context in it.
+        training.extend(left.first().cloned());
+        training.extend(reference(rollout, totals));
+        if shared {
+            training.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
+        }
+        phases.push(phase(PhaseKind::Critic, training, own.peak_reserved.less(own.peak_required)));
+    }
 
     if shared {
         let mut update = left.clone();
@@ -175,6 +195,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
 const fn kind_label(kind: PhaseKind) -> &'static str {
     match kind {
         PhaseKind::Training => "training phase",
+        PhaseKind::Critic => "training phase of the critic",
         PhaseKind::WeightUpdate => "weight update",
         PhaseKind::Rollout => "rollout phase",
     }
@@ -189,13 +210,16 @@ fn leaf(
     Breakdown::leaf(label, bytes).because(Explanation::new(formula, symbols))
 }
 
+/// A reference model that stays on the policy's accelerators.
+fn reference(rollout: &Rollout, totals: &Totals) -> Option<Breakdown<Bytes>> {
+    let given = [("W", totals.parameters.number())];
+    let stays = rollout.reference == Residence::Device;
+    stays.then(|| leaf("reference model", totals.parameters, &REFERENCE, &given))
+}
+
 /// Models beside the policy that stay on its accelerators.
 fn beside(rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
-    let mut out = Vec::new();
-    if rollout.reference == Residence::Device {
-        let given = [("W", totals.parameters.number())];
-        out.push(leaf("reference model", totals.parameters, &REFERENCE, &given));
-    }
+    let mut out = Vec::from_iter(reference(rollout, totals));
     if rollout.critic == Residence::Device {
         let bytes = totals.parameters + totals.gradients + totals.optimizer;
         let given = [

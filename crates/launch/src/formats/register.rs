@@ -7,8 +7,8 @@ use super::dotted;
 use super::flags::MegatronFlags;
 use super::format::Format;
 use super::frameworks::{
-    AREAL, AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MaxText, NEURON, OLMO, OLMO_CORE,
-    PRIME_RL, PRIME_SFT, TORCHTUNE,
+    AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MaxText, NEURON, OLMO, OLMO_CORE, PRIME_RL,
+    PRIME_SFT, TORCHTUNE,
 };
 use super::huggingface::HuggingFace;
 use super::kubernetes::Kubernetes;
@@ -34,7 +34,6 @@ const READERS: &[&dyn Reader] = &[
     &AUTOMODEL,
     &DRAFTS,
     &TORCHTUNE,
-    &AREAL,
     &PRIME_RL,
     &PRIME_SFT,
     &LITGPT,
@@ -49,6 +48,7 @@ const READERS: &[&dyn Reader] = &[
     &RlFormat::OpenInstruct,
     &RlFormat::SkyRl,
     &RlFormat::Roll,
+    &RlFormat::Areal,
     &Trainer(Dialect::Axolotl),
     &Trainer(Dialect::LlamaFactory),
     &Trainer(Dialect::OpenInstruct),

@@ -137,6 +137,11 @@ static SAMPLED_SCALED: Formula =
     Formula::new("n·V·Bc", "The logits over the temperature, of which a part is read.", COMPILED);
 static SAMPLED_EXTREMES: Formula =
     Formula::new("8·b·(s - 1)", "Each token's largest logit and log of the softmax's sum, fp32.", COMPILED);
+static SAMPLED_ROWS_EXTREMES: Formula = Formula::new(
+    "8·n",
+    "Each token's largest logit and log of the softmax's sum, fp32.",
+    "areal/utils/functional/vocab_parallel.py:_gather_logprobs_entropy, which torch compiles",
+);
 static SAMPLED_NEXT: Formula = Formula::new("8·b·(s - 1)", "The sampled tokens, int64.", COMPILED);
 static SAMPLED_LOSS: Formula = Formula::new(
     "24·b·(s - 1)",
@@ -225,7 +230,9 @@ fn policy(tape: &mut Tape<'_, '_>) {
         return compiled(tape);
     }
     match x.log_probs() {
-        LogProbs::InPlace => tape.keep(true, "logits", &[x.n, x.v], x.compute_width, &SAMPLED_LOGITS),
+        LogProbs::InPlace | LogProbs::CompiledRows => {
+            tape.keep(true, "logits", &[x.n, x.v], x.compute_width, &SAMPLED_LOGITS);
+        }
         LogProbs::Fp32Copy => tape.keep(true, "fp32 logits", &[x.n, x.v], FLOAT, &SAMPLED_COPY),
         LogProbs::Softmax => {
             let behind = [x.b, x.s.saturating_sub(1), x.v];
@@ -242,6 +249,8 @@ fn policy(tape: &mut Tape<'_, '_>) {
         _ => false,
     };
     tape.keep(summed, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
+    let extremes = x.log_probs() == LogProbs::CompiledRows;
+    tape.keep(extremes, "largest logits and sums", &[x.n], 2 * FLOAT, &SAMPLED_ROWS_EXTREMES);
     tape.keep(true, "sampled tokens", &[x.n], INDEX, &SAMPLED);
     tape.keep(x.entropy_in_loss(), "greatest logits and sums", &[x.n], 2 + 2 * FLOAT, &ENTROPY);
 }

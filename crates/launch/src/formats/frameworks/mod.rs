@@ -12,7 +12,6 @@ mod neuron;
 mod olmo;
 mod olmo_core;
 mod prime_rl;
-mod rewards;
 mod row;
 mod torchtune;
 
@@ -27,5 +26,4 @@ pub(super) use olmo::OLMO;
 pub(crate) use olmo_core::LACKING as OLMO_CORE_LACKING;
 pub(super) use olmo_core::OLMO_CORE;
 pub(super) use prime_rl::{PRIME_RL, PRIME_SFT};
-pub(super) use rewards::AREAL;
 pub(super) use torchtune::TORCHTUNE;

@@ -123,6 +123,28 @@ pub(super) fn transformers(leaves: &mut Leaves<'_>, framework: &str, engine: &st
         Some((Software::HfTransformers, format!("{framework} trains models of transformers")));
 }
 
+/// So many accelerators of nodes that have `each`.
+pub(super) fn machines(leaves: &mut Leaves<'_>, leaf: &Leaf, all: Option<u64>, each: u64) {
+    let key = leaf.path.rsplit('.').next().unwrap_or(&leaf.path);
+    match all {
+        Some(all) if all <= each => {
+            leaves.say_noted(Field::GpusPerNode, &all.to_string(), leaf, key);
+            leaves.state(Field::NumNodes, "1", Origin::Derived, key);
+        }
+        Some(all) if all.is_multiple_of(each) => {
+            let note = [key, " / accelerators of a node"].concat();
+            leaves.say_noted(Field::NumNodes, &(all / each).to_string(), leaf, &note);
+            leaves.state(Field::GpusPerNode, &each.to_string(), Origin::Derived, "accelerators of a node");
+        }
+        _ => lack(
+            leaves,
+            leaf,
+            Effect::Communication,
+            "accelerators that are no whole nodes, or of another spelling",
+        ),
+    }
+}
+
 /// FSDP over so many ranks, with copies of the shards beyond them (HSDP); over all where it says -1, or as many as there are.
 pub(super) fn shards(leaves: &mut Leaves<'_>, path: &str) {
     let Some(leaf) = leaves.get(path) else { return };

@@ -1,6 +1,7 @@
 //! Frameworks of reinforcement learning: the training engine's plan, the batch algebra, and what generates beside it.
 //! One reader per framework, over words with dotted keys or over a settings file.
 
+mod areal;
 mod common;
 mod mindspeed;
 mod nemo;
@@ -46,6 +47,8 @@ pub(super) enum RlFormat {
     SkyRl,
     /// ROLL.
     Roll,
+    /// AReaL.
+    Areal,
 }
 
 /// Files that a recipe builds on at once, at most; real ones name one or two.
@@ -75,7 +78,7 @@ impl RlFormat {
             Self::VerlSft => SFT,
             Self::OpenRlhf => OPEN,
             Self::SkyRl => skyrl::FIRST,
-            Self::NemoRl | Self::MindSpeedRl | Self::OpenInstruct | Self::Roll => &[],
+            Self::NemoRl | Self::MindSpeedRl | Self::OpenInstruct | Self::Roll | Self::Areal => &[],
         }
     }
 }
@@ -91,6 +94,7 @@ impl Reader for RlFormat {
             Self::OpenInstruct => "a GRPO command of open-instruct",
             Self::SkyRl => "a SkyRL command",
             Self::Roll => "a configuration of ROLL",
+            Self::Areal => "a configuration of AReaL",
         }
     }
 
@@ -111,6 +115,7 @@ impl Reader for RlFormat {
             Self::SkyRl => {
                 "SkyRL: the policy under FSDP2 or Megatron, vLLM beside or apart; its supervised trainer"
             }
+            Self::Areal => "AReaL: the policy under FSDP2, rollouts apart or on the same accelerators",
             Self::Roll => "ROLL: the policy under Megatron, rollouts beside or apart, supervised fine-tuning",
         }
     }
@@ -128,6 +133,7 @@ impl Reader for RlFormat {
                 .or_else(|| both(&["cluster", "logger", "checkpointing", "loss_fn"]))
                 .or_else(|| signs::builds_on(tree, "defaults", &["cluster", "checkpointing", "data_plane"])),
             Self::MindSpeedRl => signs::all(tree, &["megatron_training", "actor_config"]),
+            Self::Areal => areal::SIGNS.iter().find_map(|signs| signs::all(tree, signs)),
             Self::Roll => roll::SIGNS.iter().find_map(|signs| signs::all(tree, signs)),
         }
     }
@@ -202,6 +208,7 @@ impl RlFormat {
             Self::OpenInstruct => open_instruct::read(&mut leaves),
             Self::SkyRl => skyrl::read(&mut leaves),
             Self::Roll => roll::read(&mut leaves),
+            Self::Areal => areal::read(&mut leaves),
         }
         leaves.finish(self.name())
     }

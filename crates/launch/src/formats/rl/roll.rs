@@ -87,27 +87,7 @@ fn machines(leaves: &mut Leaves<'_>, worker: &str) {
         leaves.take(&["num_gpus_per_node"], Field::GpusPerNode);
         return;
     };
-    match devices(leaf).map(|ranges| count(&ranges)) {
-        Some(all) if all <= each => {
-            leaves.say_noted(Field::GpusPerNode, &all.to_string(), leaf, "device_mapping");
-            leaves.state(Field::NumNodes, "1", Origin::Derived, "device_mapping");
-        }
-        Some(all) if all.is_multiple_of(each) => {
-            leaves.say_noted(
-                Field::NumNodes,
-                &(all / each).to_string(),
-                leaf,
-                "device_mapping / num_gpus_per_node",
-            );
-            leaves.state(Field::GpusPerNode, &each.to_string(), Origin::Derived, "num_gpus_per_node");
-        }
-        _ => lack(
-            leaves,
-            leaf,
-            Effect::Communication,
-            "accelerators that are no whole nodes, or of another spelling",
-        ),
-    }
+    super::common::machines(leaves, leaf, devices(leaf).map(|ranges| count(&ranges)), each);
 }
 
 /// Megatron's names, as they are under `strategy_config`.

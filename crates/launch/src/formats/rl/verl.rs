@@ -332,7 +332,7 @@ fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     {
         lack(leaves, leaf, Effect::Memory, "a critic of another shape than the policy");
     }
-    larger_critic(leaves);
+    own_critic(leaves, megatron);
     let moved = ["critic.model.fsdp_config.param_offload", "critic.megatron.param_offload"]
         .iter()
         .any(|path| yes(leaves, path))
@@ -348,16 +348,47 @@ fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     leaves.pass_below(&["critic."]);
 }
 
-/// A critic in its turn keeps less than the policy, which has logits besides, unless its layers are not computed again.
-fn larger_critic(leaves: &mut Leaves<'_>) {
-    let recomputes = leaves.reading.value(Field::GradientCheckpointing) == Some("true");
+/// The critic's micro-batch, and whether its layers are computed again: as the policy's unless said. Under Megatron it keeps less.
+fn own_critic(leaves: &mut Leaves<'_>, megatron: bool) {
     let path = "critic.model.enable_gradient_checkpointing";
+    let recomputes = leaves.reading.value(Field::GradientCheckpointing) == Some("true");
     if let Some(leaf) = leaves.get(path).filter(|leaf| recomputes && leaf.flag() == Some(false)) {
-        lack(
-            leaves,
-            leaf,
-            Effect::Memory,
-            "a critic that keeps its layers' tensors where the policy computes them again",
-        );
+        if megatron {
+            let what = "a critic that keeps its layers' tensors where the policy computes them again";
+            lack(leaves, leaf, Effect::Memory, what);
+        }
+        leaves.switch(Field::RlCriticRecompute, false, leaf);
+    }
+    if megatron {
+        return;
+    }
+    let shared = leaves.whole("critic.ulysses_sequence_parallel_size").unwrap_or(1);
+    let packed = leaves.reading.value(Field::MaxTokensPerGpu).is_some();
+    let joined = leaves.flag("critic.model.use_remove_padding") == Some(true);
+    let alike = shared == leaves.reading.count(Field::ContextParallelSize).unwrap_or(1)
+        && (joined || leaves.reading.value(Field::PaddingMask) == Some("true") && !packed);
+    if let Some(leaf) = leaves.all().iter().find(|leaf| leaf.path.starts_with("critic.")).filter(|_| !alike) {
+        let what = "a critic whose samples are padded or cut over ranks in another way than the policy's";
+        lack(leaves, leaf, Effect::Memory, what);
+    }
+    if packed {
+        let tokens =
+            leaves.get("critic.ppo_max_token_len_per_gpu").and_then(|leaf| Some((leaf, leaf.whole()?)));
+        // Of a replica: of all accelerators that share a sequence.
+        let whole = |tokens: u64| tokens.saturating_mul(shared).to_string();
+        match tokens {
+            Some((leaf, tokens)) => leaves.say(Field::RlCriticMicroBatch, &whole(tokens), leaf),
+            None => {
+                leaves.state(Field::RlCriticMicroBatch, &whole(32_768), Origin::Default, "default of verl")
+            }
+        }
+    } else if let Some(leaf) = leaves.get("critic.ppo_micro_batch_size_per_gpu") {
+        leaves.say(Field::RlCriticMicroBatch, &leaf.value, leaf);
+    } else if let Some(leaf) = leaves.get("critic.ppo_micro_batch_size")
+        && let (Some(all), Some(world)) = (leaf.whole(), world(leaves))
+    {
+        let own = (all / (world / shared.max(1)).max(1)).max(1).to_string();
+        let note = "ppo_micro_batch_size over all data-parallel ranks";
+        leaves.say_noted(Field::RlCriticMicroBatch, &own, leaf, note);
     }
 }
