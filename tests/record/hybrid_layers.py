@@ -295,6 +295,7 @@ CASES = {
                        ssm_state_size=16, n_groups=2, chunk_size=64, n_routed_experts=4, num_experts_per_tok=2,
                        moe_intermediate_size=96, moe_shared_expert_intermediate_size=80, **HEADS),
     "lfm2": dict(layer_types=["conv"] * 3 + ["full_attention"], block_auto_adjust_ff_dim=False, **WHOLE),
+    "lfm2_moe": dict(layer_types=["conv"] * 3 + ["full_attention"], num_dense_layers=1, moe_intermediate_size=96, **ROUTED, **WHOLE),
     "olmo": WHOLE,
     "hy_v3": dict(num_shared_experts=1, moe_intermediate_size=96, mlp_layer_types=["dense"] + ["sparse"] * 3, **ROUTED, **HEADS),
     "solar_open": dict(n_group=1, topk_group=1, norm_topk_prob=True, **GROUPED, **HEADS),

@@ -38,8 +38,8 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",
     ),
     (
-        "Command R7B under transformers",
-        "CohereLabs/c4ai-command-r7b-12-2024",
+        "Command R under transformers",
+        "CohereForAI/c4ai-command-r-v01",
         "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",
     ),
     (
