@@ -68,12 +68,15 @@ def delta_rule(query, key, value, g, beta, **_):
 
 def scan(zxbcdt, weight, bias, dt_bias, A, rmsnorm_weight=None, ngroups=1, outproj_weight=None, headdim=None, **_):
     """Keeps the projection's output as it comes, the scan's, the rate and, with a norm, a statistic for each group; convolution,
-    norm and output projection are within (mamba_ssm 2.2.4 ssd_combined.py:MambaSplitConv1dScanCombinedFn)."""
+    norm and output projection are within, whose weight it casts under autocast
+    (mamba_ssm 2.2.4 ssd_combined.py:MambaSplitConv1dScanCombinedFn)."""
     def make(zxbcdt, A, outproj):
         heads = dt_bias.shape[0]
         kept = [zxbcdt, torch.empty(*zxbcdt.shape[:2], heads, headdim, dtype=zxbcdt.dtype), A]
         if rmsnorm_weight is not None:
             kept.append(torch.empty(zxbcdt.shape[0] * zxbcdt.shape[1] * ngroups, dtype=torch.float32))
+        if torch.is_autocast_enabled("cpu"):
+            kept.append(outproj.to(torch.bfloat16))
         return kept, torch.empty(*zxbcdt.shape[:2], outproj.shape[0], dtype=zxbcdt.dtype)
     return Keep.apply(make, zxbcdt, A, outproj_weight)
 
@@ -292,6 +295,7 @@ CASES = {
                        ssm_state_size=16, n_groups=2, chunk_size=64, n_routed_experts=4, num_experts_per_tok=2,
                        moe_intermediate_size=96, moe_shared_expert_intermediate_size=80, **HEADS),
     "lfm2": dict(layer_types=["conv"] * 3 + ["full_attention"], block_auto_adjust_ff_dim=False, **WHOLE),
+    "lfm2_moe": dict(layer_types=["conv"] * 3 + ["full_attention"], num_dense_layers=1, moe_intermediate_size=96, **ROUTED, **WHOLE),
     "olmo": WHOLE,
     "hy_v3": dict(num_shared_experts=1, moe_intermediate_size=96, mlp_layer_types=["dense"] + ["sparse"] * 3, **ROUTED, **HEADS),
     "solar_open": dict(n_group=1, topk_group=1, norm_topk_prob=True, **GROUPED, **HEADS),
@@ -366,11 +370,14 @@ ADAPTED = {
     "dots1": ["q_proj", "v_proj"],
     "lfm2": "all-linear",
     "lfm2:named": ["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"],
+    "llama": PROJECTIONS,
+    "olmo2": PROJECTIONS,
+    "gemma3_text": ["q_proj", "v_proj"],
+    "qwen2_moe": ["q_proj", "v_proj"],
+    "exaone_moe": ["q_proj", "v_proj"],
+    "granitemoeshared": ["q_proj", "v_proj"],
+    "qwen3_5_text": ["q_proj", "v_proj", "gate_proj"],
 }
-
-# Types that were recorded under autocast to bf16 too, whose weights are then fp32.
-AUTOCAST = ["llama", "qwen3_moe", "deepseek_v3", "deepseek_v2:grouped", "glm4_moe:normed", "minimax_m2", "hunyuan_v1_moe", "hunyuan_v1_dense",
-            "llama4_text", "ernie4_5_moe", "phimoe", "lfm2", "ministral3"]
 
 if __name__ == "__main__":
     import sys
@@ -383,8 +390,9 @@ if __name__ == "__main__":
     FROZEN = [("frozen", 3, 64)]
     MIXED = [("autocast", 1, 128), ("autocast", 3, 64)]
     ways = [(model_type, attn, None, SIZES) for model_type in CASES for attn in ("sdpa", "eager")]
-    ways += [(model_type, "eager", modules, SIZES + FROZEN) for model_type, modules in ADAPTED.items()]
-    ways += [(model_type, attn, None, MIXED) for model_type in AUTOCAST for attn in ("sdpa", "eager")]
+    # Under autocast to bf16 the weights are in fp32.
+    ways += [(model_type, attn, None, MIXED) for model_type in CASES for attn in ("sdpa", "eager")]
+    ways += [(model_type, "eager", modules, SIZES + FROZEN + MIXED) for model_type, modules in ADAPTED.items()]
     ways += [(model_type, "flash_attention_2", None, SIZES[:2] + MIXED) for model_type in FLASH]
     ways += [("qwen3_5_text", "flash_attention_2", None, SIZES[:2])]
     for model_type, attn, modules, sizes in ways:

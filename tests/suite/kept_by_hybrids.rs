@@ -70,7 +70,8 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
                 kept += 2 * tokens * x.rotated * width;
             }
             // In fp32 its gate is a view of the fused projection's whole output, held for it: not counted.
-            if id.starts_with("qwen3_next") && case["dtype"] == "fp32" && kind.mixer.is_linear() {
+            let whole = case["dtype"] == "fp32" && case["autocast"].is_null();
+            if id.starts_with("qwen3_next") && whole && kind.mixer.is_linear() {
                 kept += 4 * x.n * (2 * x.linear.keys() + x.linear.values());
             }
             // On a CPU the moments of a LayerNorm of 16 bits have 16 bits; on a GPU, 32.
@@ -103,7 +104,7 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
         }
     }
     assert!(off.is_empty(), "{}", off.join("\n"));
-    assert!(layers >= 1000, "{layers}");
+    assert!(layers >= 3800, "{layers}");
 }
 
 #[test]
@@ -134,15 +135,6 @@ fn what_is_not_recorded_stops_by_name() {
     ] {
         let stopped = adapted(model_type, targets).not_modelled;
         assert_eq!(stops, !stopped.is_empty(), "{model_type}, {targets}: {stopped:?}");
-    }
-    let cast = |model_type, params| {
-        let set = [("software", "hf_transformers"), ("autocast", "bf16"), ("params_dtype", params)];
-        plan_of(model_type, &set).not_modelled.iter().any(|item| item.is_called("autocast"))
-    };
-    for (model_type, stops) in
-        [("qwen3_5_text", true), ("gpt_oss", true), ("llama", false), ("qwen3_moe", false)]
-    {
-        assert_eq!([cast(model_type, "fp32"), cast(model_type, "bf16")], [stops, false], "{model_type}");
     }
     let elsewhere = plan_of("lfm2", &[("software", "megatron_core")]).not_modelled;
     assert!(elsewhere.iter().any(|item| item.is_called("linear_mixer")), "{elsewhere:?}");

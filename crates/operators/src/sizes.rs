@@ -120,14 +120,19 @@ fn probability(plan: &Plan) -> u64 {
     let width = recipe.params_dtype.width();
     let compute = recipe.transformers.autocast.map_or(width, Number::width).min(width);
     let arranged = &plan.model().arrangement;
+    // A softmax over the chosen is cast to the type of the router's input, which is the weights'.
+    if arranged.chosen_routing && !arranged.clamped_experts {
+        return width;
+    }
     let wide = match arranged.router {
         Router::Own | Router::Weighing => arranged.fp32_routing,
         // Autocast takes every softmax in fp32.
         Router::Sampled => recipe.autocasts(),
         Router::Fp32Held => width == Number::Fp32.width(),
         Router::Fp32 | Router::Fp32Grouped => true,
-        // Autocast takes the router's product in 16 bits.
-        Router::Fp32Sigmoid => !recipe.autocasts(),
+        // Autocast takes the router's product in 16 bits; weights that are summed otherwise than in place are in fp32 all
+        // the same.
+        Router::Fp32Sigmoid => arranged.fp32_routing || !recipe.autocasts(),
     };
     if wide { Number::Fp32.width() } else { compute }
 }

@@ -61,6 +61,10 @@ pub struct Arrangement {
     /// Queries, keys and values are clamped behind their projection, which is kept as it was for their gradient (OLMo's
     /// `clip_qkv`).
     pub clipped_queries: bool,
+    /// A Gated DeltaNet's input projections are four modules (Qwen3.5), else two (Qwen3-Next).
+    pub split_mixer_inputs: bool,
+    /// What a Mamba-2 mixer projects is multiplied by numbers in the weights' type (Falcon-H1).
+    pub scaled_mixer_inputs: bool,
 }
 
 /// Which norms of a model's own modules have weights.
@@ -209,6 +213,8 @@ impl Default for Arrangement {
             dropout: Dropout::default(),
             norm_weights: NormWeights::default(),
             clipped_queries: false,
+            split_mixer_inputs: false,
+            scaled_mixer_inputs: false,
         }
     }
 }

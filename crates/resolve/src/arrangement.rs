@@ -82,5 +82,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             biases: !differs("norms_without_biases"),
         },
         clipped_queries: differs("clipped_queries"),
+        split_mixer_inputs: differs("split_mixer_inputs"),
+        scaled_mixer_inputs: differs("scaled_mixer_inputs"),
     }
 }

@@ -216,14 +216,6 @@ fn arrangement(table: &mut Table, software: Software) {
             table.lack(Field::UnrecordedModules, &unrecorded, Effect::Memory, message);
         }
     }
-    let unknown = table.words(Field::ModuleVariants).contains(&"unrecorded_autocast");
-    // Weights of 16 bits are cast for nothing.
-    let casts = table.says(Field::ParamsDtype, "fp32") && !matches!(table.word(Field::Autocast), "" | "none");
-    if own && unknown && casts && !whole {
-        let value = table.word(Field::Autocast).to_owned();
-        let message = "what the modules of this model type keep under autocast over weights of fp32";
-        table.lack(Field::Autocast, &value, Effect::Memory, message);
-    }
     let variants = table.words(Field::ModuleVariants).join(" ");
     if software.semantics().eager_modules && !variants.is_empty() && (!own || table.on(Field::LoraKernels)) {
         let message = "modules that differ from Llama's, in this software or with these kernels";

@@ -79,9 +79,13 @@ fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
         }
         Operator::Experts if x.moe.shared > 0 => {
             let (account, width) = (Account::SharedExperts, x.moe.shared);
-            let first = [Gate, Up].map(|module| (module, account, [x.h, width]));
             let mut out = vec![(Down, account, [width, x.h])];
-            out.extend(first.into_iter().take(usize::from(x.gate == 2) + 1));
+            if arrangement.fused_gate_up {
+                out.push((Gate, account, [x.h, x.gate * width]));
+            } else {
+                let first = [Gate, Up].map(|module| (module, account, [x.h, width]));
+                out.extend(first.into_iter().take(usize::from(x.gate == 2) + 1));
+            }
             out
         }
         Operator::Linear(kind) => {

@@ -66,7 +66,7 @@ static TYPED_TEMPERATURE: Formula = Formula::new(
     "transformers/models/ministral3/modeling_ministral3.py:Ministral3Attention.forward",
 );
 static SINK_SOFTMAX: Formula =
-    Formula::new("a·s·(s + 1)·b·Bc", "The attention probabilities, the sink's among them.", SINKS);
+    Formula::new("a·s·(s + 1)·b·B", "The attention probabilities, the sink's among them.", SINKS);
 static LARGEST: Formula = Formula::new("8·a·s·b", "Where the largest score of each row is, int64.", SINKS);
 static REPEATED: Formula = Formula::new("n·A·Bc", "Keys or values, repeated for every query head.", EAGER);
 static WIDE_OPERAND: Formula = Formula::new(
@@ -300,9 +300,10 @@ pub(super) fn scores(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let capped = x.model().arrangement.attention_softcap;
     tape.keep(either && capped, "capped scores", &scores, width, &TANH);
     if x.model().attention_softmax == AttentionSoftmax::Learnable {
-        // Behind the scores stands the sink's; what follows reads a view without it.
+        // Behind the scores stands the sink's, in the weights' type; what follows reads a view without it, or casts it.
         let with_sink = [x.b, x.a, x.s, x.s + 1];
-        tape.keep(either || flow.value, "softmax", &with_sink, width, &SINK_SOFTMAX);
+        tape.keep(either || flow.value, "softmax", &with_sink, x.width, &SINK_SOFTMAX);
+        tape.keep(flow.value && x.casts_weights(), "16-bit probabilities", &scores, width, &PROBABILITIES);
         tape.keep(either, "places of the largest scores", &[x.b, x.a, x.s], INDEX, &LARGEST);
     } else {
         // In fp32 the probabilities that the values' gradient needs are the softmax itself.

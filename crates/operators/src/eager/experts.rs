@@ -1,7 +1,7 @@
 //! A mixture of experts: softmax and choice, the experts' products over sorted tokens, the weighted sum.
 
 use super::flow::{Flow, is_adapted};
-use super::linear::{Input, ROUTER, SHARED_DOWN, SHARED_GATE, SHARED_UP};
+use super::linear::{Input, ROUTER, SHARED_DOWN, SHARED_GATE, SHARED_GATE_UP, SHARED_SWITCH, SHARED_UP};
 use super::norm;
 use super::tape::Tape;
 use crate::Symbols;
@@ -163,8 +163,14 @@ fn shared(tape: &mut Tape<'_, '_>, needed: bool) {
     let (width, inner) = (x.compute_width, [x.n, x.moe.shared]);
     let input = Input { shared: Some(NORMED), needed, cast: false };
     let gated = x.model().activation.is_gated();
-    let gate = gated && SHARED_GATE.run(tape, input, [x.h, x.moe.shared]);
-    let up = SHARED_UP.run(tape, input, [x.h, x.moe.shared]);
+    let fused = gated && x.model().arrangement.fused_gate_up;
+    let (gate, up) = if fused {
+        let both = SHARED_GATE_UP.run(tape, input, [x.h, 2 * x.moe.shared]);
+        (both, both)
+    } else {
+        let gate = gated && SHARED_GATE.run(tape, input, [x.h, x.moe.shared]);
+        (gate, SHARED_UP.run(tape, input, [x.h, x.moe.shared]))
+    };
     tape.keep(gate, "shared gate", &inner, width, &SHARED);
     let unfused = !x.recipe().transformers.liger_gates;
     tape.keep(gated && up && unfused, "shared activated gate", &inner, width, &SHARED);
@@ -173,6 +179,7 @@ fn shared(tape: &mut Tape<'_, '_>, needed: bool) {
     let down = Input { shared: None, needed: gate || up, cast: true };
     let result = SHARED_DOWN.run(tape, down, [x.moe.shared, x.h]);
     if x.model().experts.as_ref().is_some_and(|experts| experts.shared_expert_gate) {
+        SHARED_SWITCH.run_bare(tape, input, [x.h, 1]);
         tape.keep(result, "shared output", &[x.n, x.h], width, &SHARED_OUTPUT);
         tape.keep(result, "shared expert's gate", &[x.n], width, &SWITCH);
     }
@@ -261,8 +268,9 @@ fn routing(tape: &mut Tape<'_, '_>) {
     }
     // A sigmoid stays in the type of the router's product.
     let sigmoid = x.model().arrangement.router == Router::Fp32Sigmoid;
+    let product = if x.recipe().autocasts() { x.compute_width } else { x.moe.probability };
     let (width, scores, values) =
-        if sigmoid { (x.moe.probability, &SCORES, &CHOSEN_SCORES) } else { (FLOAT, &SOFTMAX, &CHOSEN) };
+        if sigmoid { (product, &SCORES, &CHOSEN_SCORES) } else { (FLOAT, &SOFTMAX, &CHOSEN) };
     tape.keep(true, "router softmax", &[x.n, x.moe.experts], width, scores);
     tape.keep(true, "chosen experts", &chosen, INDEX, &TOPK);
     let masked = x.model().arrangement.router == Router::Fp32Grouped;

@@ -144,6 +144,8 @@ linears! {
     ROUTER Router "router" "h" "E";
     SHARED_GATE Gate "shared_expert.gate_proj" "h" "fs";
     SHARED_UP Up "shared_expert.up_proj" "h" "fs";
+    SHARED_GATE_UP Gate "shared_expert.input_linear" "h" "2·fs";
+    SHARED_SWITCH Router "shared_expert_gate" "h" "1";
     SHARED_DOWN Down "shared_expert.down_proj" "fs" "h";
     LATENT_QUERY Query "q_proj" "h" "a·(dn + dr)";
     QUERY_DOWN QueryDown "q_a_proj" "h" "ql";
