@@ -3,8 +3,9 @@
 //!
 //! Runs over 300 plans; `SHARDSCOPE_PLANS=100000` asks for more.
 
+use proptest::prelude::ProptestConfig;
 use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{RngSeed, TestRunner};
 use shardscope::estimate::time::time;
 use shardscope::estimate::traffic::traffic;
 use shardscope::estimate::{flops, memory, parameters};
@@ -13,10 +14,12 @@ use shardscope::launch::resolve;
 use shardscope::plan::Plan;
 use shardscope::units::Bytes;
 
-use crate::drawn::config;
+use crate::drawn::{config, on_all_processors, wanted};
 
 /// Plans of a normal run.
-const PLANS: u32 = 300;
+const PLANS: u64 = 300;
+/// Plans that a processor takes at once.
+const AT_ONCE: u64 = 50;
 /// Settings that every plan has.
 const COMMON: &str = "hidden_size=1024 num_attention_heads=16 vocab_size=32000 swiglu=true normalization=RMSNorm \
     position_embedding_type=rope add_bias_linear=false group_query_attention=true num_query_groups=4 bf16=true \
@@ -137,11 +140,18 @@ fn check(plan: &Plan) -> u64 {
 
 #[test]
 fn every_plan_adds_up_and_more_never_costs_less() {
-    let asked = std::env::var("SHARDSCOPE_PLANS").ok().and_then(|plans| plans.parse().ok());
-    let wanted = asked.unwrap_or(PLANS);
-    let mut runner = TestRunner::new(config(1));
+    let wanted = wanted(PLANS);
+    let parts = on_all_processors(wanted.div_ceil(AT_ONCE), |part| {
+        adds_up(part, AT_ONCE.min(wanted - part * AT_ONCE))
+    });
+    println!("{wanted} plans of {} drawn", parts.into_iter().sum::<u64>());
+}
+
+/// How many plans were drawn for `part` until `wanted` of them were such as a trainer starts.
+fn adds_up(part: u64, wanted: u64) -> u64 {
+    let mut runner = TestRunner::new(ProptestConfig { rng_seed: RngSeed::Fixed(part), ..config(1) });
     let strategy = choices();
-    let (mut plans, mut drawn) = (0, 0_u32);
+    let (mut plans, mut drawn) = (0, 0_u64);
     while plans < wanted {
         drawn += 1;
         assert!(drawn < 100 + 20 * wanted, "{plans} plans of {drawn} drawn");
@@ -165,5 +175,5 @@ fn every_plan_adds_up_and_more_never_costs_less() {
             }
         }
     }
-    println!("{plans} plans of {drawn} drawn");
+    drawn
 }

@@ -1,5 +1,9 @@
 //! Properties: how inputs are drawn at random.
 
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
 use proptest::prelude::ProptestConfig;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
@@ -17,6 +21,23 @@ pub(crate) fn config(cases: u32) -> ProptestConfig {
 /// How many plans to draw: `normal` unless `SHARDSCOPE_PLANS` says otherwise.
 pub(crate) fn wanted(normal: u64) -> u64 {
     std::env::var("SHARDSCOPE_PLANS").ok().and_then(|plans| plans.parse().ok()).unwrap_or(normal)
+}
+
+/// What `work` makes of each of `parts`, on all processors: parts are taken as they come, so that none waits for a long one.
+/// What is drawn must follow from the part alone, so that it is the same on every machine. A panic is the caller's.
+pub(crate) fn on_all_processors<T: Send>(parts: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let next = AtomicU64::new(0);
+    let one = || {
+        let mine =
+            std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|part| *part < parts));
+        mine.map(&work).collect::<Vec<_>>()
+    };
+    thread::scope(|scope| {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        let workers: Vec<_> = (0..processors).map(|_| scope.spawn(one)).collect();
+        let made = workers.into_iter().map(|worker| worker.join());
+        made.flat_map(|made| made.unwrap_or_else(|why| std::panic::resume_unwind(why))).collect()
+    })
 }
 
 /// What is done to a text to break it.

@@ -68,3 +68,173 @@ fn selective_recomputation_repeats_the_attention_core_alone() {
     assert!(((counts.hardware.get() - counts.model.get()) / more - 1.0).abs() < 1e-9);
     assert_eq!(counts.narayanan, None);
 }
+
+/// Multiply-adds of a token in the attention block of the draft, 256 wide over 64 tokens: four projections, the causal half of
+/// scores and values.
+const ATTENTION: u64 = 4 * 256 * 256 + 64 * 256;
+/// In its gated MLP, and in its output layer.
+const MLP: u64 = 3 * 256 * 512;
+const LOGITS: u64 = 256 * 512;
+
+/// What Megatron counts of a step of one sequence of 64 tokens: six operations to a multiply-add.
+fn step(multiply_adds: u64) -> f64 {
+    (6 * 64 * multiply_adds) as f64
+}
+
+/// `hybrid_flops` and its parts in `megatron/training/training.py` (001b00c2), by hand.
+#[test]
+fn a_linear_mixer_counts_as_in_megatrons_hybrids() {
+    let of = |kind| {
+        let mut draft = draft();
+        let mixer = LinearMixer {
+            kind,
+            key_heads: 2,
+            value_heads: 4,
+            key_width: 16,
+            value_width: 32,
+            convolution: 4,
+            rank: 8,
+            biases: [false; 3],
+            norm: true,
+        };
+        draft.model.mixers.pattern = vec![Mixer::Linear, Mixer::Attention];
+        draft.model.mixers.linear = Some(mixer);
+        flops(&draft.plan()).megatron.get()
+    };
+    let (keys, values, heads, h) = (2 * 16, 4 * 32, 4, 256);
+    let rest = ATTENTION + 2 * MLP + LOGITS;
+    // In: gate and values, B and C, a step for every head. 7 operations to a channel and state, of two a multiply-add. Out.
+    let mamba = h * (2 * values + 2 * keys + heads) + 7 * values * 16 / 2 + values * h;
+    assert_eq!(of(LinearKind::Mamba2), step(rest + mamba));
+    // Two numbers for every value head, the convolution over queries, keys and values, and four products of the state.
+    let projected = h * (2 * keys + 2 * values + 2 * heads);
+    let gated = projected + 4 * (2 * keys + values) + heads * 32 * 32 * 4 + h * values;
+    for kind in [LinearKind::GatedDeltaNet, LinearKind::KimiDelta] {
+        assert_eq!(of(kind), step(rest + gated), "{kind:?}");
+    }
+    // Queries, keys, values and the way out, and a convolution over the values alone.
+    let short = h * (2 * keys + values) + h * values + 4 * values;
+    assert_eq!(of(LinearKind::ShortConvolution), step(rest + short));
+}
+
+/// `moe_layer_flops`: experts in a narrower space, which a token is projected into and out of.
+#[test]
+fn experts_in_a_narrower_space_count_as_in_megatron() {
+    let of = |latent_size| {
+        let mut draft = draft();
+        draft.model.experts = Some(Experts {
+            num_experts: 8,
+            router_topk: 2,
+            ffn_hidden_size: 128,
+            pattern: vec![true, false],
+            shared_expert_intermediate_size: Some(64),
+            shared_expert_gate: false,
+            latent_size,
+            groups: None,
+        });
+        flops(&draft.plan()).megatron.get()
+    };
+    let rest = 2 * ATTENTION + MLP + 3 * 256 * 64 + LOGITS;
+    assert_eq!(of(None), step(rest + 2 * 3 * 256 * 128));
+    assert_eq!(of(Some(32)), step(rest + 2 * 3 * 32 * 128 + 2 * 256 * 32));
+}
+
+/// The closed form is of plain GPTs alone: each of what it takes for granted, given up by itself.
+#[test]
+fn narayanans_form_wants_all_that_it_assumes() {
+    let given_up: [fn(&mut Model); 7] = [
+        |model| model.activation = Activation::Swiglu,
+        |model| model.num_query_groups = 8,
+        |model| model.ffn_hidden_size += 128,
+        |model| model.kv_channels = 256,
+        |model| model.mixers.pattern = vec![Mixer::Attention],
+        |model| {
+            model.latent = Some(LatentAttention {
+                q_lora_rank: None,
+                kv_lora_rank: 512,
+                qk_head_dim: 128,
+                qk_pos_emb_head_dim: 64,
+                v_head_dim: 128,
+            });
+        },
+        |model| {
+            model.experts = Some(Experts {
+                num_experts: 8,
+                router_topk: 2,
+                ffn_hidden_size: 4 * 12288,
+                pattern: vec![false; 96],
+                shared_expert_intermediate_size: None,
+                shared_expert_gate: false,
+                latent_size: None,
+                groups: None,
+            });
+        },
+    ];
+    let mut plain = super::drafts::Draft::of(&gpt3());
+    for (place, give_up) in given_up.into_iter().enumerate() {
+        let mut draft = plain.clone();
+        give_up(&mut draft.model);
+        assert_eq!(flops(&draft.plan()).narayanan, None, "{place}");
+    }
+    // 96·B·s·L·h²·(1 + s/6h + V/16Lh), multiplied out.
+    let (tokens, s, l, h, v) = (1536.0 * 2048.0, 2048.0, 96.0, 12288.0, 51200.0);
+    let closed = 96.0 * tokens * l * h * h + 16.0 * tokens * l * h * s + 6.0 * tokens * h * v;
+    let counted = flops(&plain.plan()).narayanan.unwrap().get();
+    assert!((counted / closed - 1.0).abs() < 1e-14, "{counted} {closed}");
+    plain.recipe.recompute = Recompute::Block { num_layers: 96, distribute: false };
+    assert_eq!(flops(&plain.plan()).narayanan, None);
+}
+
+/// Forward operations of one layer of the draft, attention whole, and of its parts.
+#[test]
+fn what_is_done_again_is_counted_layer_by_layer_and_module_by_module() {
+    let more = |layers: u64, recompute: Recompute, software: Software| {
+        let mut draft = draft();
+        draft.model.num_layers = layers;
+        draft.layout.stages = even_stages(layers, 1, 0);
+        draft.recipe.recompute = recompute;
+        draft.recipe.software = software;
+        draft.recipe.global_batch_size = 6;
+        draft.recipe.micro_batch_size = 2;
+        draft.recipe.num_micro_batches = 3;
+        let counts = flops(&draft.plan());
+        (counts.hardware.get() - counts.model.get()) / 3.0
+    };
+    let tokens = 2 * 64;
+    let core = 2 * 2 * tokens * 64 * 256;
+    let mlp = 2 * tokens * MLP;
+    let layer = 2 * tokens * 4 * 256 * 256 + core + mlp;
+    let megatron = Software::MegatronCoreLocal;
+    assert_eq!(more(4, Recompute::None, megatron), 0.0);
+    let uniform = Recompute::Uniform { num_layers: 2, distribute: false };
+    assert_eq!(more(4, uniform, megatron), (4 * layer) as f64);
+    assert_eq!(more(4, Recompute::Block { num_layers: 3, distribute: false }, megatron), (3 * layer) as f64);
+    let selective = |module| Recompute::Selective(vec![module]);
+    assert_eq!(more(4, selective(RecomputeModule::CoreAttention), megatron), (4 * core) as f64);
+    assert_eq!(more(4, selective(RecomputeModule::Mlp), megatron), (4 * mlp) as f64);
+}
+
+/// Layers in front of the first that trains have no backward pass, and so nothing that is done again in it.
+#[test]
+fn frozen_layers_are_not_recomputed() {
+    let more = |set: &[(&str, &str)]| {
+        let freeze = [("train_type", "freeze"), ("trained_layers", "2"), ("num_layers", "8")];
+        let set: Vec<_> = freeze.iter().chain(set).copied().collect();
+        let counts = flops(&super::drafts::settled(&set));
+        counts.hardware.get() - counts.model.get()
+    };
+    // Two of eight layers of 8192, 64 heads, MLP four times as wide, one sequence of 4096 tokens to each of four replicas.
+    let (tokens, h) = (4.0 * 4096.0, 8192.0);
+    let core = 4.0 * tokens * 4096.0 * h;
+    let layer = 2.0 * tokens * 12.0 * h * h + core;
+    assert_eq!(more(&[]), 0.0);
+    let uniform = [
+        ("recompute_granularity", "full"),
+        ("recompute_method", "uniform"),
+        ("recompute_num_layers", "1"),
+        ("global_batch_size", "4"),
+    ];
+    assert_eq!(more(&uniform), 2.0 * layer);
+    let selective = [("recompute_granularity", "selective"), ("global_batch_size", "4")];
+    assert_eq!(more(&selective), 2.0 * core);
+}

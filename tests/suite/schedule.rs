@@ -10,7 +10,7 @@ use shardscope::plan::PipelineSchedule;
 use shardscope::schedule::{Action, ChunkTime, Order, Shape, StageDurations, timeline, totals};
 use shardscope::units::Seconds;
 
-use super::drawn::wanted;
+use super::drawn::{on_all_processors, wanted};
 use super::random::Random;
 use super::sweeping::sweep;
 
@@ -146,46 +146,60 @@ fn every_order_is_complete_and_runs() {
     }
 }
 
+/// Schedules of a normal run; `SHARDSCOPE_PLANS=100000` asks for more.
+const SCHEDULES: u64 = 5_000;
+/// Schedules that a processor takes at once, a whole number of times all kinds.
+const AT_ONCE: u64 = 50;
+
 /// Random schedules, uneven stages and messages among them: every event begins and ends when the slow reference says,
 /// to the last bit.
 #[test]
 fn every_event_is_timed_as_by_sweeping() {
-    let mut random = Random::new(19);
-    let (mut events, mut blocked) = (0, 0);
-    for round in 0..wanted(800) as usize {
-        let kind = KINDS[round % KINDS.len()];
-        let stages = 1 + random.below(12) as u32;
-        let chunks = 1 + random.below(4) as u32;
-        let group = stages + random.below(4) as u32;
-        let mut micro_batches = 1 + random.below(40) as u32;
-        if chunks > 1 && micro_batches % group < stages {
-            // Interleaving waits for ever on fewer than p micro-batches behind full groups; plans with them are refused.
-            micro_batches = micro_batches.next_multiple_of(group);
-        }
-        let shape = Shape {
-            kind,
-            stages,
-            chunks,
-            group,
-            micro_batches,
-            extra_warmup: random.below(4) == 0,
-            all_warmup_when_few: random.below(4) == 0,
-        }
-        .settled();
-        let durations = uneven(&shape, &mut random);
-        let order = Order::of(shape);
-        let (found, expected) = (timeline(&order, &durations), sweep(&order, &durations));
-        for (stage, (found, expected)) in found.stages.iter().zip(&expected).enumerate() {
-            assert_eq!(found.len(), order.events(stage as u32).count(), "{shape:?} stands still");
-            let found: Vec<_> = found.iter().map(|timed| (timed.start.get(), timed.end.get())).collect();
-            assert_eq!(&found, expected, "{shape:?} stage {stage}");
-            events += found.len();
-        }
-        let ends = expected.iter().flatten().map(|(_, end)| *end);
-        assert_eq!(found.total.get(), ends.fold(0.0, f64::max));
-        blocked += u32::from(durations.blocking);
+    let wanted = wanted(SCHEDULES);
+    let parts = on_all_processors(wanted.div_ceil(AT_ONCE), |part| {
+        let mut random = Random::new(19 + part);
+        let rounds = AT_ONCE.min(wanted - part * AT_ONCE) as usize;
+        let timed = (0..rounds).map(|round| timed_as_by_sweeping(KINDS[round % KINDS.len()], &mut random));
+        timed.fold((0, 0), |all, one| (all.0 + one.0, all.1 + u64::from(one.1)))
+    });
+    let (events, blocked) = parts.into_iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    println!("{wanted} schedules, {events} events, {blocked} with blocking sends");
+    assert!(events > 150 * wanted && blocked * 5 > wanted, "{events} events, {blocked} with blocking sends");
+}
+
+/// How many events a schedule drawn from `random` has, and whether its sends block.
+fn timed_as_by_sweeping(kind: PipelineSchedule, random: &mut Random) -> (u64, bool) {
+    let stages = 1 + random.below(12) as u32;
+    let chunks = 1 + random.below(4) as u32;
+    let group = stages + random.below(4) as u32;
+    let mut micro_batches = 1 + random.below(40) as u32;
+    if chunks > 1 && micro_batches % group < stages {
+        // Interleaving waits for ever on fewer than p micro-batches behind full groups; plans with them are refused.
+        micro_batches = micro_batches.next_multiple_of(group);
     }
-    assert!(events > 150_000 && blocked > 150, "{events} events, {blocked} with blocking sends");
+    let shape = Shape {
+        kind,
+        stages,
+        chunks,
+        group,
+        micro_batches,
+        extra_warmup: random.below(4) == 0,
+        all_warmup_when_few: random.below(4) == 0,
+    }
+    .settled();
+    let durations = uneven(&shape, random);
+    let order = Order::of(shape);
+    let (found, expected) = (timeline(&order, &durations), sweep(&order, &durations));
+    let mut events = 0;
+    for (stage, (found, expected)) in found.stages.iter().zip(&expected).enumerate() {
+        assert_eq!(found.len(), order.events(stage as u32).count(), "{shape:?} stands still");
+        let found: Vec<_> = found.iter().map(|timed| (timed.start.get(), timed.end.get())).collect();
+        assert_eq!(&found, expected, "{shape:?} stage {stage}");
+        events += found.len() as u64;
+    }
+    let ends = expected.iter().flatten().map(|(_, end)| *end);
+    assert_eq!(found.total.get(), ends.fold(0.0, f64::max));
+    (events, durations.blocking)
 }
 
 /// Times of every stage of its own, some of them nothing.

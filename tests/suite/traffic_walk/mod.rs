@@ -38,41 +38,68 @@ fn walk(run: &Run, plan: &Plan) -> Vec<Log> {
 }
 
 /// Runs of a normal test; `SHARDSCOPE_PLANS=100000` asks for more.
-const RUNS: u64 = 200;
+const RUNS: u64 = 2_000;
+/// Runs that a processor takes at once.
+const AT_ONCE: u64 = 50;
+
+/// How often each dimension sent something, and how many runs had each feature.
+#[derive(Default)]
+struct Met {
+    sent: BTreeMap<&'static str, u64>,
+    features: BTreeMap<&'static str, u64>,
+}
+
+impl Met {
+    fn and(mut self, other: Self) -> Self {
+        for (all, one) in [(&mut self.sent, other.sent), (&mut self.features, other.features)] {
+            for (name, times) in one {
+                *all.entry(name).or_default() += times;
+            }
+        }
+        self
+    }
+}
 
 #[test]
 fn the_ledger_is_what_a_walk_through_the_schedule_adds_up_to() {
-    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut features: BTreeMap<&str, u64> = BTreeMap::new();
     let wanted = drawn::wanted(RUNS);
-    for seed in 0..wanted {
-        let run = Run::random(seed);
-        for feature in run.features() {
-            *features.entry(feature).or_default() += 1;
+    let parts = drawn::on_all_processors(wanted.div_ceil(AT_ONCE), |part| {
+        let mut met = Met::default();
+        for seed in part * AT_ONCE..wanted.min((part + 1) * AT_ONCE) {
+            walked_as_counted(seed, &mut met);
         }
-        let plan = run.plan();
-        let groups = Groups::of(plan.layout());
-        let logs = walk(&run, &plan);
-        same_sums(&run, &plan, &groups, &logs, &mut seen);
-        same_on_both_ends(&run, &logs);
-        agreed(&run, &groups, &logs);
-        let layout = plan.layout();
-        let product = layout.data * layout.tensor * layout.pipeline * layout.context;
-        assert_eq!(product, layout.world_size);
-        let product = layout.expert_data * layout.expert_tensor * layout.expert * layout.pipeline;
-        assert_eq!(product, layout.world_size);
-    }
-    println!("{wanted} plans; {features:?}");
-    for (name, times) in seen {
+        met
+    });
+    let met = parts.into_iter().fold(Met::default(), Met::and);
+    println!("{wanted} plans; {:?}", met.features);
+    for (name, times) in met.sent {
         assert!(times > 100, "{name} only {times} times");
     }
-    assert_eq!(features.len(), Run::FEATURES);
-    for (name, times) in features {
+    assert_eq!(met.features.len(), Run::FEATURES);
+    for (name, times) in met.features {
         assert!(times * 200 >= wanted, "{name} in {times} of {wanted} plans");
     }
 }
 
-fn same_sums(run: &Run, plan: &Plan, groups: &Groups, logs: &[Log], seen: &mut BTreeMap<&str, u32>) {
+fn walked_as_counted(seed: u64, met: &mut Met) {
+    let run = Run::random(seed);
+    for feature in run.features() {
+        *met.features.entry(feature).or_default() += 1;
+    }
+    let plan = run.plan();
+    let groups = Groups::of(plan.layout());
+    let logs = walk(&run, &plan);
+    same_sums(&run, &plan, &groups, &logs, &mut met.sent);
+    same_on_both_ends(&run, &logs);
+    agreed(&run, &groups, &logs);
+    let layout = plan.layout();
+    let product = layout.data * layout.tensor * layout.pipeline * layout.context;
+    assert_eq!(product, layout.world_size);
+    let product = layout.expert_data * layout.expert_tensor * layout.expert * layout.pipeline;
+    assert_eq!(product, layout.world_size);
+}
+
+fn same_sums(run: &Run, plan: &Plan, groups: &Groups, logs: &[Log], sent: &mut BTreeMap<&'static str, u64>) {
     let ledger = traffic(plan);
     for of in [
         Parallelism::Tensor,
@@ -91,7 +118,7 @@ fn same_sums(run: &Run, plan: &Plan, groups: &Groups, logs: &[Log], seen: &mut B
             assert_eq!((totals.calls, totals.bytes.get()), walked, "{of:?} rank {rank} of {run:?}");
             cluster = (cluster.0 + walked.0, cluster.1 + walked.1);
             if walked.0 > 0 {
-                *seen.entry(of.name()).or_default() += 1;
+                *sent.entry(of.name()).or_default() += 1;
             }
         }
         let totals = ledger.of(of).map(|dimension| dimension.cluster).unwrap_or_default();
