@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use shardscope::session::texts::{GIVEN, give};
+use shardscope::session::given::GIVEN;
+use shardscope::session::texts::give;
 
 /// Gives each of the engine's tables its text, from a JSON object with the texts by name; false where one is missing.
 pub(crate) fn provide(tables: &str) -> bool {

@@ -7,7 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::page::Page;
 use crate::{evidence, gallery, guide};
-use shardscope::session::texts::{GIVEN, given};
+use shardscope::session::given::{GIVEN, given};
 
 /// Every page, in the order of the links.
 #[must_use]

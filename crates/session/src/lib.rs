@@ -11,6 +11,7 @@ mod event;
 mod example;
 pub mod examples;
 mod fullest;
+pub mod given;
 mod keep;
 mod kept;
 pub mod knobs;

@@ -11,7 +11,6 @@ use std::rc::Rc;
 use shardscope_launch::{Reading, blank, readings as read_here};
 
 use super::UserInput;
-use super::examples::gallery;
 use super::reader::{ReadReply, ReadTask};
 
 /// Inputs whose readings are kept: the one in hand, a pinned one, and some steps to undo.
@@ -69,7 +68,7 @@ pub(crate) fn readings(input: &UserInput) -> Option<Rc<[Reading]>> {
 }
 
 /// `input` without what does not change how its texts are read.
-fn texts_of(input: &UserInput) -> UserInput {
+pub(crate) fn texts_of(input: &UserInput) -> UserInput {
     UserInput { settings: Vec::new(), ..input.clone() }
 }
 
@@ -87,26 +86,7 @@ pub fn provide(task: &ReadTask, reply: ReadReply) -> bool {
     true
 }
 
-/// The name under which [`given`] lies among the engine's tables.
-pub const GIVEN: &str = "readings";
-
-/// What the texts of the examples say, for [`give`]: who brings no text of their own never waits for the other program.
-#[must_use]
-pub fn given() -> String {
-    let chapters = gallery();
-    let examples = chapters.iter().flat_map(|chapter| &chapter.examples).map(|example| &example.input);
-    let mut given: Vec<(ReadTask, ReadReply)> = Vec::new();
-    for input in examples.filter(|input| !input.text.trim().is_empty()) {
-        let task = ReadTask::texts(&texts_of(input));
-        if given.iter().all(|(known, _)| *known != task) {
-            given.push((task.clone(), task.done()));
-        }
-    }
-    // Writing to memory cannot fail, and all keys are text.
-    serde_json::to_string(&given).unwrap_or_default()
-}
-
-/// Keeps what [`given`] wrote for good; false where it is of another edition.
+/// Keeps what [`given`](crate::given::given) wrote for good; false where it is of another edition.
 pub fn give(text: &str) -> bool {
     let Ok(given) = serde_json::from_str::<Vec<(ReadTask, ReadReply)>>(text) else { return false };
     for (task, reply) in given {
@@ -122,6 +102,7 @@ pub fn give(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::EXAMPLE;
+    use crate::given::given;
 
     #[test]
     fn what_the_example_says_is_given() {
