@@ -80,6 +80,17 @@ fn what_a_program_computes_is_no_default() {
     stopped(&program(&text("['q_proj']", "bf16=True").replace("'none'", "'lora_only'")), &["bias"]);
     let bits = "quant = BitsAndBytesConfig(load_in_4bit=args.bits == 4)\n";
     stopped(&program(&(bits.to_owned() + &text("['q_proj']", "bf16=True"))), &["load_in_4bit"]);
+    // A name within a function is what all its assignments say.
+    let inside = |more: &str| {
+        let program = text("targets", "bf16=True");
+        program.replace(
+            "TARGETS = ",
+            &format!("def train():\n    targets = ['q_proj', 'k_proj']\n{more}TARGETS = "),
+        )
+    };
+    let one = program(&inside(""));
+    assert_eq!(value(&one, Field::LoraTargetModules), "q_proj k_proj");
+    assert_eq!(asks(&inside("    targets = ['v_proj']\n")), ["lora_target_modules"]);
     // A pasted cell is no TOML, whatever it begins with.
     let cell = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\nargs = TrainingArguments(bf16=True)\n";
     assert_eq!(value(&said("", cell, &[]), Field::NumLayers), "36");

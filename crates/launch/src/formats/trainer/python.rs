@@ -80,8 +80,15 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
     if text.contains("olmo_core") {
         return None;
     }
-    let mut program =
-        Program { text, base, names: Vec::new(), leaves: Vec::new(), open: Vec::new(), computed: None };
+    let mut program = Program {
+        text,
+        base,
+        names: Vec::new(),
+        leaves: Vec::new(),
+        looked: 0,
+        open: Vec::new(),
+        computed: None,
+    };
     let mut seen: Vec<&str> = Vec::new();
     let mut at = 0;
     // What is loaded once more behind the training, or behind unsloth's own call, is for inference.

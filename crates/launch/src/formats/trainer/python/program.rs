@@ -28,6 +28,8 @@ pub(super) struct Program<'a> {
     /// Variables with literal values, the last one of a name counts.
     pub(super) names: Vec<(&'a str, &'a str)>,
     pub(super) leaves: Vec<Leaf>,
+    /// Names that were looked for.
+    pub(super) looked: usize,
     /// Settings read by code of their own whose values are computed, each with what is written.
     pub(super) open: Vec<(Field, String, Span)>,
     /// A call that takes keywords from a value of the program's.
@@ -69,6 +71,33 @@ impl<'a> Program<'a> {
             }
         }
         None
+    }
+
+    /// The literal that a name is given within functions or branches, where all its assignments agree.
+    fn only(&mut self, name: &str) -> Option<&'a str> {
+        /// Names that are looked for; each is a walk through the text.
+        const LOOKED_FOR: usize = 32;
+        let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !plain || name.is_empty() || self.looked == LOOKED_FOR {
+            return None;
+        }
+        self.looked += 1;
+        let mut found = None;
+        for line in self.text.lines() {
+            let behind = line.trim_start().strip_prefix(name).map(str::trim_start);
+            let value = behind.and_then(|rest| rest.strip_prefix('=')).unwrap_or_default();
+            let value = value.split(" #").next().unwrap_or_default().trim();
+            // A comparison, or a keyword of a call.
+            if value.is_empty() || value.starts_with('=') || value.ends_with(',') {
+                continue;
+            }
+            let value = literal(value)?;
+            if found.is_some_and(|known| known != value) {
+                return None;
+            }
+            found = Some(value);
+        }
+        found
     }
 
     /// Whether what looks like a call is the head of a class.
@@ -140,7 +169,7 @@ impl<'a> Program<'a> {
         let named = self.names.iter().find(|(name, _)| *name == value).map(|(_, value)| *value);
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
         let span = Span::new(place(from), place(end));
-        let Some(value) = literal(value).or(named) else {
+        let Some(value) = literal(value).or(named).or_else(|| self.only(value)) else {
             // True wherever the accelerator has it.
             if key == "bf16" && value.contains("supported(") && !value.starts_with("not ") {
                 return self.push(key, "true", Some(span));
