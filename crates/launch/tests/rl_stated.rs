@@ -164,8 +164,14 @@ fn areal_is_read_by_its_engines() {
         (plan.cluster().gpus(), plan.recipe().rollout.and_then(|rollout| rollout.own_gpus)),
         (8, Some(8))
     );
-    assert_eq!(stopped_by(&read("  backend: 'megatron:d4t2'\n")), ["actor.backend"]);
+    assert_eq!(stopped_by(&read("  backend: 'megatron:d8'\n")), ["actor.backend"]);
     assert_eq!(stopped_by(&read("")), ["framework"]);
+    assert_eq!(stopped_by(&read("  backend: 'fsdp:d8'\n  attn_impl: sdpa\n")), ["actor.attn_impl"]);
+    let on_npu =
+        read("  backend: 'fsdp:d8'\n  scheduling_spec: [{env_vars: {HCCL_CONNECT_TIMEOUT: 7200}}]\n");
+    assert_eq!(stopped_by(&on_npu), ["actor.scheduling_spec.0.env_vars.HCCL_CONNECT_TIMEOUT"]);
+    let on_host = text("  backend: 'fsdp:d1'\n").replace("n_gpus_per_node: 8", "n_gpus_per_node: 0");
+    assert_eq!(stopped_by(&resolved("config.yaml", &on_host)), ["cluster.n_gpus_per_node"]);
     let tuned = text("  backend: 'fsdp:d8'\n").replace("gconfig:", "other:");
     assert_eq!(stopped_by(&resolved("config.yaml", &tuned)), ["framework"]);
 }

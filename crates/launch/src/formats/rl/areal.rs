@@ -112,7 +112,20 @@ fn engine(leaves: &mut Leaves<'_>) {
             stop(leaves, "an engine that is not named (backend, allocation_mode)");
         }
     }
-    leaves.take(&["actor.attn_impl"], Field::AttnImplementation);
+    if let Some(leaf) = leaves.get("actor.attn_impl") {
+        leaves.say(Field::AttnImplementation, &leaf.value, leaf);
+        // Without a mask only flash attention is told where samples end.
+        if !leaf.value.starts_with("flash_attention") {
+            lack(leaves, leaf, Effect::Time, "attention over a whole pack, from one sample to the next");
+        }
+    }
+    let of_npu = |leaf: &&Leaf| ["_NPU_", "HCCL_", "ASCEND_"].iter().any(|word| leaf.path.contains(word));
+    if let Some(leaf) = leaves.all().iter().find(of_npu) {
+        lack(leaves, leaf, Effect::Memory, "AReaL on Ascend NPUs");
+    }
+    if let Some(leaf) = leaves.get("cluster.n_gpus_per_node").filter(|leaf| leaf.whole() == Some(0)) {
+        lack(leaves, leaf, Effect::Memory, "a training without accelerators");
+    }
     if let Some(leaf) = leaves.get("actor.grad_reduce_dtype") {
         leaves.say(Field::ReduceDtype, &leaf.value, leaf);
     }
