@@ -573,6 +573,31 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "params_dtype=fp32&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&autocast=none&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=gated_delta_net&attention_output_gate&qk_layernorm&fp32_norms",
     ),
     (
+        "the same under autocast, its projections two modules",
+        "Llama-3-8B",
+        "params_dtype=fp32&autocast=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=gated_delta_net&attention_output_gate&qk_layernorm&fp32_norms",
+    ),
+    (
+        "the same, its projections four modules",
+        "Llama-3-8B",
+        "params_dtype=fp32&autocast=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=gated_delta_net&attention_output_gate&qk_layernorm&fp32_norms&module_variants=split_mixer_inputs",
+    ),
+    (
+        "the same with adapters on the MLPs",
+        "Llama-3-8B",
+        "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=lora&lora_rank=16&lora_target_modules=gate_proj%20up_proj%20down_proj&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=gated_delta_net&attention_output_gate&qk_layernorm&fp32_norms",
+    ),
+    (
+        "Mamba-2 in transformers under autocast",
+        "Llama-3-8B",
+        "params_dtype=fp32&autocast=bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=mamba2",
+    ),
+    (
+        "Qwen3 30B-A3B with a sigmoid in the layer's type, as in LFM2-MoE",
+        "Qwen3-30B-A3B",
+        "bf16&gbs=16&mbs=1&nodes=1&seq=2048&software=hf_transformers&train_type=full&autocast=none&attn_implementation=sdpa&normalized_routing&module_variants=sigmoid_router",
+    ),
+    (
         "Mamba-2 under transformers",
         "Llama-3-8B",
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=hf_transformers&train_type=full&attn_implementation=sdpa&mixer_pattern=MMM*&linear_mixer=mamba2",
