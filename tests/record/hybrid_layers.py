@@ -370,6 +370,7 @@ ADAPTED = {
     "dots1": ["q_proj", "v_proj"],
     "lfm2": "all-linear",
     "lfm2:named": ["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"],
+    "lfm2_moe": ["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"],
     "llama": PROJECTIONS,
     "olmo2": PROJECTIONS,
     "gemma3_text": ["q_proj", "v_proj"],

@@ -128,6 +128,8 @@ fn probability(plan: &Plan) -> u64 {
         Router::Own | Router::Weighing => arranged.fp32_routing,
         // Autocast takes every softmax in fp32.
         Router::Sampled => recipe.autocasts(),
+        // And every sum.
+        Router::Sigmoid => arranged.normalized_routing && recipe.autocasts(),
         Router::Fp32Held => width == Number::Fp32.width(),
         Router::Fp32 | Router::Fp32Grouped => true,
         // Autocast takes the router's product in 16 bits; weights that are summed otherwise than in place are in fp32 all

@@ -103,6 +103,8 @@ pub enum Router {
     Weighing,
     /// The product in fp32 with a sigmoid (DeepSeek-V3, GLM-4.5).
     Fp32Sigmoid,
+    /// The product in the layer's type with a sigmoid (LFM2-MoE).
+    Sigmoid,
 }
 
 /// Where dropout stands in a model's own modules.

@@ -39,6 +39,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             () if differs("sampled_router") => Router::Sampled,
             () if differs("weighing_router") => Router::Weighing,
             () if differs("fp32_sigmoid_router") => Router::Fp32Sigmoid,
+            () if differs("sigmoid_router") => Router::Sigmoid,
             () => Router::Own,
         },
         rotary_percent: table.real(Field::RotaryPercent).unwrap_or(1.0),

@@ -69,6 +69,11 @@ static CLAMPED_STEPS: Formula = Formula::new(
 static BIASED: Formula = Formula::new("8·T", "The expert of each copy, whose bias is added, int64.", EXPERTS);
 static TOPK: Formula = Formula::new("8·n·topk", "The chosen experts of each token, int64.", ROUTING);
 static SUM: Formula = Formula::new("4·n", "The sum of the chosen probabilities, fp32.", ROUTING);
+static TYPED_SUM: Formula = Formula::new(
+    "n·Bp",
+    "The sum of the chosen scores.",
+    "transformers/models/lfm2_moe/modeling_lfm2_moe.py",
+);
 static CHOSEN: Formula = Formula::new("4·n·topk", "The chosen probabilities, fp32.", ROUTING);
 static GATE_UP: Formula =
     Formula::new("g·T·fm·Bx", "The experts' first product: both halves where it is gated.", EXPERTS);
@@ -219,7 +224,7 @@ fn merged(tape: &mut Tape<'_, '_>) {
 /// Whether the router's input is copied to fp32, where it does not come so.
 fn widens(x: &Symbols<'_>) -> bool {
     match x.model().arrangement.router {
-        Router::Own | Router::Sampled | Router::Weighing => false,
+        Router::Own | Router::Sigmoid | Router::Sampled | Router::Weighing => false,
         Router::Fp32Held => x.compute_width < FLOAT,
         Router::Fp32 | Router::Fp32Grouped | Router::Fp32Sigmoid => x.width < FLOAT,
     }
@@ -267,18 +272,21 @@ fn routing(tape: &mut Tape<'_, '_>) {
         return;
     }
     // A sigmoid stays in the type of the router's product.
-    let sigmoid = x.model().arrangement.router == Router::Fp32Sigmoid;
+    let router = x.model().arrangement.router;
+    let sigmoid = matches!(router, Router::Fp32Sigmoid | Router::Sigmoid);
     let product = if x.recipe().autocasts() { x.compute_width } else { x.moe.probability };
     let (width, scores, values) =
         if sigmoid { (product, &SCORES, &CHOSEN_SCORES) } else { (FLOAT, &SOFTMAX, &CHOSEN) };
     tape.keep(true, "router softmax", &[x.n, x.moe.experts], width, scores);
     tape.keep(true, "chosen experts", &chosen, INDEX, &TOPK);
-    let masked = x.model().arrangement.router == Router::Fp32Grouped;
+    let masked = router == Router::Fp32Grouped;
     tape.keep(masked, "experts of other groups", &[x.n, x.moe.experts], BYTE, &MASKED);
     let summed = x.model().arrangement.normalized_routing;
-    tape.keep(summed, "sum of the chosen", &[x.n], FLOAT, &SUM);
+    let (sum, formula) =
+        if router == Router::Sigmoid { (x.moe.probability, &TYPED_SUM) } else { (FLOAT, &SUM) };
+    tape.keep(summed, "sum of the chosen", &[x.n], sum, formula);
     tape.keep(summed, "chosen probabilities", &chosen, width, values);
-    let clamped = x.model().arrangement.router == Router::Fp32Held;
+    let clamped = router == Router::Fp32Held;
     tape.keep(clamped, "clamped sum of the chosen", &[x.n], FLOAT, &CLAMPED_SUM);
 }
 
