@@ -275,22 +275,26 @@ fn a_message_of_nothing_starts_no_ring() {
     same(part(&late, "data"), 0.5 + part(&timed(&draft), "data"));
 }
 
+fn routed(num_experts: u64, ffn_hidden_size: u64) -> Experts {
+    Experts {
+        num_experts,
+        router_topk: 2,
+        ffn_hidden_size,
+        pattern: vec![true, true],
+        shared_expert_intermediate_size: None,
+        shared_expert_gate: false,
+        latent_size: None,
+        groups: None,
+    }
+}
+
 /// Two ranks share four experts of each layer: dense weights have four replicas, experts two.
 #[test]
 fn experts_have_shards_of_their_own() {
     let mut draft = replicas(4);
     draft.layout.expert = 2;
     draft.layout.expert_data = 2;
-    draft.model.experts = Some(Experts {
-        num_experts: 4,
-        router_topk: 2,
-        ffn_hidden_size: 128,
-        pattern: vec![true, true],
-        shared_expert_intermediate_size: None,
-        shared_expert_gate: false,
-        latent_size: None,
-        groups: None,
-    });
+    draft.model.experts = Some(routed(4, 128));
     let dense = 2 * (4 * 256 * 256 + 4 * 256 + 2 * 256) + ENDS;
     let experts = 2 * 2 * 3 * 256 * 128;
     let touched = (dense / 4 + experts / 2) * (16 + 2 * (4 + 8) + 4 + 2);
@@ -331,6 +335,13 @@ fn second_shards_are_made_by_the_first_forward() {
     let chunk = timed(&draft).schedule.durations.chunks[0][0];
     same(chunk.forward.get(), 2.0 * (far * 0.25 + near * 0.75));
     same(chunk.backward.get() + chunk.weight.get(), 2.0 * near + 4.0 * far);
+    // With nothing overlapped all of it comes on top of the passes.
+    let slow = timed(&draft).upper_bound.get();
+    draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e16);
+    draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e14);
+    let quick = timed(&draft).upper_bound.get();
+    let all_batches = 4.0 * (2.0 * (far * 0.25 + near * 0.75) + 2.0 * near + 4.0 * far) * (1.0 - 1e-8);
+    assert!(((slow - quick) / all_batches - 1.0).abs() < 1e-9, "{slow} {quick} {all_batches}");
 }
 
 /// What hides takes an eighth of its time from the arithmetic beside it, over the network by the part of the link that it fills.
@@ -347,5 +358,28 @@ fn hidden_weights_cost_what_their_ring_takes() {
         let time = time_with(&plan, Calibration { contention: 0.125, ..whole(&plan) });
         let ring = (ranks - 1) as f64 / ranks as f64 * ALL as f64 / rate;
         same(part(&time, "data"), 3.0 * 0.125 * share * ring * (2.0 + 2.0 + 4.0));
+    }
+}
+
+/// Where experts and the rest go round different rings, the one that moves more says what hiding costs; one of a single rank
+/// moves nothing.
+#[test]
+fn the_ring_that_moves_most_says_what_hiding_costs() {
+    // Sixteen ranks in two nodes: eight cards of a node at once for dense weights, one for the two replicas of an expert.
+    for (expert, width, share) in [(8, 512, 0.01), (8, 128, 0.08), (16, 1024, 0.08)] {
+        let mut draft = replicas(16);
+        draft.recipe.dp_sharding = DpSharding::Parameters;
+        draft.layout.expert = expert;
+        draft.layout.expert_data = 16 / expert;
+        draft.model.experts = Some(routed(16, width));
+        draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e15);
+        draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e13);
+        let plan = draft.plan();
+        let time = time_with(&plan, Calibration { contention: 0.125, ..whole(&plan) });
+        let dense = (2 * (4 * 256 * 256 + 16 * 256 + 2 * 256) + ENDS) as f64;
+        let experts = (2 * 16 / expert * 3 * 256 * width) as f64;
+        let apart = (16 / expert - 1) as f64 / (16 / expert) as f64;
+        let rings = 15.0 / 16.0 * dense / 8e13 + apart * experts / 1e13;
+        same(part(&time, "data"), 0.125 * share * rings * (2.0 + 2.0 + 4.0));
     }
 }
