@@ -5,6 +5,7 @@
 #![cfg_attr(feature = "prerender", allow(dead_code, reason = "there it only draws, once"))]
 mod app;
 mod crash;
+mod soon;
 mod tables;
 
 #[cfg(not(feature = "prerender"))]

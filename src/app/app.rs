@@ -20,6 +20,7 @@ use super::state::AppState;
 use super::tour::Tour;
 use super::widgets::Card;
 use super::{address, browser};
+use crate::soon::soon;
 
 /// How long the reader must pause before the answer follows. Unit: millisecond.
 const PAUSE: u32 = 150;
@@ -147,7 +148,7 @@ fn use_keys(dispatch: &Dispatch) {
             let before = browser::script_box().map(|area| area.value());
             dispatch.emit(if redo { Event::Redo } else { Event::Undo }.into());
             if let Some(before) = before {
-                Timeout::new(0, move || show_change(&before)).forget();
+                soon(move || show_change(&before));
             }
         }
     });

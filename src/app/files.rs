@@ -4,12 +4,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use gloo::timers::callback::Timeout;
 use shardscope::session::beside::PlanFile;
 use shardscope::session::{Shown, UserInput, file_stem};
 use yew::Callback;
 
 use super::{beside, browser};
+use crate::soon::soon;
 
 /// A file.
 pub(crate) struct Offered {
@@ -69,7 +69,7 @@ impl Offered {
             told.emit(text.is_some());
             // The work holds what is running here, so it ends afterwards.
             let end = end.clone();
-            Timeout::new(0, move || drop(end.take())).forget();
+            soon(move || drop(end.take()));
         });
         held.replace(Some(work));
     }

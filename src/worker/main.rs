@@ -2,15 +2,17 @@
 //! (src/app/beside.rs): it is started by `search.js`, in a worker or in the page itself. Whoever looks at an answer alone never waits for it.
 #[path = "../crash.rs"]
 mod crash;
+#[path = "../soon.rs"]
+mod soon;
 #[path = "../tables.rs"]
 mod tables;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use gloo::timers::callback::Timeout;
 use js_sys::Function;
 use shardscope::session::beside::Working;
+use soon::soon;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -46,6 +48,6 @@ fn go_on(working: Rc<RefCell<Working>>, slice: f64, tell: Function) {
     let told = working.borrow().told();
     let answer = tell.call1(&JsValue::NULL, &told.into());
     if more && answer.is_ok_and(|answer| answer.as_bool() != Some(false)) {
-        Timeout::new(0, move || go_on(working, slice, tell)).forget();
+        soon(move || go_on(working, slice, tell));
     }
 }

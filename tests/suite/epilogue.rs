@@ -2,11 +2,12 @@
 //! from bytes and rates. The accelerator reaches all of its figures here and starts at once, so that nothing is rounded away.
 
 use shardscope::estimate::compute::{Calibration, calibration};
+use shardscope::estimate::sent_to_host;
 use shardscope::estimate::time::{Time, time_with};
 use shardscope::plan::*;
 use shardscope::units::{BytesPerSecond, Seconds};
 
-use super::drafts::{Draft, draft, even_stages};
+use super::drafts::{Draft, draft, even_stages, stage_map};
 
 /// Bytes a second of the memory, of the fast link, and of the network.
 const MEMORY: f64 = 3.35e12;
@@ -66,16 +67,16 @@ fn the_optimizer_reads_and_writes_what_it_keeps_of_its_shard() {
     // Norm, clipping and update read fp32 gradients or write them: 4 passes. Masters and moments are read and written, masters
     // read once more and weights written. All gradients are zeroed.
     let kinds = [
-        (OptimizerKind::Adam, 4 + 2),
+        (OptimizerKind::Adam, 4 + 4),
         (OptimizerKind::Sgd, 0),
         (OptimizerKind::SgdMomentum, 4),
         (OptimizerKind::Muon, 4),
         (OptimizerKind::Lion, 4),
         (OptimizerKind::SumOfSquares, 4),
         (OptimizerKind::Adafactor, 4),
-        (OptimizerKind::AdEmaMix, 4 + 4 + 2),
-        (OptimizerKind::Soap, 4 + 4 + 2),
-        (OptimizerKind::Shampoo, 4 + 4 + 2),
+        (OptimizerKind::AdEmaMix, 4 + 4 + 4),
+        (OptimizerKind::Soap, 4 + 4 + 4),
+        (OptimizerKind::Shampoo, 4 + 4 + 4),
     ];
     for (kind, moments) in kinds {
         for (sharding, shards) in [(DpSharding::Replicated, 1), (DpSharding::OptimizerStates, 4)] {
@@ -84,7 +85,6 @@ fn the_optimizer_reads_and_writes_what_it_keeps_of_its_shard() {
                 draft.recipe.dp_sharding = sharding;
                 draft.recipe.grads_dtype = gradients;
                 draft.recipe.optimizer.kind = kind;
-                draft.recipe.optimizer.exp_avg_sq = Number::Bf16;
                 let touched = ALL / shards * (passes + 2 * (4 + moments) + 4 + 2);
                 let zeroed = ALL * gradients.width();
                 same(part(&timed(&draft), "optimizer"), (touched + zeroed) as f64 / MEMORY);
@@ -98,6 +98,7 @@ fn a_part_of_the_states_or_all_of_them_are_updated_by_the_host() {
     let touched = (ALL * (16 + 2 * (4 + 8) + 4 + 2)) as f64;
     let zeroed = (ALL * 4) as f64;
     let mut draft = draft();
+    draft.recipe.optimizer.precision_aware = true;
     draft.recipe.optimizer.cpu_offload_fraction = 0.25;
     same(part(&timed(&draft), "optimizer"), (touched * 0.75 + zeroed) / MEMORY + touched * 0.25 / HOST);
     draft.recipe.optimizer.cpu_offload_fraction = 0.0;
@@ -217,4 +218,168 @@ fn sharded_weights_wait_where_they_are_longer_than_their_pass() {
     same(part(&slow, "data"), 3.0 * (ring * 8.0 - passes));
     // Nothing overlapped: on top of the passes.
     same(slow.upper_bound.get() - quick.upper_bound.get(), 3.0 * ring * 8.0 * (1.0 - 1e-7));
+}
+
+/// Two stages, the second with three times the layers of the first: it has the passes of both to hide in.
+#[test]
+fn later_stages_hide_behind_those_before_them() {
+    let (mut draft, _) = large(4);
+    draft.model.num_layers = 4;
+    draft.layout.world_size = 8;
+    draft.layout.pipeline = 2;
+    draft.layout.stages = stage_map(&[vec![[0, 1]], vec![[1, 4]]], 0);
+    draft.layout.microbatch_group_size = 2;
+    draft.recipe.num_micro_batches = 2;
+    draft.recipe.global_batch_size = 8;
+    draft.recipe.overlap.grad_reduce = true;
+    draft.recipe.overlap.param_gather = true;
+    draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e10);
+    let time = timed(&draft);
+    let layer = 4 * 2048 * 2048 + 3 * 2048 * 8192 + 2 * 2048;
+    let all = (3 * layer + 2048 + 512 * 2048) as f64;
+    let ring = 0.75 * all / 1e10;
+    let passes = |stage: usize| {
+        let chunk = time.schedule.durations.chunks[stage][0];
+        (chunk.forward.get(), chunk.backward.get() + chunk.weight.get())
+    };
+    let ((ahead, behind), (ahead_of_both, behind_both)) = (passes(0), passes(1));
+    let reduced = ring * 4.0 - (behind + behind_both);
+    let gathered = ring * 2.0 - (ahead + ahead_of_both);
+    assert!(reduced > 0.0 && gathered > 0.0);
+    same(part(&time, "data"), reduced + gathered);
+}
+
+/// Weights of fp8 go round as such, where they are held as such.
+#[test]
+fn weights_in_fp8_are_gathered_in_half_the_bytes() {
+    let gathered = |param_gather| {
+        let mut draft = replicas(4);
+        draft.recipe.software = Software::MegatronCoreTe;
+        draft.recipe.fp8 =
+            Some(Fp8 { format: "hybrid".to_owned(), recipe: Fp8Recipe::Delayed, param_gather });
+        part(&timed(&draft), "data")
+    };
+    let ring = 0.75 * ALL as f64 / FAST;
+    same(gathered(false), ring * (4.0 + 2.0));
+    same(gathered(true), ring * (4.0 + 1.0));
+}
+
+/// What is not there is not sent: no second start for experts of a dense model.
+#[test]
+fn a_message_of_nothing_starts_no_ring() {
+    let mut draft = replicas(16);
+    draft.layout.distributed_optimizer_instances = 2;
+    let plan = draft.plan();
+    let start = Seconds::new(0.5);
+    let late = time_with(&plan, Calibration { network_start: start, ..whole(&plan) });
+    same(part(&late, "data"), 0.5 + part(&timed(&draft), "data"));
+}
+
+fn routed(num_experts: u64, ffn_hidden_size: u64) -> Experts {
+    Experts {
+        num_experts,
+        router_topk: 2,
+        ffn_hidden_size,
+        pattern: vec![true, true],
+        shared_expert_intermediate_size: None,
+        shared_expert_gate: false,
+        latent_size: None,
+        groups: None,
+    }
+}
+
+/// Two ranks share four experts of each layer: dense weights have four replicas, experts two.
+#[test]
+fn experts_have_shards_of_their_own() {
+    let mut draft = replicas(4);
+    draft.layout.expert = 2;
+    draft.layout.expert_data = 2;
+    draft.model.experts = Some(routed(4, 128));
+    let dense = 2 * (4 * 256 * 256 + 4 * 256 + 2 * 256) + ENDS;
+    let experts = 2 * 2 * 3 * 256 * 128;
+    let touched = (dense / 4 + experts / 2) * (16 + 2 * (4 + 8) + 4 + 2);
+    let time = timed(&draft);
+    same(part(&time, "optimizer"), (touched + (dense + experts) * 4) as f64 / MEMORY);
+    let ring = (dense as f64 * 0.75 + experts as f64 * 0.5) / FAST;
+    same(part(&time, "data"), ring * (4.0 + 2.0));
+}
+
+/// Every saved tensor goes to the host and back on the stream that computes: 31 GB/s each way.
+#[test]
+fn saved_tensors_that_wait_on_the_host_are_copied_twice() {
+    let mut draft = draft();
+    assert_eq!(part(&timed(&draft), "other"), 0.0);
+    draft.recipe.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
+    draft.recipe.offload.saved_tensors = true;
+    draft.recipe.num_micro_batches = 3;
+    draft.recipe.global_batch_size = 3;
+    let sent = sent_to_host(&draft.plan()).get();
+    assert!(sent > 0);
+    let time = timed(&draft);
+    assert!((part(&time, "other") / (3.0 * 2.0 * sent as f64 / 31e9) - 1.0).abs() < 1e-12);
+}
+
+/// Second shards in each node of eight: weights come over the network for the first forward of four, and from the node after.
+#[test]
+fn second_shards_are_made_by_the_first_forward() {
+    let mut draft = replicas(16);
+    draft.recipe.dp_sharding = DpSharding::Parameters;
+    draft.recipe.num_micro_batches = 4;
+    draft.recipe.global_batch_size = 64;
+    draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e8);
+    draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e6);
+    draft.layout.second_shards = 8;
+    let all = ALL as f64;
+    // Eight cards of a node at once carry less than its link.
+    let (far, near) = (15.0 / 16.0 * all / 8e6, 7.0 / 8.0 * all / 1e8);
+    let chunk = timed(&draft).schedule.durations.chunks[0][0];
+    same(chunk.forward.get(), 2.0 * (far * 0.25 + near * 0.75));
+    same(chunk.backward.get() + chunk.weight.get(), 2.0 * near + 4.0 * far);
+    // With nothing overlapped all of it comes on top of the passes.
+    let slow = timed(&draft).upper_bound.get();
+    draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e16);
+    draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e14);
+    let quick = timed(&draft).upper_bound.get();
+    let all_batches = 4.0 * (2.0 * (far * 0.25 + near * 0.75) + 2.0 * near + 4.0 * far) * (1.0 - 1e-8);
+    assert!(((slow - quick) / all_batches - 1.0).abs() < 1e-9, "{slow} {quick} {all_batches}");
+}
+
+/// What hides takes an eighth of its time from the arithmetic beside it, over the network by the part of the link that it fills.
+#[test]
+fn hidden_weights_cost_what_their_ring_takes() {
+    for (ranks, rate, share) in [(4, 1e15, 1.0), (16, 8e13, 0.08)] {
+        let mut draft = replicas(ranks);
+        draft.recipe.dp_sharding = DpSharding::Parameters;
+        draft.recipe.num_micro_batches = 3;
+        draft.recipe.global_batch_size = 3 * ranks;
+        draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e15);
+        draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e13);
+        let plan = draft.plan();
+        let time = time_with(&plan, Calibration { contention: 0.125, ..whole(&plan) });
+        let ring = (ranks - 1) as f64 / ranks as f64 * ALL as f64 / rate;
+        same(part(&time, "data"), 3.0 * 0.125 * share * ring * (2.0 + 2.0 + 4.0));
+    }
+}
+
+/// Where experts and the rest go round different rings, the one that moves more says what hiding costs; one of a single rank
+/// moves nothing.
+#[test]
+fn the_ring_that_moves_most_says_what_hiding_costs() {
+    // Sixteen ranks in two nodes: eight cards of a node at once for dense weights, one for the two replicas of an expert.
+    for (expert, width, share) in [(8, 512, 0.01), (8, 128, 0.08), (16, 1024, 0.08)] {
+        let mut draft = replicas(16);
+        draft.recipe.dp_sharding = DpSharding::Parameters;
+        draft.layout.expert = expert;
+        draft.layout.expert_data = 16 / expert;
+        draft.model.experts = Some(routed(16, width));
+        draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e15);
+        draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e13);
+        let plan = draft.plan();
+        let time = time_with(&plan, Calibration { contention: 0.125, ..whole(&plan) });
+        let dense = (2 * (4 * 256 * 256 + 16 * 256 + 2 * 256) + ENDS) as f64;
+        let experts = (2 * 16 / expert * 3 * 256 * width) as f64;
+        let apart = (16 / expert - 1) as f64 / (16 / expert) as f64;
+        let rings = 15.0 / 16.0 * dense / 8e13 + apart * experts / 1e13;
+        same(part(&time, "data"), 0.125 * share * rings * (2.0 + 2.0 + 4.0));
+    }
 }

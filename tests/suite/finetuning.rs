@@ -128,6 +128,23 @@ fn frozen_weights_have_no_gradient_products() {
     assert!(last < 0.6 * full, "{last} of {full}");
 }
 
+/// Layers in front of the first that trains have no backward pass, and so nothing that is done again in it.
+#[test]
+fn frozen_layers_are_not_recomputed() {
+    let freeze = [("train_type", "freeze"), ("trained_layers", "2")];
+    let full =
+        [("recompute_granularity", "full"), ("recompute_method", "uniform"), ("recompute_num_layers", "1")];
+    let more = |set: &[(&str, &str)]| {
+        let counts = flops(&plan(set));
+        counts.hardware.get() - counts.model.get()
+    };
+    // Products with weights, and scores and values, attention whole, of four micro-batches.
+    let layer = 4 * (2 * TOKENS * LINEAR + 2 * 2 * TOKENS * 2048 * WIDTH);
+    assert_eq!(more(&full), (8 * layer) as f64);
+    assert_eq!(more(&[freeze[0], freeze[1], full[0], full[1], full[2]]), (2 * layer) as f64);
+    assert_eq!(more(&freeze), 0.0);
+}
+
 #[test]
 fn what_trains_and_what_is_frozen_stand_apart() {
     let resolution = resolved(&QV);

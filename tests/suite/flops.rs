@@ -213,28 +213,3 @@ fn what_is_done_again_is_counted_layer_by_layer_and_module_by_module() {
     assert_eq!(more(4, selective(RecomputeModule::CoreAttention), megatron), (4 * core) as f64);
     assert_eq!(more(4, selective(RecomputeModule::Mlp), megatron), (4 * mlp) as f64);
 }
-
-/// Layers in front of the first that trains have no backward pass, and so nothing that is done again in it.
-#[test]
-fn frozen_layers_are_not_recomputed() {
-    let more = |set: &[(&str, &str)]| {
-        let freeze = [("train_type", "freeze"), ("trained_layers", "2"), ("num_layers", "8")];
-        let set: Vec<_> = freeze.iter().chain(set).copied().collect();
-        let counts = flops(&super::drafts::settled(&set));
-        counts.hardware.get() - counts.model.get()
-    };
-    // Two of eight layers of 8192, 64 heads, MLP four times as wide, one sequence of 4096 tokens to each of four replicas.
-    let (tokens, h) = (4.0 * 4096.0, 8192.0);
-    let core = 4.0 * tokens * 4096.0 * h;
-    let layer = 2.0 * tokens * 12.0 * h * h + core;
-    assert_eq!(more(&[]), 0.0);
-    let uniform = [
-        ("recompute_granularity", "full"),
-        ("recompute_method", "uniform"),
-        ("recompute_num_layers", "1"),
-        ("global_batch_size", "4"),
-    ];
-    assert_eq!(more(&uniform), 2.0 * layer);
-    let selective = [("recompute_granularity", "selective"), ("global_batch_size", "4")];
-    assert_eq!(more(&selective), 2.0 * core);
-}

@@ -1,11 +1,11 @@
 //! The field for a model: names are offered as they are typed, and a pasted `config.json` is taken as it is.
 
-use gloo::timers::callback::Timeout;
 use shardscope::catalog::{hub_names, model_names};
 use web_sys::HtmlInputElement;
 use yew::prelude::*;
 
 use crate::app::browser;
+use crate::soon::soon;
 
 /// Names offered at most.
 const OFFERED: usize = 8;
@@ -102,7 +102,7 @@ pub(super) fn model_box(props: &Props) -> Html {
     // Whoever comes here names another model: the press that gives the focus puts the cursor first.
     let select = |event: FocusEvent| {
         if let Some(field) = event.target_dyn_into::<HtmlInputElement>() {
-            Timeout::new(0, move || field.select()).forget();
+            soon(move || field.select());
         }
     };
     html! {

@@ -1,6 +1,5 @@
 //! Every setting as it was understood: its value, where it comes from, and a control to try another.
 
-use gloo::timers::callback::Timeout;
 use shardscope::launch::Origin;
 use shardscope::session::{Chapter, Event, Row, State, chapters};
 use yew::prelude::*;
@@ -13,6 +12,7 @@ use crate::app::context::{AppContext, Dispatch, send, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::place::show;
 use crate::app::ui::InputTab;
+use crate::soon::soon;
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Settings,
@@ -190,7 +190,7 @@ fn origin(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
             let lead = move |_| {
                 dispatch.emit(Action::Input(InputTab::Script));
                 let answer = answer.clone();
-                Timeout::new(0, move || show(&answer, span)).forget();
+                soon(move || show(&answer, span));
             };
             html! {
                 <button type="button" class="link" {title} onclick={lead}>
