@@ -32,6 +32,9 @@ pub const LATER: [&str; 10] = [
     "worker.js",
 ];
 
+/// Of these, what a text needs to be read: who brings one of their own waits for it too.
+const READERS: [&str; 4] = ["reader.js", "reading.js", "shardscope-reader.js", "shardscope-reader_bg.wasm"];
+
 /// Registered when the application has started; it keeps the others.
 const SERVICE: &str = "sw.js";
 
@@ -68,6 +71,9 @@ pub fn gate(record: bool) -> Result<()> {
         );
     }
     let total = sum(false, |weight| weight.brotli);
+    let readers = weights.iter().filter(|weight| READERS.iter().any(|file| weight.file.ends_with(file)));
+    let with_readers = total + readers.map(|weight| weight.brotli).sum::<u64>();
+    println!("{:>10} {with_readers:>10}  the same for who brings a text of their own", "");
     if record {
         fs::write(root().join(RECORD), format!("{total}\n"))?;
     }
