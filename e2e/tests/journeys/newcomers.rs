@@ -87,7 +87,7 @@ fn the_axis_of_the_schedule_ends_with_the_step() {
     let page = Page::open("");
     let last = page.text(".card-schedule .time-axis li:last-child");
     assert_eq!(last, step(&page));
-    page.wait_text(".card-schedule .work-legend", "gradient sync, optimizer");
+    page.wait_text(".card-schedule .work-legend", "end of step");
     panel(&page, "schedule");
     assert_eq!(page.text("#schedule .time-axis li:last-child"), last);
 }

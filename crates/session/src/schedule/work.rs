@@ -33,7 +33,7 @@ impl Work {
             Self::Forward => "forward",
             Self::Backward => "backward",
             Self::Weight => "weight gradient",
-            Self::End => "gradient sync, optimizer",
+            Self::End => "end of step",
         }
     }
 

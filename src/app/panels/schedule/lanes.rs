@@ -1,7 +1,7 @@
 //! The lanes of the stages, each with what it does when; the pointer reads what runs.
 
 use shardscope::session::PtrEq;
-use shardscope::session::schedule::{LANE, Picture, StepTimeline, Viewport, WIDTH, Work};
+use shardscope::session::schedule::{LANE, Picture, StepTimeline, Viewport, WIDTH};
 use shardscope::units::{decimal, seconds};
 use web_sys::Element;
 use yew::prelude::*;
@@ -151,7 +151,7 @@ fn what_runs(timeline: &StepTimeline, window: Viewport, share: f64, lane: f64) -
             if event.chunks > 1 { format!(", chunk {}", event.chunk) } else { String::new() },
             seconds(event.takes)
         ),
-        None if at > timeline.empty_from() => format!("{when}: {}", Work::End.name()),
+        None if at > timeline.empty_from() => format!("{when}: end of step: gradient sync, optimizer"),
         None => format!("stage {stage} at {when}: idle"),
     })
 }
