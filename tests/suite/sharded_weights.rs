@@ -2,7 +2,7 @@
 
 use shardscope::estimate::compute::Calibration;
 use shardscope::estimate::time::time_with;
-use shardscope::plan::{DataEngine, DpSharding};
+use shardscope::plan::DpSharding;
 use shardscope::units::BytesPerSecond;
 
 use super::epilogue::{ALL, ENDS, part, replicas, routed, same, timed, whole};
@@ -94,25 +94,4 @@ fn the_ring_that_moves_most_says_what_hiding_costs() {
         let rings = 15.0 / 16.0 * dense / 8e13 + apart * experts / 1e13;
         same(part(&time, "data"), 0.125 * share * rings * (2.0 + 2.0 + 4.0));
     }
-}
-
-/// Gradients that are reduced with the last of four micro-batches alone (FSDP2's `set_requires_gradient_sync`).
-#[test]
-fn deferred_gradients_are_scattered_once_a_step() {
-    let mut draft = replicas(4);
-    draft.recipe.dp_sharding = DpSharding::Parameters;
-    draft.recipe.num_micro_batches = 4;
-    draft.recipe.global_batch_size = 16;
-    draft.recipe.transformers.engine = DataEngine::Fsdp2;
-    draft.recipe.transformers.defers_reduction = true;
-    draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e8);
-    let ring = 0.75 * ALL as f64 / 1e8;
-    let slow = timed(&draft);
-    let chunk = slow.schedule.durations.chunks[0][0];
-    same(chunk.forward.get(), 2.0 * ring);
-    same(chunk.backward.get() + chunk.weight.get(), 2.0 * ring + 4.0 * ring / 4.0);
-    draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e16);
-    let beside = slow.upper_bound.get() - timed(&draft).upper_bound.get();
-    let batches = 4.0 * (2.0 + 2.0 + 1.0) * ring * (1.0 - 1e-8);
-    assert!((beside / batches - 1.0).abs() < 1e-9, "{beside} {batches}");
 }
