@@ -18,11 +18,11 @@ const HOST: f64 = 25e9;
 
 /// Parameters of the draft: two layers 256 wide with a gated MLP of 512, embedding and output layer of 512 tokens.
 const LAYER: u64 = 4 * 256 * 256 + 3 * 256 * 512 + 2 * 256;
-const ENDS: u64 = 2 * 512 * 256 + 256;
-const ALL: u64 = 2 * LAYER + ENDS;
+pub(crate) const ENDS: u64 = 2 * 512 * 256 + 256;
+pub(crate) const ALL: u64 = 2 * LAYER + ENDS;
 
 /// An accelerator whose constants are all whole, and nothing of it in the way.
-fn whole(plan: &Plan) -> Calibration {
+pub(crate) fn whole(plan: &Plan) -> Calibration {
     Calibration {
         memory: 1.0,
         fast_link: 1.0,
@@ -38,22 +38,22 @@ fn whole(plan: &Plan) -> Calibration {
     }
 }
 
-fn timed(draft: &Draft) -> Time {
+pub(crate) fn timed(draft: &Draft) -> Time {
     let plan = draft.plan();
     time_with(&plan, whole(&plan))
 }
 
-fn part(time: &Time, label: &str) -> f64 {
+pub(crate) fn part(time: &Time, label: &str) -> f64 {
     time.breakdown.child(label).expect("a part of the step").value().get()
 }
 
 #[track_caller]
-fn same(found: f64, expected: f64) {
+pub(crate) fn same(found: f64, expected: f64) {
     assert!((found / expected - 1.0).abs() < 1e-13, "{found}, {expected} by hand");
 }
 
 /// `ranks` replicas in nodes of eight.
-fn replicas(ranks: u64) -> Draft {
+pub(crate) fn replicas(ranks: u64) -> Draft {
     let mut draft = draft();
     draft.layout.world_size = ranks;
     (draft.layout.data, draft.layout.expert_data) = (ranks, ranks);
@@ -196,30 +196,6 @@ fn gradients_hide_behind_backward_but_for_the_last_bucket() {
     same(part(&time, "data"), reduce - hidden + 0.125 * hidden + gather);
 }
 
-/// Sharded weights come for both passes of every micro-batch and their gradients go: what is longer than its pass stands alone.
-#[test]
-fn sharded_weights_wait_where_they_are_longer_than_their_pass() {
-    let mut draft = replicas(4);
-    draft.recipe.dp_sharding = DpSharding::Parameters;
-    draft.recipe.num_micro_batches = 3;
-    draft.recipe.global_batch_size = 12;
-    draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e8);
-    let ring = 0.75 * ALL as f64 / 1e8;
-    let slow = timed(&draft);
-    let chunk = slow.schedule.durations.chunks[0][0];
-    // A pass is as long as its messages.
-    same(chunk.forward.get(), ring * 2.0);
-    same(chunk.backward.get() + chunk.weight.get(), ring * (2.0 + 4.0));
-    draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e15);
-    let quick = timed(&draft);
-    assert_eq!(part(&quick, "data"), 0.0);
-    let free = quick.schedule.durations.chunks[0][0];
-    let passes = free.forward.get() + free.backward.get() + free.weight.get();
-    same(part(&slow, "data"), 3.0 * (ring * 8.0 - passes));
-    // Nothing overlapped: on top of the passes.
-    same(slow.upper_bound.get() - quick.upper_bound.get(), 3.0 * ring * 8.0 * (1.0 - 1e-7));
-}
-
 /// Two stages, the second with three times the layers of the first: it has the passes of both to hide in.
 #[test]
 fn later_stages_hide_behind_those_before_them() {
@@ -275,7 +251,7 @@ fn a_message_of_nothing_starts_no_ring() {
     same(part(&late, "data"), 0.5 + part(&timed(&draft), "data"));
 }
 
-fn routed(num_experts: u64, ffn_hidden_size: u64) -> Experts {
+pub(crate) fn routed(num_experts: u64, ffn_hidden_size: u64) -> Experts {
     Experts {
         num_experts,
         router_topk: 2,
@@ -310,76 +286,11 @@ fn saved_tensors_that_wait_on_the_host_are_copied_twice() {
     let mut draft = draft();
     assert_eq!(part(&timed(&draft), "other"), 0.0);
     draft.recipe.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
-    draft.recipe.offload.saved_tensors = true;
     draft.recipe.num_micro_batches = 3;
     draft.recipe.global_batch_size = 3;
+    draft.recipe.offload.saved_tensors = true;
     let sent = sent_to_host(&draft.plan()).get();
     assert!(sent > 0);
     let time = timed(&draft);
     assert!((part(&time, "other") / (3.0 * 2.0 * sent as f64 / 31e9) - 1.0).abs() < 1e-12);
-}
-
-/// Second shards in each node of eight: weights come over the network for the first forward of four, and from the node after.
-#[test]
-fn second_shards_are_made_by_the_first_forward() {
-    let mut draft = replicas(16);
-    draft.recipe.dp_sharding = DpSharding::Parameters;
-    draft.recipe.num_micro_batches = 4;
-    draft.recipe.global_batch_size = 64;
-    draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e8);
-    draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e6);
-    draft.layout.second_shards = 8;
-    let all = ALL as f64;
-    // Eight cards of a node at once carry less than its link.
-    let (far, near) = (15.0 / 16.0 * all / 8e6, 7.0 / 8.0 * all / 1e8);
-    let chunk = timed(&draft).schedule.durations.chunks[0][0];
-    same(chunk.forward.get(), 2.0 * (far * 0.25 + near * 0.75));
-    same(chunk.backward.get() + chunk.weight.get(), 2.0 * near + 4.0 * far);
-    // With nothing overlapped all of it comes on top of the passes.
-    let slow = timed(&draft).upper_bound.get();
-    draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e16);
-    draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e14);
-    let quick = timed(&draft).upper_bound.get();
-    let all_batches = 4.0 * (2.0 * (far * 0.25 + near * 0.75) + 2.0 * near + 4.0 * far) * (1.0 - 1e-8);
-    assert!(((slow - quick) / all_batches - 1.0).abs() < 1e-9, "{slow} {quick} {all_batches}");
-}
-
-/// What hides takes an eighth of its time from the arithmetic beside it, over the network by the part of the link that it fills.
-#[test]
-fn hidden_weights_cost_what_their_ring_takes() {
-    for (ranks, rate, share) in [(4, 1e15, 1.0), (16, 8e13, 0.08)] {
-        let mut draft = replicas(ranks);
-        draft.recipe.dp_sharding = DpSharding::Parameters;
-        draft.recipe.num_micro_batches = 3;
-        draft.recipe.global_batch_size = 3 * ranks;
-        draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e15);
-        draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e13);
-        let plan = draft.plan();
-        let time = time_with(&plan, Calibration { contention: 0.125, ..whole(&plan) });
-        let ring = (ranks - 1) as f64 / ranks as f64 * ALL as f64 / rate;
-        same(part(&time, "data"), 3.0 * 0.125 * share * ring * (2.0 + 2.0 + 4.0));
-    }
-}
-
-/// Where experts and the rest go round different rings, the one that moves more says what hiding costs; one of a single rank
-/// moves nothing.
-#[test]
-fn the_ring_that_moves_most_says_what_hiding_costs() {
-    // Sixteen ranks in two nodes: eight cards of a node at once for dense weights, one for the two replicas of an expert.
-    for (expert, width, share) in [(8, 512, 0.01), (8, 128, 0.08), (16, 1024, 0.08)] {
-        let mut draft = replicas(16);
-        draft.recipe.dp_sharding = DpSharding::Parameters;
-        draft.layout.expert = expert;
-        draft.layout.expert_data = 16 / expert;
-        draft.model.experts = Some(routed(16, width));
-        draft.cluster.accelerator.fast_link.bandwidth = BytesPerSecond::new(1e15);
-        draft.cluster.accelerator.network.bandwidth = BytesPerSecond::new(1e13);
-        let plan = draft.plan();
-        let time = time_with(&plan, Calibration { contention: 0.125, ..whole(&plan) });
-        let dense = (2 * (4 * 256 * 256 + 16 * 256 + 2 * 256) + ENDS) as f64;
-        let experts = (2 * 16 / expert * 3 * 256 * width) as f64;
-        let apart = (16 / expert - 1) as f64 / (16 / expert) as f64;
-        let rings = 15.0 / 16.0 * dense / 8e13 + apart * experts / 1e13;
-        same(part(&time, "data"), 0.125 * share * rings * (2.0 + 2.0 + 4.0));
-    }
 }

@@ -67,6 +67,7 @@ mod saved_on_host;
 mod schedule;
 mod search;
 mod session;
+mod sharded_weights;
 mod sharing;
 mod shell_bash;
 mod shell_hostile;

@@ -147,7 +147,7 @@ fn every_order_is_complete_and_runs() {
 }
 
 /// Schedules of a normal run; `SHARDSCOPE_PLANS=100000` asks for more.
-const SCHEDULES: u64 = 5_000;
+const SCHEDULES: u64 = 2_000;
 /// Schedules that a processor takes at once, a whole number of times all kinds.
 const AT_ONCE: u64 = 50;
 

@@ -38,7 +38,7 @@ fn walk(run: &Run, plan: &Plan) -> Vec<Log> {
 }
 
 /// Runs of a normal test; `SHARDSCOPE_PLANS=100000` asks for more.
-const RUNS: u64 = 2_000;
+const RUNS: u64 = 500;
 /// Runs that a processor takes at once.
 const AT_ONCE: u64 = 50;
 
