@@ -41,6 +41,7 @@ fn chapter(file: &str, text: &str) -> Chapter {
     let (mut title, mut parts, mut body) = (String::new(), Vec::new(), Vec::new());
     // The heading whose words are being read, and whether the link around what is read leads anywhere.
     let (mut heading, mut leads): (Option<HeadingLevel>, Vec<bool>) = (None, Vec::new());
+    let mut tables = 0_u32;
     let mut words = String::new();
     for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
         match event {
@@ -82,8 +83,12 @@ fn chapter(file: &str, text: &str) -> Chapter {
             }
             Event::End(TagEnd::CodeBlock) => body.push(Event::Html("</code></pre>".into())),
             Event::Start(Tag::Table(columns)) => {
+                // Regions of a page are told apart by their names.
+                tables += 1;
+                let name = html! { (title) ", table " (tables) }.into_string();
                 body.push(Event::Html(
-                    "<div class=\"wide\" role=\"region\" aria-label=\"Table\" tabindex=\"0\">".into(),
+                    format!("<div class=\"wide\" role=\"region\" aria-label=\"{name}\" tabindex=\"0\">")
+                        .into(),
                 ));
                 body.push(Event::Start(Tag::Table(columns)));
             }
