@@ -1,6 +1,6 @@
 //! A critic in its turn, on the accelerators of the policy.
 
-use super::report::memory_totals;
+use super::sums::memory_totals;
 use super::totals::Totals;
 use shardscope_plan::{Objective, Plan, Recompute, Residence, Rollout};
 

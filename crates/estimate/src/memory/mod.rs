@@ -26,6 +26,7 @@ mod rank;
 mod report;
 mod state;
 mod states;
+mod sums;
 mod term;
 mod totals;
 mod tree;
@@ -39,9 +40,7 @@ pub(super) use framework::constants as framework;
 pub use host::{sent_by_modules, sent_to_host};
 pub use layers::{LayerNode, Load, SavedActivations, layers, saved_activations};
 pub use phases::{Phase, PhaseKind, RlMemory};
-pub use report::{
-    ChunkMemory, KnownUnits, Memory, RankMemory, Worst, kept_by_chunk, memory, memory_totals,
-    memory_totals_knowing,
-};
+pub use report::{ChunkMemory, Memory, RankMemory, Worst, memory};
+pub use sums::{KnownUnits, kept_by_chunk, memory_totals, memory_totals_knowing};
 pub use totals::Totals;
 pub use verdict::{Needs, Verdict};
