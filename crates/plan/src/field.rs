@@ -203,6 +203,7 @@ fields! {
     CpCommType "cp_comm_type" Words, "how context parallelism exchanges keys and values";
     HierarchicalContextParallelSizes "hierarchical_context_parallel_sizes" Counts, "levels of context parallelism";
     NumDistributedOptimizerInstances "num_distributed_optimizer_instances" Count(1, MAX_WORLD), "replicas of the distributed optimizer";
+    ShardWithinNodes "shard_within_nodes" Flag, "weights sharded inside each node, with copies between them (HSDP)";
     MicrobatchGroupSizePerVpStage "microbatch_group_size_per_vp_stage" Count(1, MAX_BATCH), "micro-batches a chunk takes in a row";
     DecoderFirstPipelineNumLayers "decoder_first_pipeline_num_layers" Count(0, MAX_LAYERS), "layers of the first stage";
     DecoderLastPipelineNumLayers "decoder_last_pipeline_num_layers" Count(0, MAX_LAYERS), "layers of the last stage";

@@ -10,6 +10,7 @@ use shardscope_source::Code;
 pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
     replicas(table, world_size);
     experts_over_data(table);
+    copies_of_nodes(table);
     let num_layers = super::model::layers(table)?;
     let mtp_num_layers = table.number(Field::MtpNumLayers);
     let mut degrees = degrees(table, world_size)?;
@@ -49,6 +50,16 @@ fn experts_over_data(table: &mut Table) {
         let degree = table.degree(Field::DataParallelSize).min(experts);
         let rule = "the data-parallel ranks, and no more than experts (megablocks)";
         table.overrule(Field::ExpertModelParallelSize, Int(degree), rule);
+    }
+}
+
+/// FSDP1's hybrid strategies share within a node unless they are given groups
+/// (`torch/distributed/fsdp/_init_utils.py:_init_process_group_state_for_hybrid_shard`).
+fn copies_of_nodes(table: &mut Table) {
+    if table.on(Field::ShardWithinNodes) {
+        let nodes = table.degree(Field::NumNodes);
+        let rule = "nodes: each holds all shards (HSDP)";
+        table.overrule(Field::NumDistributedOptimizerInstances, Int(nodes), rule);
     }
 }
 

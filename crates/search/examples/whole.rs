@@ -1,93 +1,197 @@
 //! How long searches over whole spaces take, pair by pair, in seconds of one core:
-//! `cargo run --release -p shardscope-search --example whole -- [part of a name] [exhaust]`. With `exhaust` every layout is
-//! worked out too, and the two answers stand beside each other.
+//! `cargo run --release -p shardscope-search --example whole -- [part of a name] [exhaust] [--record]`. With `exhaust` every layout
+//! is worked out too, and the two answers stand beside each other. With `--record` the pairs looked at are written into the guide's
+//! table of layouts, beside the layouts that were run; what trying everything came to stays there where it is not tried again.
+//! With `--columns` one line of columns is printed for each pair: `tools/search-speed` compares those of this machine with
+//! those of WebAssembly.
 
 #![allow(clippy::expect_used, reason = "a tool that cannot go on should stop")]
 
-use shardscope_search::{Space, Walk, exhaust};
-use std::time::Instant;
+use pairs::published::{PUBLISHED, published};
+use shardscope_estimate::time::exact_step_seconds;
+use shardscope_estimate::{Verdict, memory_totals};
+use shardscope_plan::{Field, Plan};
+use shardscope_search::{Outcome, Space, Walk, exhaust};
 
 #[path = "../tests/pairs/mod.rs"]
 #[allow(unreachable_pub, reason = "shared with the tests")]
 mod pairs;
 
-/// Time on a processor, where the system tells it (Linux): other programs do not count then. Unit: second.
+/// Time of the main thread on a processor, where the system tells it (Linux): other programs do not count then. Unit: second.
 fn seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|spent| spent.parse::<f64>().ok()).unwrap_or_default() / 1e9
 }
 
-const NAMES: [&str; 15] = [
-    "llama-3 8b, 8 H100",
-    "llama-3 8b, 64 H100",
-    "llama-3 70b, 128 H100",
-    "llama-3 70b, 128 H100 from nothing",
-    "llama-3 405b, 16384 H100",
-    "gpt-3 175b, 512 A100",
-    "gpt-3 175b, 1024 A100",
-    "mixtral 8x7b, 64 H100",
-    "qwen3 235b, 256 H100",
-    "qwen3 235b, 512 H100",
-    "deepseek-v3, 2048 H800",
-    "bloom 176b, 384 A100",
-    "gpt-3 530b, 2240 A100",
-    "gpt-3 1t, 512 A100",
-    "gpt-3 175b, 8 A100",
-];
-
 /// A search that takes longer is broken off. Unit: second.
-const PATIENCE: u64 = 120;
+const PATIENCE: f64 = 120.0;
+
+/// The guide's table of layouts.
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pages/src/guide/layouts.tsv");
+/// Its columns: model and cluster, published layout, its step, the searched one's, the best of all tried, how many were tried,
+/// how many of them fit, what the searched one changes.
+type Row = [String; 8];
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let part = arguments.next().unwrap_or_default();
-    let all = arguments.next().is_some_and(|word| word == "exhaust");
-    println!(
-        "pair | layouts | another that fits after | its step | the best after | all | layouts/s | worked out | best step"
-    );
-    for name in NAMES.into_iter().filter(|name| name.contains(&part)) {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let has = |word: &str| words.iter().any(|other| other == word);
+    let (all, record, columns) = (has("exhaust"), has("--record"), has("--columns"));
+    let part = words.iter().find(|word| *word != "exhaust" && !word.starts_with("--"));
+    let part = part.cloned().unwrap_or_default();
+    for name in pairs::NAMES.into_iter().filter(|name| name.contains(&part)) {
         let plan = pairs::plan(name);
-        let (started, begun) = (Instant::now(), seconds());
-        let mut walk = Walk::new(&plan);
-        let own = walk.best().first().map(|one| one.step.get());
-        let (mut best, mut first, mut found) = (own, None, 0.0);
-        while walk.step(1) {
+        let course = Course::of(&plan);
+        if columns {
+            println!("{name}\t{}", course.columns());
+        } else {
+            println!("{name}: {}", course.told());
+        }
+        let best = course.walk.best().first();
+        let mut row = published_row(name, &plan);
+        row[3] = shown(best);
+        row[7] = best.map(|one| words_of(&one.changes)).unwrap_or_default();
+        if all {
+            let begun = seconds();
+            let everything = exhaust(&Space::of(&plan));
+            let fastest = everything.best.as_ref();
+            assert_eq!(fastest.map(|one| one.step), best.map(|one| one.step), "{name}");
+            row[4] = shown(fastest);
+            row[5] = everything.tally.decided().to_string();
+            row[6] = everything.tally.estimated.to_string();
+            println!("    everything: {:?}, {:.0} s", &row[4..7], seconds() - begun);
+        }
+        if record {
+            write(&row, all);
+        }
+    }
+}
+
+/// How a search went. Unit of times: second.
+struct Course {
+    walk: Walk,
+    /// When the fastest layout that leaves the headroom free became a faster one, and its step.
+    better: Vec<(f64, f64)>,
+    /// When all were decided.
+    took: f64,
+}
+
+/// How near to the best a step is a good answer.
+const GOOD: f64 = 1.05;
+
+impl Course {
+    fn of(plan: &Plan) -> Self {
+        let begun = seconds();
+        let mut walk = Walk::new(plan);
+        let mut better: Vec<(f64, f64)> = Vec::new();
+        loop {
+            let goes_on = walk.step(1);
             let now = walk.best().first().map(|one| one.step.get());
-            if first.is_none() && (now != own || walk.best().len() > 1) {
-                first = Some((seconds() - begun, now.unwrap_or_default()));
+            if let Some(now) = now.filter(|now| better.last().is_none_or(|(_, step)| now < step)) {
+                better.push((seconds() - begun, now));
             }
-            if now != best {
-                (best, found) = (now, seconds() - begun);
+            if !goes_on {
+                break;
             }
-            if started.elapsed().as_secs() > PATIENCE {
+            if seconds() - begun > PATIENCE {
                 println!("broken off at {:?}", walk.progress());
                 break;
             }
         }
-        let took = seconds() - begun;
-        let tally = walk.tally();
-        let (first, of) = first.unwrap_or_default();
-        println!(
-            "{name} | {} | {first:.3} | {of:.4} | {found:.3} | {took:.2} | {:.0} | {} | {best:?}",
+        Self { walk, better, took: seconds() - begun }
+    }
+
+    /// When the first layout was found that is nearly as fast as the best.
+    fn good(&self) -> Option<f64> {
+        let (_, best) = self.better.last()?;
+        self.better.iter().find(|(_, step)| *step <= best * GOOD).map(|(after, _)| *after)
+    }
+
+    /// Layouts, of them worked out, thousands decided in a second, when a good answer was there and when all, the best step and a
+    /// digest of all that was found.
+    fn columns(&self) -> String {
+        let tally = self.walk.tally();
+        let good = self.good().map_or_else(|| "none fits".to_owned(), |after| format!("{after:.2}"));
+        let rate = tally.decided() as f64 / self.took / 1e3;
+        let best = self.better.last().map_or_else(String::new, |(_, step)| format!("{step:.4}"));
+        format!(
+            "{}\t{}\t{rate:.0}k\t{good}\t{:.2}\t{best}\t{:016x}",
             tally.decided(),
-            tally.decided() as f64 / took,
             tally.estimated,
-        );
-        let best = walk.ranked().next().map(|one| format!("{:?}", one.changes)).unwrap_or_default();
-        println!(
-            "    refused {}, too large {}, slower {}; {best}",
+            self.took,
+            self.digest()
+        )
+    }
+
+    /// FNV-1a of the bits of each layout's step, its peak and its changes, in their order, and of how all were decided.
+    fn digest(&self) -> u64 {
+        let mut text = format!("{:?}", self.walk.tally());
+        for one in self.walk.ranked().chain(self.walk.frontier()) {
+            text += &format!("{:x} {} {}", one.step.get().to_bits(), one.peak.get(), words_of(&one.changes));
+        }
+        text.bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+
+    fn told(&self) -> String {
+        let tally = self.walk.tally();
+        let changes = self.walk.best().first().map(|one| words_of(&one.changes)).unwrap_or_default();
+        format!(
+            "{} layouts in {:.2} s ({:.0}/s), a good answer after {:.2?} s; refused {}, too large {}, slower {}, worked out {}; {:?} s: \
+             {changes}",
+            tally.decided(),
+            self.took,
+            tally.decided() as f64 / self.took,
+            self.good(),
             tally.refused(),
             tally.too_large,
-            tally.slower
-        );
-        if all {
-            let found = exhaust(&Space::of(&plan));
-            println!(
-                "    everything: {:?} of {} layouts, {:.0} s",
-                found.best.map(|one| one.step.get()),
-                found.tally.decided(),
-                seconds() - begun - took
-            );
-        }
+            tally.slower,
+            tally.estimated,
+            self.better.last().map(|(_, step)| *step),
+        )
     }
+}
+
+/// What is known of a pair before it is searched.
+fn published_row(name: &str, plan: &Plan) -> Row {
+    let mut row = Row::default();
+    row[0] = name.to_owned();
+    if let Some((_, source)) = PUBLISHED.iter().find(|(of, _)| *of == name) {
+        let ran = published(name, plan).apply(plan).expect("a published layout");
+        let (capacity, headroom) = (ran.cluster().accelerator.memory, ran.recipe().headroom);
+        let verdict = memory_totals(&ran).iter().map(|one| one.verdict(capacity, headroom)).max();
+        let note = match verdict {
+            Some(Verdict::Fits) => "",
+            Some(Verdict::Tight) => " (leaves less than the headroom)",
+            _ => " (out of memory here)",
+        };
+        row[1] = format!("{source}{note}");
+        row[2] = format!("{:.3}", exact_step_seconds(&ran).get());
+    }
+    row
+}
+
+fn shown(one: Option<&Outcome>) -> String {
+    one.map_or_else(|| "none fits".to_owned(), |one| format!("{:.3}", one.step.get()))
+}
+
+fn words_of(changes: &[(Field, String)]) -> String {
+    let said: Vec<String> =
+        changes.iter().map(|(field, value)| format!("{}={value}", field.name())).collect();
+    said.join(" ")
+}
+
+/// Puts `row` into the table, in the order of the pairs; what trying everything came to stays where it was not tried `again`.
+fn write(row: &Row, again: bool) {
+    let text = std::fs::read_to_string(TABLE).unwrap_or_default();
+    let mut lines: Vec<Vec<String>> =
+        text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect();
+    let mut row = row.to_vec();
+    if let Some(before) = lines.iter().find(|line| line[0] == row[0]).filter(|_| !again) {
+        row[4..7].clone_from_slice(&before[4..7]);
+    }
+    lines.retain(|line| line[0] != row[0]);
+    lines.push(row);
+    lines.sort_by_key(|line| pairs::NAMES.iter().position(|name| *name == line[0]));
+    let text: String = lines.iter().map(|line| line.join("\t") + "\n").collect();
+    std::fs::write(TABLE, text).expect("the guide's folder");
 }

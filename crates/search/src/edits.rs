@@ -135,3 +135,77 @@ fn place_of(known: &mut Vec<(Variant, Known)>, variant: &Variant) -> usize {
 pub fn single_edits(plan: &Plan) -> Vec<Edit> {
     singles(&Space::of(plan), &Variant::of(plan))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::known::fit;
+    use crate::pairs::cases::{CASES, case};
+    use shardscope_estimate::time::exact_step_seconds;
+
+    /// What ranks changed plans: those that leave the headroom free before those that do not, then the faster.
+    type Key = (bool, f64);
+
+    fn key_of(plan: &Plan, variant: &Variant) -> Option<Key> {
+        let changed = variant.apply(plan)?;
+        let (peak, verdict) = fit(&changed);
+        let fits = verdict != Verdict::OutOfMemory && peak <= plan.cluster().accelerator.memory;
+        fits.then(|| (verdict == Verdict::Tight, exact_step_seconds(&changed).get()))
+    }
+
+    /// The best of all plans that differ from `plan` by so many changes of as many dimensions, in whichever order they are made,
+    /// every one worked out whole; and how many fit.
+    fn tried(plan: &Plan, changes: usize) -> (Option<Key>, usize) {
+        let (space, own) = (Space::of(plan), Variant::of(plan));
+        let (mut best, mut fitting) = (None, 0);
+        let mut left = vec![(own.clone(), Vec::new())];
+        while let Some((from, made)) = left.pop() {
+            for edit in singles(&space, &from) {
+                if made.contains(&edit.dimension) || edit.variant == own {
+                    continue;
+                }
+                let made: Vec<_> = made.iter().copied().chain([edit.dimension]).collect();
+                if made.len() < changes {
+                    left.push((edit.variant, made));
+                } else if let Some(key) = key_of(plan, &edit.variant) {
+                    fitting += 1;
+                    if best.is_none_or(|best| key < best) {
+                        best = Some(key);
+                    }
+                }
+            }
+        }
+        (best, fitting)
+    }
+
+    fn first(found: &[Edited]) -> Option<Key> {
+        found.first().map(|one| (one.tight, one.step.get()))
+    }
+
+    #[test]
+    fn the_best_change_and_the_best_two_are_those_that_trying_all_finds() {
+        for name in ["8b with nothing", "8b replicated", "8b, deep pipeline"] {
+            let plan = case(name);
+            let (one, two) = (tried(&plan, 1), tried(&plan, 2));
+            println!("{name}: {one:?} {two:?}");
+            assert!(two.1 > one.1, "{name}");
+            assert_eq!(first(&one_edit(&plan, 1)), one.0, "{name}");
+            assert_eq!(first(&two_edits(&plan, 1)), two.0, "{name}");
+        }
+    }
+
+    /// The same of every case, with three changes: `cargo test --release -p shardscope-search -- --ignored changes`.
+    #[test]
+    #[ignore = "works out millions of layouts"]
+    fn the_best_three_changes_of_every_case_are_those_that_trying_all_finds() {
+        for name in CASES {
+            let plan = case(name);
+            let found = [one_edit(&plan, 1), two_edits(&plan, 1), three_edits(&plan, 1)];
+            for (changes, found) in (1..).zip(found) {
+                let all = tried(&plan, changes);
+                println!("{name}: {changes} {:?} {all:?}", first(&found));
+                assert_eq!(first(&found), all.0, "{name}: {changes}");
+            }
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 mod pairs;
 
-use pairs::{of_flags, plan};
+use pairs::{of_flags, plan, plan_set};
 use shardscope_estimate::memory_totals;
 use shardscope_estimate::time::exact_step_seconds;
 use shardscope_plan::{DpSharding, Overlap, Variant};
@@ -297,6 +297,29 @@ fn over_groups_of_replicas_and_modules_on_the_host() {
             );
         }
     }
+}
+
+/// torchtitan's groups (`data_parallel_replicate_degree`), between nodes of a slow network and within them: FSDP2 adds shards up
+/// behind every reduction, and holds them until backward is over.
+#[test]
+fn over_groups_of_torchtitan() {
+    let set =
+        [("software", "torchtitan"), ("zero_stage", "3"), ("seq_length", "2048"), ("network_gbps", "6.25")];
+    let plan = plan_set("llama-3 8b, 64 H100", &set).expect("a plan");
+    let choices = Choices::stated()
+        .with(Dimension::Instances, Values::Open)
+        .with(Dimension::Recompute, Values::Open)
+        .with(Dimension::Tensor, Values::Between(1, 4))
+        .with(Dimension::MicroBatch, Values::Between(1, 2));
+    let space = Space::with(&plan, choices);
+    let (found, all) = (walk(space.clone()), exhaust(&space));
+    let step = |one: Option<&shardscope_search::Outcome>| one.map(|one| one.step.get());
+    let best = found.best().first().expect("one that fits");
+    println!("{best:?} of {:?}, {} worked out", all.tally, found.tally().estimated);
+    assert!(all.tally.estimated > 20, "{:?}", all.tally);
+    assert_eq!(step(found.best().first()), step(all.best.as_ref()), "{best:?} for {:?}", all.best);
+    // Weights gathered within a node are the fastest.
+    assert!(best.variant.instances > 1, "{best:?}");
 }
 
 /// The fastest over whole spaces, an hour of work: `cargo test --release -p shardscope-search -- --ignored`.

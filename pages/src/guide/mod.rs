@@ -12,6 +12,7 @@ mod models;
 mod plans;
 mod reading;
 mod schedules;
+mod searches;
 mod settings;
 mod time;
 mod trainers;
@@ -65,6 +66,7 @@ fn guide() -> Markup {
         time::model(),
         time::constants(),
         time::flops_conventions(),
+        searches::chapter(),
         frameworks::scripts(),
         frameworks::elsewhere(),
     ])

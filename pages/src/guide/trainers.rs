@@ -23,6 +23,11 @@ pub(super) const TRAINERS: &[(&str, &str, &str)] = &[
         "bf16&gbs=16&mbs=2&nodes=1&seq=2048&software=unsloth&train_type=lora&lora_rank=16&lora_dropout=0&lora_target_modules=q_proj%20k_proj%20v_proj%20o_proj%20gate_proj%20up_proj%20down_proj&autocast=bf16&attn_implementation=flash_attention_2&input_require_grads",
     ),
     (
+        "Qwen2.5 7B under FSDP2 in two groups (HSDP)",
+        "Qwen2.5-7B",
+        "params_dtype=fp32&bf16&gbs=64&mbs=2&nodes=2&seq=2048&software=hf_transformers&train_type=full&autocast=none&attn_implementation=flash_attention_2&gradient_checkpointing&data_parallel_engine=fsdp2&zero_stage=3&reduce_dtype=fp32&num_distributed_optimizer_instances=2",
+    ),
+    (
         "gpt-oss 20B under transformers",
         "openai/gpt-oss-20b",
         "bf16&gbs=16&mbs=1&nodes=1&seq=1024&software=hf_transformers&train_type=full&autocast=none",

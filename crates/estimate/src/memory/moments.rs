@@ -3,7 +3,7 @@
 use super::gathered::Gathered;
 use super::kept::{LayersKept, kept_by, layers_kept, rotary_table, run_input};
 use super::offloaded::{Groups, Passed, keeps_input, not_gone};
-use super::own_states::defers;
+use super::own_states::{defers, width_added_up};
 use super::unit::{Counts, Point, Unit, Units};
 use shardscope_operators::{SectionKind, Symbols, frozen_counts, section_counts};
 use shardscope_plan::{Chunk, LayerKind, OffloadModule};
@@ -49,6 +49,8 @@ pub(super) struct Moment {
     pub(super) modules: Bytes,
     /// Bytes of gradients that backward has not made yet.
     pub(super) absent: Bytes,
+    /// Bytes of gradient shards that stay beside the gradients until backward is over.
+    pub(super) added: Bytes,
     /// Bytes alive beyond what all chunks keep and all states, gathered weights among them, less those given back and
     /// those not made yet.
     pub(super) net: i128,
@@ -110,6 +112,8 @@ struct Walk<'a> {
     best: Option<Moment>,
     /// Bytes of gradients that the sections still to come will make.
     absent: Bytes,
+    /// Bytes of gradient shards that stay beside the gradients until backward is over, of the sections behind.
+    added: Bytes,
     /// Whether they come when more goes than they are: whole ones, of which they are the shards.
     deferred: bool,
     /// How far it has come where modules are offloaded.
@@ -119,10 +123,17 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn make(&mut self, gradients: Bytes) {
+    /// Has the gradients of so many sections.
+    fn make(&mut self, unit: &Unit, times: u64) {
         if !self.deferred {
-            self.absent = self.absent.less(gradients);
+            self.absent = self.absent.less(unit.gradients * times);
         }
+        self.added += unit.added * times;
+    }
+
+    /// Bytes that backward has made by now beside what it gives back, less those of gradients that are still to come.
+    fn made(&self) -> i128 {
+        i128::from(self.added.get()) - i128::from(self.absent.get())
     }
 
     fn offer(&mut self, kind: SectionKind, returned: Bytes, recomputed: Bytes) {
@@ -134,16 +145,24 @@ impl Walk<'_> {
         }
         let unit = self.units.get(kind);
         if let Some(point) = unit.most {
-            let more =
-                i128::from(recomputed.get()) - i128::from(returned.get()) - i128::from(self.absent.get());
+            let more = i128::from(recomputed.get()) - i128::from(returned.get()) + self.made();
             let whole = i128::from(self.gathered.bytes_at(kind).get());
             // Signed: late in backward more has been freed than the point adds, and the peak may then lie elsewhere.
             let net = unit.points[point].net() + more + whole;
             if self.best.is_none_or(|best| net > best.net) {
-                let absent = self.absent;
+                let (absent, added) = (self.absent, self.added);
                 let modules = Bytes::ZERO;
-                self.best =
-                    Some(Moment { kind, point, recomputed, returned, back: None, modules, absent, net });
+                self.best = Some(Moment {
+                    kind,
+                    point,
+                    recomputed,
+                    returned,
+                    back: None,
+                    modules,
+                    absent,
+                    added,
+                    net,
+                });
             }
         }
     }
@@ -163,9 +182,9 @@ impl Walk<'_> {
                 self.passed.and(&unit.groups, point.modules).on_device()
             };
             let alive = i128::from((modules + recomputed).get());
-            let net = point.net() + alive - i128::from((returned + self.absent).get()) + whole;
+            let net = point.net() + alive - i128::from(returned.get()) + self.made() + whole;
             if self.best.is_none_or(|best| net > best.net) {
-                let absent = self.absent;
+                let (absent, added) = (self.absent, self.added);
                 self.best = Some(Moment {
                     kind,
                     point: index,
@@ -174,6 +193,7 @@ impl Walk<'_> {
                     back: None,
                     modules,
                     absent,
+                    added,
                     net,
                 });
             }
@@ -199,8 +219,7 @@ impl Walk<'_> {
                 (kept_by(self.x, &[point.operator]), point.transient.returned)
             };
             let alive = back + recomputed + point.recomputed + point.transient.bytes();
-            let gone = i128::from((returned + self.absent).get());
-            let net = i128::from(alive.get()) - gone + whole;
+            let net = i128::from(alive.get()) - i128::from(returned.get()) + self.made() + whole;
             if self.best.is_none_or(|best| net > best.net) {
                 // What the point counts as given back is of its own section alone.
                 let moment = Moment {
@@ -211,6 +230,7 @@ impl Walk<'_> {
                     back: Some(back),
                     modules: Bytes::ZERO,
                     absent: self.absent,
+                    added: self.added,
                     net,
                 };
                 self.best = Some(moment);
@@ -233,6 +253,7 @@ fn fullest(
         gathered,
         best: None,
         absent: sum.to_come,
+        added: Bytes::ZERO,
         deferred: defers(x.plan),
         passed: Passed::none(&sum.groups),
         ready,
@@ -258,7 +279,7 @@ fn fullest(
                 walk.pass(kind);
             }
             returned += unit.kept * times;
-            walk.make(unit.gradients * times);
+            walk.make(unit, times);
         }
     }
     // Backward goes from the output layer to the embedding, so what lies behind a section has been freed when it runs.
@@ -271,7 +292,7 @@ fn fullest(
     for kind in SectionKind::ALL.into_iter().filter(|kind| kind.is_before_layers()) {
         if sum.counts[kind.index()] > 0 {
             walk.offer(kind, sum.kept.less(units.get(kind).kept + of_tower), Bytes::ZERO);
-            walk.make(units.get(kind).gradients);
+            walk.make(units.get(kind), 1);
         }
     }
     // Images went through their tower before anything else ran: of it all that it kept is still there.
@@ -300,7 +321,8 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
         [kept == 0, all == kept]
     });
     let frozen = x.recipe().tuning.frozen_layers(x.model().num_layers);
-    let grows = walk.absent > Bytes::ZERO && !walk.deferred || !sum.groups.is_empty();
+    let adds = width_added_up(x.plan) > 0;
+    let grows = walk.absent > Bytes::ZERO && !walk.deferred || adds || !sum.groups.is_empty();
     for index in chunk.layers.clone().rev().take_while(|index| *index >= frozen) {
         let layer = x.model().layer_kind(index);
         let kind = SectionKind::Layer(layer);
@@ -316,7 +338,7 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
             returned += unit.kept;
         }
         walk.pass(kind);
-        walk.make(unit.gradients);
+        walk.make(unit, 1);
         // Further layers find less alive than the ones seen: each before them has freed what it kept. A model of 126 layers
         // then costs as much to walk as one of 4.
         if seen.iter().flatten().all(|seen| *seen) && !grows {

@@ -118,6 +118,30 @@ pub(super) fn widths_made_anew(plan: &Plan) -> Option<[u64; 2]> {
     Some(if semantics.steps_parameters { widths(recipe) } else { [super::state::gradient_width(recipe); 2] })
 }
 
+/// Bytes of an element of the shards that FSDP2 adds up across groups of replicas and holds until backward is over
+/// (`_fsdp_param_group.py:_all_reduce_state`, since PyTorch 2.6); 0 where they are the gradients themselves: in the same format,
+/// with none of an earlier micro-batch to be added to.
+pub(super) fn width_added_up(plan: &Plan) -> u64 {
+    let (recipe, layout) = (plan.recipe(), plan.layout());
+    let semantics = recipe.software.semantics();
+    let second = if semantics.eager_modules {
+        recipe.transformers.engine == DataEngine::Fsdp2
+    } else {
+        super::state::is_torch_fsdp(recipe)
+    };
+    let sharded = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
+    // Whole gradients, which reduction gives back, are more than the shards.
+    if !(second && sharded) || layout.distributed_optimizer_instances <= 1 || defers(plan) {
+        return 0;
+    }
+    // Pipelines reduce with the last micro-batch alone (`torch/distributed/pipelining/stage.py:backward_maybe_with_nosync`).
+    let accumulates = recipe.num_micro_batches > 1 && layout.pipeline == 1;
+    let held =
+        if semantics.steps_parameters { widths(recipe)[0] } else { super::state::gradient_width(recipe) };
+    let reduced = recipe.reduce_dtype().width();
+    if accumulates || reduced != held { reduced } else { 0 }
+}
+
 /// Whether whole gradients wait for a step's last micro-batch. One shard is the whole gradient.
 pub(super) fn defers(plan: &Plan) -> bool {
     plan.recipe().defers_reduction() && plan.layout().dense_shards() > 1

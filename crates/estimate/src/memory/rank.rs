@@ -217,7 +217,7 @@ impl<'a> Rank<'a> {
         if let Some((moment, point)) = self.running(units) {
             let [returned, recomputed] = self.returned_and_recomputed(&moment, point);
             activations = (activations + moment.back.unwrap_or_default() + moment.modules).less(returned);
-            running = point.transient.bytes() + recomputed;
+            running = point.transient.bytes() + recomputed + moment.added;
         }
         let step = common.part(Part::Step);
         // DeepSpeed drops what its step made (`stage3.py:_release_sub_group`, `stage_1_and_2.py:step`).

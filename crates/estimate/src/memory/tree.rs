@@ -2,13 +2,15 @@
 
 use super::kept::{rotary_table, run_input};
 use super::moments::ChunkSum;
+use super::own_states::width_added_up;
 use super::rank::Rank;
 use super::state::Part;
+use super::term::Term;
 use super::unit::Units;
 use shardscope_explain::{Breakdown, Formula};
 use shardscope_operators::{Saved, SectionKind, Symbols};
 use shardscope_plan::LayerKind;
-use shardscope_units::Bytes;
+use shardscope_units::{Bytes, Count, Quantity};
 
 type Tree = Breakdown<Bytes>;
 
@@ -17,6 +19,13 @@ static FROM_HOST: Formula = Formula::new(
     "Of saved tensors, which wait on the host, those of the operator at work: a recomputed layer's input, or what an end of the \
      model saved.",
     "torch/autograd/graph.py:save_on_cpu",
+);
+
+static ADDED_UP: Formula = Formula::new(
+    "P·w",
+    "Shards of the gradients that backward has made, P elements: FSDP2 adds them up across groups of replicas in the format of \
+     reduction, and holds them until backward is over.",
+    "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py:_all_reduce_state",
 );
 
 /// The whole rank: what is allocated, and what the device shows beside it.
@@ -166,6 +175,13 @@ fn temporaries(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
             tensors.push(Breakdown::leaf("recomputed for this backward", recomputed));
         }
         children.push(Breakdown::sum(point.transient.name, tensors));
+        if moment.added > Bytes::ZERO {
+            let width = width_added_up(x.plan);
+            let elements = Count::new(moment.added.get() / width.max(1)).number();
+            let given = [("P", elements), ("w", Count::new(width).number())];
+            let term = Term::new("gradient shards added up across groups", moment.added, &ADDED_UP);
+            children.push(term.given(&given).leaf(x));
+        }
     }
     if rank.in_step {
         children.push(part(rank, "optimizer step", Part::Step));

@@ -56,6 +56,8 @@ pub(super) struct Unit {
     pub(super) first: Bytes,
     /// Bytes of its gradients on one rank, where backward makes them anew; else 0.
     pub(super) gradients: Bytes,
+    /// Bytes of its gradient shards that stay beside the gradients until backward is over.
+    pub(super) added: Bytes,
     /// Bytes left of it between its input gradient and its weight gradient.
     pub(super) waiting: Bytes,
     /// Bytes kept were nothing recomputed.
@@ -90,6 +92,9 @@ impl Unit {
         let mut unit = Self::weights(x, kind);
         for made in kind.gradients_made(x) {
             unit.gradients += made_anew(x, &Self::weights(x, made));
+        }
+        if is_reduced_alone(x, kind) {
+            unit.added = added(x, &unit);
         }
         if kind.runs() {
             let modules = kind.offloaded(x);
@@ -137,6 +142,21 @@ fn made_anew(x: &Symbols<'_>, unit: &Unit) -> Bytes {
     let spread = matches!(x.recipe().dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
     let shards = |shards| if spread { shards } else { 1 };
     bytes(&unit.dense, shards(layout.dense_shards())) + bytes(&unit.expert, shards(layout.expert_shards()))
+}
+
+/// Whether its gradients are reduced while backward still runs: the unit outside of layers is reduced last of all.
+fn is_reduced_alone(x: &Symbols<'_>, kind: SectionKind) -> bool {
+    let has_head = x.recipe().transformers.ends_apart || !x.recipe().shards_by_fsdp();
+    kind.is_gathered_alone() || (has_head && kind.projects_vocabulary())
+}
+
+/// Bytes of a unit's gradient shards that are held while they are added up across groups of replicas.
+fn added(x: &Symbols<'_>, unit: &Unit) -> Bytes {
+    let (layout, width) = (x.plan.layout(), super::own_states::width_added_up(x.plan));
+    let bytes = |counts: &ParameterCounts, shards: u64| {
+        Bytes::new(counts.trains().bytes(width).get() / shards.max(1))
+    };
+    bytes(&unit.dense, layout.dense_shards()) + bytes(&unit.expert, layout.expert_shards())
 }
 
 fn total(bytes: &[Bytes]) -> Bytes {

@@ -126,6 +126,8 @@ fn yaml(resolution: &Resolution) -> String {
         }
     }
     let stage = value(Field::ZeroStage);
+    let count = |field| value(field).parse::<u64>().unwrap_or(1).max(1);
+    let copies = count(Field::NumDistributedOptimizerInstances);
     match kind {
         "DEEPSPEED" => {
             out.push_str(&format!("deepspeed_config:\n  zero_stage: {stage}\n"));
@@ -143,7 +145,11 @@ fn yaml(resolution: &Resolution) -> String {
                 let reshard = stage == "3";
                 out.push_str(&format!("  fsdp_version: 2\n  fsdp_reshard_after_forward: {reshard}\n"));
             } else {
+                // FSDP1's groups are nodes.
+                let hybrid = copies > 1 && copies == count(Field::NumNodes);
                 let strategy = match stage.as_str() {
+                    "3" if hybrid => "HYBRID_SHARD",
+                    "2" if hybrid => "HYBRID_SHARD_ZERO2",
                     "3" => "FULL_SHARD",
                     "2" => "SHARD_GRAD_OP",
                     _ => "NO_SHARD",
@@ -151,6 +157,13 @@ fn yaml(resolution: &Resolution) -> String {
                 out.push_str(&format!("  fsdp_version: 1\n  fsdp_sharding_strategy: {strategy}\n"));
             }
             out.push_str(&format!("  fsdp_offload_params: {}\n", on(Field::OffloadParam)));
+            if engine == "fsdp2" && copies > 1 {
+                let shards = count(Field::DataParallelSize) / copies;
+                let lead = "parallelism_config:\n  parallelism_config_dp";
+                out.push_str(&format!(
+                    "{lead}_replicate_size: {copies}\n  parallelism_config_dp_shard_size: {shards}\n"
+                ));
+            }
         }
         _ => {}
     }

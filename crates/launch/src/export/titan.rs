@@ -110,10 +110,12 @@ fn toml(resolution: &Resolution) -> String {
         training.number("enable_cpu_offload", "true");
     }
     let mut parallelism = Table::called("parallelism");
-    let (stage, data) = (value(Field::ZeroStage), value(Field::DataParallelSize));
+    let stage = value(Field::ZeroStage);
     let sharded = !matches!(stage.as_str(), "" | "0");
-    parallelism.number("data_parallel_replicate_degree", if sharded { "1" } else { &data });
-    parallelism.number("data_parallel_shard_degree", if sharded { &data } else { "1" });
+    let replicas = count(Field::DataParallelSize);
+    let copies = if sharded { count(Field::NumDistributedOptimizerInstances) } else { replicas };
+    parallelism.number("data_parallel_replicate_degree", &copies.to_string());
+    parallelism.number("data_parallel_shard_degree", &(replicas / copies).max(1).to_string());
     parallelism.word("fsdp_reshard_after_forward", if stage == "3" { "always" } else { "never" });
     for (key, field) in [
         ("tensor_parallel_degree", Field::TensorModelParallelSize),

@@ -72,6 +72,9 @@ pub(crate) fn read_launcher(options: &[Argument], is_typed: bool) -> Option<Read
         let (path, switch) = match known {
             Some((_, path, switch)) => ((*path).to_owned(), *switch),
             None if leaf.path.starts_with("fsdp_") => (format!("fsdp_config.{}", leaf.path), ""),
+            None if leaf.path.starts_with("parallelism_config_") => {
+                (format!("parallelism_config.{}", leaf.path), "")
+            }
             None => continue,
         };
         if leaf.flag() == Some(false) || path == "mixed_precision" && is_typed {
@@ -150,15 +153,27 @@ const LACKING: &[(&str, Effect, &str)] = &[
     ("parallelism_config.parallelism_config_tp_size", Effect::Memory, "tensor parallelism of accelerate"),
     ("parallelism_config.parallelism_config_cp_size", Effect::Memory, "context parallelism of accelerate"),
     ("parallelism_config.parallelism_config_sp_size", Effect::Memory, "sequence parallelism of accelerate"),
-    (
-        "parallelism_config.parallelism_config_dp_replicate_size",
-        Effect::Memory,
-        "copies of sharded groups (HSDP)",
-    ),
     ("dynamo_config.dynamo_backend", Effect::Memory, "torch.compile, which keeps other tensors"),
     ("megatron_lm_config", Effect::Memory, "Megatron-LM under accelerate"),
     ("use_cpu", Effect::Memory, ON_PROCESSORS),
 ];
+
+/// Groups of ranks that share (`accelerate/parallelism_config.py:fsdp_dim_names`): FSDP2 over `dp_shard`, with copies over
+/// `dp_replicate`.
+fn copies(leaves: &mut Leaves<'_>, second: bool) {
+    let shards = leaves.whole("parallelism_config.parallelism_config_dp_shard_size").unwrap_or(1);
+    let path = "parallelism_config.parallelism_config_dp_replicate_size";
+    let Some(leaf) = leaves.get(path).filter(|leaf| leaf.whole() != Some(1)) else { return };
+    if second && shards > 1 {
+        leaves.say(Field::NumDistributedOptimizerInstances, &leaf.value, leaf);
+    } else {
+        let what = "copies of the model beside FSDP";
+        leaves
+            .reading
+            .not_modelled
+            .push(NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span));
+    }
+}
 
 /// Every `fsdp_*` key (`accelerate/utils/dataclasses.py`, FullyShardedDataParallelPlugin).
 fn fsdp(leaves: &mut Leaves<'_>) {
@@ -189,9 +204,12 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         _ => ("3", false),
     };
     let Some(leaf) = said.or_else(|| leaves.get("distributed_type")) else { return };
+    copies(leaves, second);
     leaves.say(Field::ZeroStage, stage, leaf);
     leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
-    if hybrid {
+    if hybrid && !second {
+        leaves.switch(Field::ShardWithinNodes, true, leaf);
+    } else if hybrid {
         let what = "sharding inside nodes with copies between them (HSDP)";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Communication, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);

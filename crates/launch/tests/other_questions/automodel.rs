@@ -139,7 +139,6 @@ fn what_automodel_does_otherwise_stops_by_name() {
         (", activation_checkpointing: selective", "", "distributed.activation_checkpointing"),
         (", reshard_after_forward: true", "", "distributed.reshard_after_forward"),
         (", enable_fsdp2_prefetch: true", "", "distributed.enable_fsdp2_prefetch"),
-        (", dp_replicate_size: 2", "", "distributed.dp_replicate_size"),
         (", enable_compile: true", "", "distributed.enable_compile"),
         (", mp_policy: {output_dtype: float32}", "", "distributed.mp_policy"),
         ("", "compile: {enabled: true}", "compile.enabled"),

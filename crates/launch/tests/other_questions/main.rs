@@ -203,6 +203,7 @@ fn the_large_switches_of_fsdp_are_read() {
         [Field::OffloadParam, Field::OffloadOptimizer].map(|field| value(&offloads, field)),
         ["true"; 2]
     );
+    // FSDP2 has meshes in the place of strategies.
     stopped(
         &said("fsdp.yaml", &config("fsdp_sharding_strategy: HYBRID_SHARD"), &[]),
         &["fsdp_config.fsdp_sharding_strategy"],

@@ -110,10 +110,13 @@ fn words_of_a_command_override_the_file() {
     ]
     .map(|field| value(&job, field));
     assert_eq!(shown, ["32", "2", "every", "fused_logits", "true", "flash"]);
-    stopped(
-        &read(&script.replace("--fused_loss=true", "--fsdp.sharding_strategy=HYBRID_SHARD")),
-        &["fsdp.sharding_strategy"],
-    );
+    let copies = |more: &str| {
+        let job = read(&script.replace("--fused_loss=true", &format!("--fused_loss=true {more}")));
+        job.plan.expect("a plan").layout().distributed_optimizer_instances
+    };
+    assert_eq!(copies("--fsdp.sharding_strategy=HYBRID_SHARD"), 4);
+    let stated = "--fsdp.sharding_strategy=HYBRID_SHARD --fsdp.hybrid_sharding_num_model_replicas=2";
+    assert_eq!(copies(stated), 2);
 }
 
 #[test]
@@ -144,12 +147,7 @@ fn what_olmo_does_otherwise_stops_by_name() {
         ("", "", "", "fsdp.wrapping_strategy"),
         ("", "  wrapping_strategy: one_in_two", "", "fsdp.wrapping_strategy"),
         ("  weight_tying: true", "  wrapping_strategy: by_block_and_size", "", "fsdp.wrapping_strategy"),
-        (
-            "",
-            "  wrapping_strategy: by_block\n  sharding_strategy: HYBRID_SHARD",
-            "",
-            "fsdp.sharding_strategy",
-        ),
+        ("", "  wrapping_strategy: by_block\n  sharding_strategy: NO_SHARD", "", "fsdp.sharding_strategy"),
         ("", by_block, "distributed_strategy: ddp", "distributed_strategy"),
         ("", by_block, "activation_checkpointing: fine_grained", "activation_checkpointing"),
         ("", by_block, "softmax_auxiliary_loss: true", "softmax_auxiliary_loss"),

@@ -41,7 +41,8 @@ pub struct Offers {
     /// How optimizer states are asked to stay on the host.
     pub host_optimizer: HostOptimizer,
     /// Whether replicas may share in several groups, each of which has everything
-    /// (`--num-distributed-optimizer-instances`; with Megatron's FSDP that is HSDP).
+    /// (`--num-distributed-optimizer-instances`; with Megatron's FSDP that is HSDP; torchtitan's
+    /// `data_parallel_replicate_degree`).
     pub groups_replicas: bool,
     /// Whether what modules of a layer save may wait on the host (`--fine-grained-activation-offloading`).
     pub offloads_modules: bool,

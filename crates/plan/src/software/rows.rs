@@ -100,6 +100,7 @@ const TORCHTITAN_OFFERS: Offers = Offers {
         PipelineSchedule::ZeroBubbleV,
         PipelineSchedule::DualPipeV,
     ],
+    groups_replicas: true,
     ..OTHER_OFFERS
 };
 

@@ -6,6 +6,9 @@
     reason = "a test that cannot go on should stop; each test takes what it needs"
 )]
 
+pub(crate) mod cases;
+pub(crate) mod published;
+
 use shardscope_launch::{Argument, megatron, resolve};
 use shardscope_plan::Plan;
 
@@ -13,6 +16,25 @@ const LLAMA: &str = "--group-query-attention --num-query-groups 8 --swiglu --nor
     --position-embedding-type rope --disable-bias-linear --untie-embeddings-and-output-weights --bf16";
 const GPT3: &str = "--num-layers 96 --hidden-size 12288 --num-attention-heads 96 --seq-length 2048 \
     --max-position-embeddings 2048 --vocab-size 51200 --bf16 --use-distributed-optimizer --micro-batch-size 1";
+
+/// Pairs whose whole spaces are searched, and held against trying everything.
+pub(crate) const NAMES: [&str; 15] = [
+    "llama-3 8b, 8 H100",
+    "llama-3 8b, 64 H100",
+    "llama-3 70b, 128 H100",
+    "llama-3 70b, 128 H100 from nothing",
+    "llama-3 405b, 16384 H100",
+    "gpt-3 175b, 512 A100",
+    "gpt-3 175b, 1024 A100",
+    "mixtral 8x7b, 64 H100",
+    "qwen3 235b, 256 H100",
+    "qwen3 235b, 512 H100",
+    "deepseek-v3, 2048 H800",
+    "bloom 176b, 384 A100",
+    "gpt-3 530b, 2240 A100",
+    "gpt-3 1t, 512 A100",
+    "gpt-3 175b, 8 A100",
+];
 
 /// A pair by its name in the tables: GPUs (8 a node), accelerator, flags.
 pub(crate) fn pair(name: &str) -> (u64, &'static str, String) {

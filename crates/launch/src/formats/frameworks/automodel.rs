@@ -162,13 +162,11 @@ fn spread(leaves: &mut Leaves<'_>) {
         leaves.state(Field::ReduceDtype, "fp32", Origin::Default, "mp_policy of Automodel's FSDP2");
         leaves.state(Field::DeferReduction, "true", Origin::Default, "defer_fsdp_grad_sync of Automodel");
     }
-    if leaves.whole("distributed.dp_replicate_size").is_some_and(|size| size > 1) {
-        lack(
-            leaves,
-            "distributed.dp_replicate_size",
-            Effect::Memory,
-            "shards over a part of the GPUs (HSDP)",
-        );
+    // `components/distributed/mesh_utils.py`: a mesh of `dp_replicate` by `dp_shard_cp`.
+    let copies = leaves.get("distributed.dp_replicate_size").filter(|leaf| leaf.whole() > Some(1));
+    if let Some(leaf) = copies.filter(|_| second) {
+        let note = "copies of what the other data-parallel ranks share (HSDP)";
+        leaves.say_noted(Field::NumDistributedOptimizerInstances, &leaf.value, leaf, note);
     }
     if leaves.flag("distributed.reshard_after_forward") == Some(true) {
         let what = "the last layer gathered a second time for backward";

@@ -72,7 +72,6 @@ const LACKING: &[(&str, Effect, &str)] = &[
 const DEGREES: &[(&str, &str)] = &[
     ("tensor_parallel_dim", "tensor parallelism in torchtune"),
     ("context_parallel_dim", "context parallelism in torchtune"),
-    ("data_parallel_replicate_dim", "replicas of a sharded model (HSDP) in torchtune"),
 ];
 
 /// Groups and keys that say where things lie, what is logged and how long is trained.
@@ -110,6 +109,16 @@ fn torchtune(leaves: &mut Leaves<'_>) {
         if let Some(leaf) = leaves.get(path).filter(|leaf| !matches!(leaf.value.as_str(), "1" | "-1" | "")) {
             lack(leaves, leaf, Effect::Communication, what);
         }
+    }
+    // `torchtune/training/_distributed.py:ParallelDims`: the other GPUs share, whose number may be stated too.
+    let shards = leaves.whole("data_parallel_shard_dim");
+    leaves.pass("data_parallel_shard_dim");
+    match leaves.get("data_parallel_replicate_dim").filter(|leaf| leaf.whole() > Some(1)) {
+        Some(leaf) if shards == Some(1) => {
+            lack(leaves, leaf, Effect::Memory, "copies that share nothing in torchtune")
+        }
+        Some(leaf) => leaves.say(Field::NumDistributedOptimizerInstances, &leaf.value, leaf),
+        None => {}
     }
     // `recipes/full_finetune_distributed.py`: the size of training's batches where it is not stated.
     if let (Some(leaf), trained) = (leaves.get("batch_size_val"), leaves.whole("batch_size"))

@@ -2,7 +2,8 @@
 
 use super::super::leaves::Leaves;
 use super::common::{
-    ask, defaults, lack, lack_yes, loaded_adapters, lora, model, on_npu, reduces_in_fp32, transformers,
+    ask, defaults, lack, lack_yes, loaded_adapters, lora, model, on_npu, reduces_in_fp32, shards,
+    transformers,
 };
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
@@ -18,10 +19,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     }
     if let Some(leaf) = leaves.get("engine").filter(|leaf| !leaf.value.starts_with("fsdp")) {
         lack(leaves, leaf, Effect::Memory, "this engine under verl's supervised trainer");
-    }
-    // Groups smaller than the world hold copies of each other; -1 is the world.
-    if let Some(leaf) = leaves.get("engine.fsdp_size").filter(|leaf| leaf.whole().is_some()) {
-        lack(leaves, leaf, Effect::Memory, "sharding inside groups with copies between them (HSDP)");
     }
     leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
     if let Some(leaf) = leaves.get("engine.mixed_precision.reduce_dtype") {
@@ -49,6 +46,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         ("trainer.nnodes", Field::NumNodes),
         ("trainer.n_gpus_per_node", Field::GpusPerNode),
     ]);
+    sized_shards(leaves);
     defaults(
         leaves,
         VERL,
@@ -91,4 +89,15 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     on_npu(leaves);
     model(leaves, &["model.partial_pretrain", "model.path"]);
     ask(leaves, &[(Field::SeqLength, "Sequence length samples are truncated to?", "1024")]);
+}
+
+/// Groups smaller than the world hold copies of each other; -1 is the world. Under torchrun the machines are the launch's.
+fn sized_shards(leaves: &mut Leaves<'_>) {
+    let path = "engine.fsdp_size";
+    let Some(leaf) = leaves.get(path).filter(|leaf| leaf.whole().is_some()) else { return };
+    if leaves.reading.count(Field::NumNodes).is_some() && leaves.reading.count(Field::GpusPerNode).is_some() {
+        shards(leaves, path);
+    } else {
+        lack(leaves, leaf, Effect::Memory, "sharding inside groups with copies between them (HSDP)");
+    }
 }

@@ -70,11 +70,12 @@ pub(super) fn sharding(leaves: &mut Leaves<'_>) {
         let data = shards.max(1).saturating_mul(replicas);
         leaves.say_noted(Field::DataParallelSize, &data.to_string(), leaf, "replicas x shards");
     }
-    if let Some(leaf) = replicate.filter(|_| replicas > 1 && shards != Some(1)) {
-        leaves.not_estimated(
-            leaf,
-            "weights are sharded inside each replica; here they count as sharded over all",
-        );
+    // Ranks of a sequence share weights as replicas do (`parallel_dims.py`: `fsdp_enabled`, mesh `fsdp`).
+    let cut = leaves.reading.count(Field::ContextParallelSize).unwrap_or(1) > 1;
+    let alone = matches!(shards, Some(0 | 1)) && !cut;
+    if let Some(leaf) = replicate.filter(|_| replicas > 1 && !alone) {
+        let note = "replicas of what the other data-parallel ranks share (HSDP)";
+        leaves.say_noted(Field::NumDistributedOptimizerInstances, &replicas.to_string(), leaf, note);
     }
     let reshard = leaves.get("parallelism.fsdp_reshard_after_forward");
     let piped = leaves.reading.value(Field::PipelineModelParallelSize).is_some_and(|stages| stages != "1");
@@ -83,8 +84,8 @@ pub(super) fn sharding(leaves: &mut Leaves<'_>) {
         "always" => false,
         _ => piped,
     };
-    let (stage, note) = match (shards, keep) {
-        (Some(0 | 1), _) => ("0", "one shard: nothing is shared"),
+    let (stage, note) = match (alone, keep) {
+        (true, _) => ("0", "one shard: nothing is shared"),
         (_, true) => ("2", "FSDP2 that keeps gathered weights until the backward pass"),
         (_, false) => ("3", "FSDP2"),
     };

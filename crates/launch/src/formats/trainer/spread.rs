@@ -248,15 +248,21 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     leaves.say(Field::DataParallelEngine, if second { "fsdp2" } else { "fsdp1" }, leaf);
     let strategy = config(leaves, "sharding_strategy").map(|(word, _)| word).unwrap_or_default();
     let reshards = config(leaves, "reshard_after_forward").and_then(|(_, flag)| flag);
-    let keeps =
-        said.contains("shard_grad_op") || strategy == "SHARD_GRAD_OP" || (second && reshards == Some(false));
+    let of_two = said.contains("zero2") || strategy.ends_with("ZERO2");
+    let keeps = said.contains("shard_grad_op")
+        || strategy == "SHARD_GRAD_OP"
+        || (of_two && !second)
+        || (second && reshards == Some(false));
     let stage = match () {
         () if said.contains("no_shard") || strategy == "NO_SHARD" => "0",
         () if keeps => "2",
         () => "3",
     };
     leaves.say(Field::ZeroStage, stage, leaf);
-    if said.contains("hybrid") || strategy.starts_with("HYBRID") {
+    let hybrid = said.contains("hybrid") || strategy.trim_start_matches('_').starts_with("HYBRID");
+    if hybrid && !second {
+        leaves.switch(Field::ShardWithinNodes, true, leaf);
+    } else if hybrid {
         let what = "sharding inside nodes with copies between them (HSDP)";
         let item = NotModelled::new(&leaf.path, said, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);

@@ -18,9 +18,13 @@ pub(super) fn engine(leaves: &mut Leaves<'_>) {
         None => leaves.state(Field::ZeroStage, "3", Origin::Default, "FULL_SHARD, default of OLMo"),
         Some(leaf) if leaf.value == "FULL_SHARD" => leaves.say(Field::ZeroStage, "3", leaf),
         Some(leaf) if leaf.value == "SHARD_GRAD_OP" => leaves.say(Field::ZeroStage, "2", leaf),
+        // `scripts/train.py`: as many copies as are stated, else one on each node.
         Some(leaf) if leaf.value.contains("HYBRID") => {
-            let what = "sharding inside groups with copies between them (HSDP)";
-            lack(leaves, leaf, Effect::Memory, what);
+            leaves.say(Field::ZeroStage, if leaf.value.ends_with("ZERO2") { "2" } else { "3" }, leaf);
+            match stated(leaves, "fsdp.hybrid_sharding_num_model_replicas") {
+                Some(copies) => leaves.say(Field::NumDistributedOptimizerInstances, &copies.value, copies),
+                None => leaves.switch(Field::ShardWithinNodes, true, leaf),
+            }
         }
         Some(leaf) => lack(leaves, leaf, Effect::Memory, "this way of FSDP to shard"),
     }
