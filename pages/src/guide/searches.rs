@@ -4,8 +4,6 @@ use maud::{Markup, html};
 
 use super::write::{Chapter, Row, plain, prose, table};
 
-/// Searches over whole spaces, natively and as WebAssembly: `tools/search-speed --record` writes it.
-const SEARCHES: &str = include_str!("searches.tsv");
 /// What was found beside what trying every layout finds, and beside the layouts that were run:
 /// `cargo run --release -p shardscope-search --example whole -- --record` writes it.
 const LAYOUTS: &str = include_str!("layouts.tsv");
@@ -22,36 +20,14 @@ pub(super) fn chapter() -> Chapter {
     let found = prose(
         "Published: the layout that was run, or the nearest that its source tells, as estimated here. Searched: the fastest \
          of all that leaves the headroom free, the search beginning from the run's own settings. Tried: the same over the same \
-         space, every layout worked out and none left out by a bound.",
-    );
-    let quick = prose(
-        "Layouts decided in a second of one core, refused ones included, and seconds until the first layout within 5% of the \
-         best and until all are decided. The page divides a search over as many workers as there are cores. In one run on \
-         one machine, Calculon worked out 128 layouts a second, and SimuMax 4.4.",
+         space, every layout worked out and none left out by a bound; empty where that was not done yet.",
     );
     Chapter::new("search", "Searching layouts", lead)
         .part("Against every layout, and against those that were run", html! { (found) (layouts()) })
-        .part("How quick it is", html! { (quick) (searches()) })
 }
 
 fn rows(text: &str) -> Vec<Row> {
     text.lines().map(|line| Row::new(line.split('\t').map(plain))).collect()
-}
-
-fn searches() -> Markup {
-    let headings = [
-        "model, cluster",
-        ">layouts",
-        ">worked out",
-        ">decided/s, native",
-        ">decided/s, WebAssembly",
-        ">good answer, native",
-        ">WebAssembly",
-        ">all, native",
-        ">WebAssembly",
-        ">best step, s",
-    ];
-    table("Searches over whole spaces, natively and as WebAssembly", &headings, &rows(SEARCHES))
 }
 
 fn layouts() -> Markup {
