@@ -75,6 +75,12 @@ impl State {
         self.shown = shown.map(PtrEq::new);
     }
 
+    /// What the answer is to: what the reader gave when they paused last.
+    #[must_use]
+    pub fn answered(&self) -> &UserInput {
+        &self.answered
+    }
+
     /// Whether the answer is to the text as it is now.
     #[must_use]
     pub fn is_settled(&self) -> bool {

@@ -8,6 +8,8 @@ use e2e::{Key, Page};
 use serde_json::{Value, json};
 
 const SLOWDOWN: u64 = 4;
+/// In which a picture is drawn and saved; its name is the plan's.
+const PICTURE: Duration = Duration::from_secs(4);
 /// Between two keys: a fast typist.
 const STROKE: Duration = Duration::from_millis(90);
 /// What a task may take before progress must show. Unit: millisecond.
@@ -78,31 +80,33 @@ fn main() {
     tell(&page, "another accelerator");
     page.click_text("button", "Share");
     tell(&page, "the sheet for sharing");
-    page.click_text("#share button", "Group map, PNG");
-    page.downloaded("shardscope-map.png");
+    page.click_text("#share button", "Cluster map, PNG");
+    thread::sleep(PICTURE);
     tell(&page, "the map as a picture");
     page.press(Key::Escape);
+    page.click("#schedule-tab");
     page.click(".others summary");
     tell(&page, "all other schedules");
-    page.click(".others summary");
-    page.click_text("#search button", "Search");
+    page.click("#search-tab");
     page.wait_gone("#search progress");
     tell(&page, "the search");
     let script = page
         .value("#script")
         .replace("NNODES=2", "NNODES=2048")
         .replace("--global-batch-size 512", "--global-batch-size 16384");
+    page.click("#map-tab");
     page.fill("#script", &script);
-    page.until("a map of dots", || (page.count("#map text") == 0).then_some(()));
+    page.wait_text(".plan-name", "16,384");
     tell(&page, "16,384 GPUs");
-    page.click_text("#search button", "Search");
+    page.click("#search-tab");
     page.until("the search of theirs", || (page.count("#search tbody tr") > 0).then_some(()));
     page.wait_gone("#search progress");
     tell(&page, "their search");
     page.click_text("button", "Share");
     page.wait_text("#share", "Files");
     tell(&page, "the sheet for sharing them");
-    page.click_text("#share button", "Group map, PNG");
+    page.click_text("#share button", "Cluster map, PNG");
+    thread::sleep(PICTURE);
     tell(&page, "their map as a picture");
     page.press(Key::Escape);
     let noise = "a line of a log that is no script 0123456789 [x] $y \"z\" 'w' > v\n".repeat(16_000);

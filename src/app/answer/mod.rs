@@ -65,7 +65,7 @@ pub(crate) fn answer() -> Html {
                 />
                 <BestAction
                     shown={shown.clone()}
-                    input={session.input.clone()}
+                    input={session.answered().clone()}
                     search={app.ui.search.clone()}
                     follows={app.is_followed()}
                     brief={!overview}
