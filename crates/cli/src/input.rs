@@ -6,7 +6,7 @@ use shardscope::link::{self, Pasted, PastedText, Shared};
 use shardscope::plan::Field;
 use shardscope::source::suggest;
 
-pub(crate) use crate::answer::{Answer, answer, environment};
+pub(crate) use crate::answer::{Answer, environment};
 use crate::beside::{Places, completed};
 use crate::call_error::CallError;
 use crate::files::contents;

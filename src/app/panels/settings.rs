@@ -53,7 +53,7 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
                     }
                 </p>
             </header>
-            <RewrittenScript input={input.clone()} />
+            <RewrittenScript input={session.answered().clone()} />
             <div class="chapters">
                 { for chapters.iter().map(|chapter| table(&dispatch, session, chapter, *all)) }
             </div>

@@ -12,8 +12,9 @@ use shardscope::session::{Asked, Topic, Trained};
 use shardscope::source::suggest;
 use shardscope::units::Count;
 
+use crate::answer::answer;
 use crate::compare::Read;
-use crate::input::{Answer, Changes, answer, fragment, take};
+use crate::input::{Answer, Changes, fragment, take};
 
 /// Layouts of a search listed where nobody asks for a number.
 const LAYOUTS: usize = 10;
