@@ -70,6 +70,14 @@ pub(super) fn is_of_mixer(name: &str) -> bool {
 /// Linear mixers that are known in some software alone, and adapters beside projections of theirs that are named: `out_proj` is the
 /// attention's too in some types, and in others the mixer's alone.
 pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
+    // Megatron's hybrid models build each depth of a pattern of its own (`multi_token_prediction.py:mtp_layer_pattern`), and none
+    // without one.
+    let depths = table.number(Field::MtpNumLayers);
+    if table.has(Field::HybridOverridePattern) && depths > 0 {
+        let message =
+            "depths of multi-token prediction in a hybrid model, which have patterns of layers of their own";
+        table.lack(Field::MtpNumLayers, &depths.to_string(), Effect::Model, message);
+    }
     let short = table.says(Field::LinearMixer, LinearKind::ShortConvolution.name());
     if short && software != Software::HfTransformers {
         let message = "short convolutions in place of attention, in this software";

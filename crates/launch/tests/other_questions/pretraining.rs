@@ -223,3 +223,18 @@ fn a_script_that_starts_another_asks_for_that_one() {
     let first = open.diagnostics.first().map(|said| said.message.clone()).unwrap_or_default();
     assert!(first.contains("train_glm5_300B.sh, which is not here"), "{first}");
 }
+
+/// Each depth of a hybrid model has a pattern of layers of its own, or there is none: one layer is never its count.
+#[test]
+fn depths_of_hybrid_models_stop() {
+    let hybrid = "--is-hybrid-model --spec megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec --num-layers 6 \
+        --hybrid-override-pattern M-M*M- --position-embedding-type rope";
+    for depths in ["--mtp-num-layers 1", "--mtp-num-layers 2 --mtp-hybrid-override-pattern *E"] {
+        let line = launch("pretrain_mamba.py", &format!("{hybrid} {depths}"));
+        stopped(&script(&line), &["--mtp-num-layers"]);
+    }
+    let none = script(&launch("pretrain_mamba.py", &format!("{hybrid} --mtp-num-layers 0")));
+    assert!(none.plan.is_some(), "{:?}", none.diagnostics);
+    let dense = script(&launch("pretrain_gpt.py", "--mtp-num-layers 1 --position-embedding-type rope"));
+    assert!(dense.plan.is_some(), "{:?}", dense.diagnostics);
+}
