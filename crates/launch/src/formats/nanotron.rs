@@ -48,6 +48,8 @@ const DEFAULTS: &[(Field, &str)] = &[
     (Field::NumMicroBatches, "1"),
     (Field::PipelineSchedule, "gpipe"),
 ];
+/// Weights are in bf16 unless told otherwise (`src/nanotron/config/config.py:ModelArgs.__post_init__`).
+const PRECISION: &[(Field, &str)] = &[(Field::Bf16, "true")];
 const STARCODER: &[(Field, &str)] = &[
     (Field::Swiglu, "false"),
     (Field::Normalization, "LayerNorm"),
@@ -95,7 +97,11 @@ fn read(root: &Node) -> Reading {
     attention(&mut leaves);
     experts(&mut leaves);
     layout(&mut leaves);
-    leaves.precision("model.dtype");
+    match leaves.get("model.dtype") {
+        Some(_) => leaves.precision("model.dtype"),
+        None => leaves.state_all(PRECISION, Origin::Default, WHOSE),
+    }
+    optimizer(&mut leaves);
     doremi(&mut leaves);
     leaves.state_all(FIXED, Origin::Derived, "the code of nanotron's models");
     leaves.state_all(DEFAULTS, Origin::Default, WHOSE);
@@ -113,6 +119,16 @@ fn doremi(leaves: &mut Leaves<'_>) {
         leaves.reading.not_modelled.push(item);
     }
     leaves.pass_below(&["doremi."]);
+}
+
+/// `AdamWOptimizerArgs` and `SGDOptimizerArgs` are told apart by this name alone.
+fn optimizer(leaves: &mut Leaves<'_>) {
+    let stated = leaves.get("optimizer.optimizer_factory.name");
+    if let Some(leaf) = stated.filter(|leaf| leaf.value != "adamW") {
+        let what = "another optimizer than AdamW";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
 }
 
 fn attention(leaves: &mut Leaves<'_>) {

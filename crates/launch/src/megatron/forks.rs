@@ -10,6 +10,7 @@ use shardscope_plan::Field;
 pub(super) fn is_harmless(name: &str, value: &str) -> bool {
     match name {
         "sglang-dp-size" | "sglang-data-parallel-size" => value == "1",
+        "ai-framework" => value == "pytorch",
         "train-backend" => value == "megatron",
         "loss-type" => matches!(value, "policy_loss" | "sft_loss"),
         "transformer-type" => value == "megatron",
@@ -152,6 +153,15 @@ const FORKS: &[Fork] = &[
     takes("partial-rotary-factor", &[(Field::RotaryPercent, None)]),
     lacking("reuse-fp32-param", Arity::On, Effect::Memory, "the reuse of fp32 weights"),
     lacking("swap-optimizer", Arity::On, Effect::Memory, "optimizer states swapped to the host"),
+    // MindSpeed-LLM, `mindspeed_llm/features_manager`.
+    lacking("ai-framework", Arity::One, Effect::Memory, "MindSpore in the place of PyTorch"),
+    lacking(
+        "moe-tp-extend-ep",
+        Arity::On,
+        Effect::Memory,
+        "whole experts on each of the tensor-parallel ranks",
+    ),
+    lacking("mla-mm-split", Arity::On, Effect::Memory, "MLA's up-projections in four products"),
     lacking("swap-attention", Arity::On, Effect::Memory, "attention activations swapped to the host"),
     lacking(
         "recompute-activation-function",

@@ -1,7 +1,7 @@
 //! Frameworks of pre-training that are none of Megatron's: whose layers and defaults are theirs, and who stops by name.
 
 use super::pretraining::asked;
-use super::{said, script, stopped, value};
+use super::{launch, said, script, stopped, value};
 use shardscope_plan::Field;
 
 const NANOTRON: &str = "model:\n  dtype: bfloat16\n  model_config:\n    hidden_size: 512\n    intermediate_size: 2048\n    \
@@ -18,6 +18,66 @@ fn experts_of_nanotrons_example_and_other_recomputation_stop_it() {
     assert!(more("tp_recompute_allgather: true").plan.is_some());
     stopped(&more("tp_recompute_allgather: false"), &["parallelism.tp_recompute_allgather"]);
     stopped(&more("moe_layer_recompute: true"), &["parallelism.moe_layer_recompute"]);
+}
+
+/// huggingface/nanotron, `src/nanotron/config/config.py`: a text without `dtype` was once taken for weights in fp32, and the name of
+/// its only adaptive optimizer for an unknown key.
+#[test]
+fn nanotron_keeps_weights_in_bf16_and_names_its_optimizer() {
+    let silent = said("a.yaml", &NANOTRON.replace("  dtype: bfloat16\n", ""), &[]);
+    assert_eq!(value(&silent, Field::Bf16), "true");
+    let whole = said("a.yaml", &NANOTRON.replace("bfloat16", "float32"), &[]);
+    assert_ne!(value(&whole, Field::Bf16), "true");
+    let named = |name: &str| {
+        let text = format!("{NANOTRON}optimizer:\n  optimizer_factory:\n    name: {name}\n");
+        said("a.yaml", &text, &[])
+    };
+    let usual = named("adamW");
+    assert!(usual.plan.is_some() && value(&usual, Field::NotRead).is_empty());
+    stopped(&named("sgd"), &["optimizer.optimizer_factory.name"]);
+}
+
+/// LambdaLabsML/torchtitan, `configs/llama3_70b-16xb200-64k.toml`: what its trainer keeps was once among the keys that are not read,
+/// beside where it writes; converters other than float8's were once passed over.
+#[test]
+fn what_torchtitans_trainer_keeps_otherwise_stops_it() {
+    let read = |training: &str, model: &str, more: &str| {
+        let text = format!(
+            "[job]\ndump_folder = \"out\"\n[model]\nname = \"llama3\"\nflavor = \"8B\"\nhf_assets_path = \"a\"\n{model}\n[training]\n\
+             seq_len = 8192\nmax_norm = 1.0\n{training}\n[float8]\nfilter_fqns = [\"output\"]\n{more}"
+        );
+        said("a.toml", &text, &[("world_size", "8")])
+    };
+    let usual = "[optimizer]\nname = \"AdamW\"\nimplementation = \"fused\"\nearly_step_in_backward = false\n";
+    let plain = read("dtype = \"float32\"\nmixed_precision_reduce = \"float32\"", "converters = []", usual);
+    assert!(plain.plan.is_some());
+    assert_eq!(value(&plain, Field::NotRead), "");
+    stopped(&read("dtype = \"bfloat16\"", "", ""), &["training.dtype"]);
+    stopped(&read("mixed_precision_reduce = \"bfloat16\"", "", ""), &["training.mixed_precision_reduce"]);
+    for (key, other) in
+        [("name", "\"Muon\""), ("implementation", "\"foreach\""), ("early_step_in_backward", "true")]
+    {
+        let more = format!("[optimizer]\n{key} = {other}\n");
+        stopped(&read("", "", &more), &[&format!("optimizer.{key}")]);
+    }
+    stopped(&read("", "converters = [\"mx\"]", ""), &["model.converters"]);
+    stopped(&read("", "converters = [\"float8\", \"mx\"]", ""), &["model.converters"]);
+    let float8 = read("", "converters = [\"quantize.linear.float8\"]", "");
+    assert_eq!(value(&float8, Field::Fp8), "e4m3");
+    assert!(float8.plan.is_some() && !value(&float8, Field::NotRead).is_empty());
+}
+
+/// Ascend/MindSpeed-LLM, `examples/mindspore/deepseek3`: experts were once cut over tensor-parallel ranks all the same, with a mark.
+#[test]
+fn what_mindspeed_does_otherwise_stops_it() {
+    let read = |more: &str| script(&launch("pretrain_gpt.py", more));
+    let usual = read("--ai-framework pytorch --structured-logs --structured-logs-dir logs");
+    assert!(usual.plan.is_some());
+    assert_eq!(value(&usual, Field::NotRead), "");
+    for flag in ["ai-framework mindspore", "moe-tp-extend-ep", "mla-mm-split"] {
+        let name = flag.split(' ').next().unwrap_or(flag);
+        stopped(&read(&format!("--{flag}")), &[&format!("--{name}")]);
+    }
 }
 
 const FOUNDRY: &str = "max_seq_len: 2048\nmodel:\n  name: mpt_causal_lm\n  d_model: 1536\n  n_heads: 12\n  n_layers: 24\n  \

@@ -8,7 +8,7 @@ use super::leaves::{Leaf, Leaves, Scalars};
 use super::llama_like::LLAMA_LAYER;
 use super::reader::{Claim, Command, Reader};
 use super::signs;
-use crate::{Argument, Origin, Reading};
+use crate::{Argument, Effect, NotModelled, Origin, Reading};
 use layout::WHOSE;
 use shardscope_catalog as catalog;
 use shardscope_config_tree::{Node, Tree};
@@ -47,6 +47,21 @@ const FIXED: &[(Field, &str)] = &[
     (Field::MakeVocabSizeDivisibleBy, "1"),
     (Field::PadVocabSize, "false"),
     (Field::GradsDtype, "fp32"),
+];
+
+/// Words of the trainer, the values with which it is what is estimated here, what another one changes, and what it is then
+/// (`torchtitan/config/job_config.py`, `components/optimizer.py`).
+const USUAL: &[(&str, &[&str], Effect, &str)] = &[
+    ("training.dtype", &["float32"], Effect::Memory, "weights, gradients and moments kept in 16 bits alone"),
+    ("training.mixed_precision_reduce", &["float32"], Effect::Communication, "gradients reduced in 16 bits"),
+    ("optimizer.name", &["Adam", "AdamW"], Effect::Memory, "another optimizer than Adam"),
+    ("optimizer.implementation", &["fused"], Effect::Memory, "an optimizer step that is not fused"),
+    (
+        "optimizer.early_step_in_backward",
+        &["false"],
+        Effect::Memory,
+        "optimizer steps inside the backward pass, which free each gradient",
+    ),
 ];
 
 /// First keys of its settings.
@@ -140,6 +155,8 @@ pub(super) fn finish(scalars: &Scalars) -> Reading {
     recompute(&mut leaves);
     compiled(&mut leaves);
     precision(&mut leaves);
+    usual(&mut leaves);
+    leaves.pass_words("torchtitan");
     if leaves.reading.value(Field::TensorModelParallelSize).is_none_or(|degree| degree == "1") {
         leaves.state(Field::SequenceParallel, "false", Origin::Derived, "without tensor parallelism");
     }
@@ -228,18 +245,38 @@ fn whole_layers(leaves: &mut Leaves<'_>, leaf: &Leaf, method: &str, layers: u64,
     }
 }
 
+fn usual(leaves: &mut Leaves<'_>) {
+    for (path, values, effect, what) in USUAL {
+        let leaf = leaves.get(path);
+        if let Some(leaf) = leaf.filter(|leaf| !values.contains(&leaf.value.as_str())) {
+            let item = NotModelled::new(path, &leaf.value, *effect, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+    }
+    let foreign = |names: &str| {
+        names
+            .split(|letter: char| !letter.is_alphanumeric() && !"._".contains(letter))
+            .any(|name| !name.is_empty() && !name.contains("float8"))
+    };
+    if let Some(leaf) = leaves.get("model.converters").filter(|leaf| foreign(&leaf.value)) {
+        let what = "layers converted to others than float8's";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+}
+
 /// `compile.enable` compiles model and loss unless `compile.components` leaves the loss out; `training.compile`, as it was
 /// called in 2024, the model alone (`torchtitan/config/job_config.py:Compile`).
 fn compiled(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("training.compile") {
         leaves.switch(Field::CompiledLayers, true, leaf);
     }
-    let Some(leaf) = leaves.yes("compile.enable") else { return };
     let components: Vec<&Leaf> =
         leaves.all().iter().filter(|leaf| leaf.path.starts_with("compile.components")).collect();
     for leaf in &components {
         leaf.used.set(true);
     }
+    let Some(leaf) = leaves.yes("compile.enable") else { return };
     let names = |what: &str| components.is_empty() || components.iter().any(|leaf| leaf.value.contains(what));
     if names("model") {
         leaves.switch(Field::CompiledLayers, true, leaf);
@@ -264,6 +301,9 @@ fn precision(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = float8.filter(|leaf| leaf.value.contains("float8") || leaf.value == "true") {
         leaves.say(Field::Fp8, "e4m3", leaf);
         leaves.state(Field::Fp8Recipe, "tensorwise", Origin::Default, WHOSE);
+    } else {
+        // How a converter that is not among `model.converters` would convert.
+        leaves.pass_below(&["float8."]);
     }
 }
 
