@@ -14,14 +14,15 @@ const { WASI } = await import("node:wasi");
 
 const here = process.cwd();
 const root = parse(here).root;
-// WASI knows no folder of the call: names of files that are there are made absolute, from the root of the drive.
+// A path from the root of the drive, as WASI has it.
 const inside = (path) => "/" + resolve(here, path).slice(root.length).replaceAll("\\", "/");
+// The program goes to the folder of the call (PWD) and follows names of files from there. What it cannot follow is Windows' own way
+// to write them.
 const words = process.argv.slice(2).map((word, index, all) => {
-  // The command itself: a folder may be called as it is.
-  if (index === 0) return word;
+  if (root === "/" || !/\\|(^|=)[a-z]:/i.test(word)) return word;
   if (all[index - 1] === "--comment-file") return inside(word);
   const [, option, value] = /^(--[a-z-]+=)(.+)$/s.exec(word) ?? [undefined, "", word];
-  return value !== "-" && !value.startsWith("--") && existsSync(resolve(here, value)) ? option + inside(value) : word;
+  return existsSync(resolve(here, value)) ? option + inside(value) : word;
 });
 const colours = process.stdout.isTTY && process.env.NO_COLOR === undefined && !words.some((word) => word.startsWith("--color"));
 

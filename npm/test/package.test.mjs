@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import test from "node:test";
 import * as shardscope from "../dist/node.js";
 
@@ -117,5 +117,62 @@ test("the command is the program of the terminal", () => {
   // A folder may be called as a command is.
   mkdirSync(join(folder, "accelerators"));
   assert.equal(command(["accelerators", "H100"], "", folder)[0], 0);
+  rmSync(folder, { recursive: true });
+});
+
+test("the command follows names of files from its folder, as the program does", () => {
+  const folder = mkdtempSync(join(tmpdir(), "shardscope-"));
+  const write = (name, text) => {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  };
+  const zero = (stage) => `{"train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": true}, "zero_optimization": {"stage": ${stage}}}\n`;
+  const model = "--model_name_or_path meta-llama/Meta-Llama-3-8B --per_device_train_batch_size 2 --model_max_length 2048 --bf16 True";
+  const trainer = `deepspeed --num_gpus 8 train.py ${model} --deepspeed conf/ds.json\n`;
+  const launch = `accelerate launch --config_file fsdp.yaml train.py ${model}\n`;
+  write("train.sh", trainer);
+  write("conf/ds.json", zero(2));
+  write("launch.sh", launch);
+  write("fsdp.yaml", "distributed_type: FSDP\nnum_machines: 1\nnum_processes: 8\nmixed_precision: bf16\nfsdp_config:\n  fsdp_version: 2\n");
+  write("old/train.sh", trainer);
+  write("old/conf/ds.json", zero(3));
+  // Words of a call that are names of files as well.
+  write("H100", "");
+  write("zero_stage=3", "");
+  for (const [words, input] of [
+    [["report", "--format", "json", "train.sh"], ""],
+    [["report", "train.sh"], ""],
+    [["check", "./train.sh"], ""],
+    [["check", "launch.sh"], ""],
+    [["report", "launch.sh"], ""],
+    // Standard input has no folder but that of the call.
+    [["check", "-"], trainer],
+    [["check", "-"], launch],
+    [["compare", "old/train.sh", "train.sh"], ""],
+    [["compare", "train.sh", "--with", "zero_stage=3"], ""],
+    [["apply", "micro_batch_size=4", "train.sh"], ""],
+    [["apply", "micro_batch_size=4", "old/train.sh"], ""],
+    [["link", "train.sh"], ""],
+    [["review", "--before", "old", "conf/ds.json"], ""],
+    [["review", "--before", "old", "--after", ".", "train.sh", "conf/ds.json"], ""],
+    [["review", "--before", "old", "-"], "conf/ds.json\n"],
+    [["search", "train.sh"], ""],
+    [["models", "llama-3"], ""],
+    [["accelerators", "H100"], ""],
+    [["settings", "zero"], ""],
+    [["check", "nothing.sh"], ""],
+  ]) {
+    const own = spawnSync(process.env.SHARDSCOPE_REPORT, words, { input, cwd: folder, encoding: "utf8" });
+    const [status, stdout, stderr] = command(words, input, folder);
+    assert.equal(status, own.status, words.join(" "));
+    if (words.includes("json")) same(JSON.parse(stdout), JSON.parse(own.stdout));
+    else assert.equal(stdout, own.stdout, words.join(" "));
+    assert.equal(stderr.replace(/ \(os error.*/, ""), own.stderr.replace(/ \(os error.*/, ""), words.join(" "));
+  }
+  // What lies beside the scripts was read: they differ in it alone.
+  assert.match(command(["compare", "old/train.sh", "train.sh"], "", folder)[1], /zero_stage +3 → 2/);
+  const met = command(["review", "--before", "old", "--comment-file", "said.md", "conf/ds.json"], "", folder);
+  assert.equal(met[0], 0, met[2]);
+  assert.match(readFileSync(join(folder, "said.md"), "utf8"), /train\.sh/);
   rmSync(folder, { recursive: true });
 });

@@ -9,18 +9,19 @@ pub(crate) const MAX_FILE: u64 = 4 << 20;
 
 /// A file as it is called from the folder of the call, where it lies below that.
 pub(crate) fn from_here(file: &str) -> &str {
-    let here = folder();
-    let below =
-        here.as_deref().and_then(|here| file.strip_prefix(here)).and_then(|rest| rest.strip_prefix('/'));
+    let here = std::env::current_dir().ok();
+    let here = here.as_deref().and_then(std::path::Path::to_str);
+    let below = here.and_then(|here| file.strip_prefix(here)).and_then(|rest| rest.strip_prefix('/'));
     below.unwrap_or(file)
 }
 
-/// The folder of the call. WASI has none: who starts the program there says it as a shell does.
-fn folder() -> Option<String> {
-    if cfg!(target_os = "wasi") {
-        return std::env::var("PWD").ok();
+/// Goes to the folder of the call. WASI starts every program in the root; who starts this one says the folder as a shell does.
+/// Where it cannot be gone to, names of files stay those from the root.
+#[cfg(target_os = "wasi")]
+pub(crate) fn enter_folder_of_call() {
+    if let Some(folder) = std::env::var_os("PWD") {
+        let _ = std::env::set_current_dir(folder);
     }
-    std::env::current_dir().ok()?.to_str().map(str::to_owned)
 }
 
 /// The bytes of a file or of standard input.

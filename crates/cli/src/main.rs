@@ -93,6 +93,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "wasi")]
+    files::enter_folder_of_call();
     let arguments = Arguments::parse();
     match arguments.color {
         clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
