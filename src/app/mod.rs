@@ -63,13 +63,11 @@ async fn first() -> Option<Rc<AppState>> {
         let first = address::first();
         let Some(task) = wanted() else { return Some(Rc::new(first)) };
         match reader::ask(&task).await {
-            reader::Heard::Said(reply) => {
-                if !provide(&task, reply) {
-                    return None;
-                }
+            reader::Heard::Said(reply) if reply.is_texts() => {
+                provide(&task, reply);
             }
             reader::Heard::Broken => return None,
-            reader::Heard::Superseded | reader::Heard::Lost => {
+            reader::Heard::Said(_) | reader::Heard::Superseded | reader::Heard::Lost => {
                 // `index.html` tells the reader.
                 wasm_bindgen::throw_str("the program that reads texts did not arrive")
             }

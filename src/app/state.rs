@@ -191,6 +191,8 @@ impl yew::Reducible for AppState {
                 }
             }
             Action::ReaderLost => {
+                // What waits is kept, for another try.
+                next.waiting = queue;
                 next.wanted = None;
                 next.ui.reader_lost = true;
                 return Rc::new(next);
@@ -205,7 +207,7 @@ impl yew::Reducible for AppState {
                     queue.retain(|waiting| !waiting.is_settling());
                 }
                 queue.push(action);
-                if queue.len() > 1 {
+                if queue.len() > 1 && next.wanted.is_some() {
                     // What the first waits for is on its way.
                     next.waiting = queue;
                     return Rc::new(next);

@@ -119,6 +119,12 @@ impl ReadTask {
 }
 
 impl ReadReply {
+    /// Whether it says what texts say.
+    #[must_use]
+    pub fn is_texts(&self) -> bool {
+        matches!(self, Self::Texts(_))
+    }
+
     /// What [`reply`] wrote; none where it is of another edition.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {

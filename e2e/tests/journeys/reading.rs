@@ -48,6 +48,23 @@ fn where_the_readers_do_not_arrive_the_page_says_so_keeps_the_text_and_tries_aga
 }
 
 #[test]
+fn an_edit_while_the_readers_are_lost_is_what_another_try_reads() {
+    let page = Page::blank();
+    page.devtools("Network.enable", json!({}));
+    without_workers(&page);
+    page.devtools("Network.setBlockedURLs", json!({ "urls": ["*shardscope-reader_bg.wasm"] }));
+    page.goto("");
+    page.fill("#script", TEXT);
+    page.wait_text("#answer [role=alert]", "could not be loaded");
+    page.fill("#script", &TEXT.replace("--nnodes 4", "--nnodes 2"));
+    page.wait_text("#answer [role=alert]", "could not be loaded");
+    page.devtools("Network.setBlockedURLs", json!({ "urls": [] }));
+    page.click_text("#answer [role=alert] button", "Try again");
+    page.wait_text(".plan-name", "16 × H100");
+    assert_eq!(page.count("#answer [role=alert]"), 0);
+}
+
+#[test]
 fn texts_are_read_without_workers_too() {
     let page = Page::blank();
     without_workers(&page);

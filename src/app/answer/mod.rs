@@ -25,7 +25,7 @@ pub(crate) fn answer() -> Html {
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let session: &State = &app.session;
     let lost = app.ui.reader_lost.then(|| {
-        let again = send(&dispatch, || Action::Settle);
+        let again = send(&dispatch, || Action::Read);
         html! {
             <p class="refused" role="alert">
                 { LOST }{ " " }
