@@ -71,10 +71,10 @@ fn main() {
         let pass =
             ChunkTime { forward: Seconds::new(1.0), backward: Seconds::new(1.2), weight: Seconds::new(0.8) };
         let durations = StageDurations::even(&shape, pass, Seconds::new(0.05));
-        let order = Order::of(shape);
+        let order = Order::new(shape);
         let events = order.len();
         let run = best(|| drop(black_box(elapsed(&order, [&durations]))));
-        let whole = best(|| drop(black_box(elapsed(&Order::of(shape), [&durations]))));
+        let whole = best(|| drop(black_box(elapsed(&Order::new(shape), [&durations]))));
         let swept = best(|| drop(black_box(sweeping::sweep(&order, &durations))));
         println!(
             "{:8} p {stages:4} v {chunks} m {micro_batches:5} {:>22.1} {:>14.1} {:>13.1} {:>8}",

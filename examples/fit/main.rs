@@ -100,7 +100,7 @@ impl Fit<'_> {
         let mut moved = 0.0;
         for (share, generations) in self.free() {
             for &at in &generations {
-                let by = (share.of(&sets[at]) / share.of(&self.start[at])).ln();
+                let by = (share.value(&sets[at]) / share.value(&self.start[at])).ln();
                 moved += by.abs().min(4.0 * by * by) / generations.len() as f64;
             }
         }
@@ -115,7 +115,7 @@ impl Fit<'_> {
         for share in self.pool.own {
             free.extend(all.iter().map(|&at| (*share, vec![at])));
         }
-        free.retain(|(share, at)| share.of(&self.start[at[0]]) > 0.0);
+        free.retain(|(share, at)| share.value(&self.start[at[0]]) > 0.0);
         free
     }
 
@@ -123,7 +123,7 @@ impl Fit<'_> {
         let mut sets = self.start.clone();
         // What a pool shares begins at the mean of its generations.
         for (share, at) in self.free() {
-            let mean = at.iter().map(|&at| share.of(&sets[at]).ln()).sum::<f64>() / at.len() as f64;
+            let mean = at.iter().map(|&at| share.value(&sets[at]).ln()).sum::<f64>() / at.len() as f64;
             at.iter().for_each(|&at| share.set(&mut sets[at], mean.exp()));
         }
         let mut cost = self.cost(&sets);
@@ -135,7 +135,7 @@ impl Fit<'_> {
                         loop {
                             let mut tried = sets.clone();
                             for &at in &at {
-                                let value = share.of(&tried[at]) * f64::exp(direction);
+                                let value = share.value(&tried[at]) * f64::exp(direction);
                                 share.set(&mut tried[at], value.min(share.most()));
                             }
                             let next = self.cost(&tried);
@@ -184,7 +184,7 @@ fn main() {
             if wanted.iter().any(|word| word == "--sets") {
                 for set in &found {
                     for share in Share::ALL {
-                        println!("set\t{}\t{}\t{:.3}", set.generation.name(), share.name(), share.of(set));
+                        println!("set\t{}\t{}\t{:.3}", set.generation.name(), share.name(), share.value(set));
                     }
                 }
             }
@@ -200,7 +200,7 @@ fn main() {
             };
             for (share, at) in free {
                 for at in at {
-                    let value = share.of(&without[at]);
+                    let value = share.value(&without[at]);
                     writeln!(table, "{source}\t{}\t{}\t{value:.4}", pool.generations[at], share.name())
                         .unwrap();
                 }
@@ -225,20 +225,20 @@ fn report(pool: &Pool, cases: &[Case], found: &Sets) {
     let fit = Fit { pool, cases, weights: weights(cases, None), start: sets(pool) };
     let cost = fit.cost(found);
     for (share, at) in fit.free() {
-        let now: Vec<String> = at.iter().map(|&at| format!("{:.3}", share.of(&fit.start[at]))).collect();
+        let now: Vec<String> = at.iter().map(|&at| format!("{:.3}", share.value(&fit.start[at]))).collect();
         // What a tenth more or less costs, in rows' worth of per cent.
         let worse: Vec<String> = [0.9, 1.1]
             .iter()
             .map(|factor| {
                 let mut tried = found.clone();
-                at.iter().for_each(|&at| share.set(&mut tried[at], share.of(&found[at]) * factor));
+                at.iter().for_each(|&at| share.set(&mut tried[at], share.value(&found[at]) * factor));
                 format!("{:+.2}", 100.0 * (fit.cost(&tried) - cost))
             })
             .collect();
         println!(
             "  {:18} {:.3}  was {}  a tenth less, more: {}",
             share.name(),
-            share.of(&found[at[0]]),
+            share.value(&found[at[0]]),
             now.join(" "),
             worse.join(" ")
         );

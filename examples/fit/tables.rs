@@ -44,7 +44,7 @@ pub(crate) fn sensitivity() {
             let mut sources = BTreeSet::new();
             for ((source, plan), base) in rows.iter().zip(&base) {
                 let mut tried = *set;
-                share.set(&mut tried, share.of(set) * 0.9);
+                share.set(&mut tried, share.value(set) * 0.9);
                 let by = (step_seconds_with(plan, tried).get() / base - 1.0).abs();
                 if by > FELT {
                     moved.push(by);

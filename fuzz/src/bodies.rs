@@ -203,7 +203,7 @@ pub fn measured(bytes: &[u8]) {
 /// A question as JSON, of the example.
 pub fn asked(bytes: &[u8]) {
     let Ok(asked) = serde_json::from_str::<Asked>(&text(bytes)) else { return };
-    let Ok(mut asking) = Asking::of(&UserInput::of(EXAMPLE), &asked) else { return };
+    let Ok(mut asking) = Asking::new(&UserInput::from_text(EXAMPLE), &asked) else { return };
     asking.step(8);
     assert!(!asking.answer().is_empty());
     assert!(asking.lines().len() < 10_000);

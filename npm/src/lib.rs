@@ -64,8 +64,8 @@ pub fn search(input: &str, limit: u32, tries: u32) -> String {
         of,
         refused: walk.refused(),
         too_large: walk.too_large(),
-        best: walk.ranked().take(limit).map(Layout::of).collect(),
-        frontier: walk.frontier().iter().take(limit).map(Layout::of).collect(),
+        best: walk.ranked().take(limit).map(Layout::new).collect(),
+        frontier: walk.frontier().iter().take(limit).map(Layout::new).collect(),
     };
     json(&found)
 }
@@ -82,7 +82,7 @@ pub fn ask(input: &str, asked: &str) -> String {
         Ok(asked) => asked,
         Err(problem) => return error(&format!("the question cannot be read: {problem}")),
     };
-    let mut asking = match Asking::of(&input.given(), &asked) {
+    let mut asking = match Asking::new(&input.given(), &asked) {
         Ok(asking) => asking,
         Err(problem) => return error(&problem.to_string()),
     };
@@ -91,7 +91,7 @@ pub fn ask(input: &str, asked: &str) -> String {
     json(&Answered {
         answer: asking.answer(),
         answered: lines.iter().any(|line| line.chosen),
-        lines: lines.iter().map(Line::of).collect(),
+        lines: lines.iter().map(Line::new).collect(),
     })
 }
 
@@ -121,12 +121,12 @@ struct Line<'w> {
 }
 
 impl<'w> Line<'w> {
-    fn of(line: &'w AskedLine) -> Self {
+    fn new(line: &'w AskedLine) -> Self {
         let reached = line.reached.as_ref();
         Self {
             name: &line.name,
             chosen: line.chosen,
-            layout: reached.and_then(|reached| reached.outcome.as_ref()).map(Layout::of),
+            layout: reached.and_then(|reached| reached.outcome.as_ref()).map(Layout::new),
             gpus: reached.map(|reached| reached.gpus),
             tokens_per_second: reached.map(|reached| reached.tokens_per_second),
             days: reached.and_then(|reached| reached.days),
@@ -163,7 +163,7 @@ struct Layout<'w> {
 }
 
 impl<'w> Layout<'w> {
-    fn of(outcome: &'w Outcome) -> Self {
+    fn new(outcome: &'w Outcome) -> Self {
         Self {
             change: Object(
                 outcome.changes.iter().map(|(field, value)| (field.name(), value.as_str())).collect(),

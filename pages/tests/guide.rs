@@ -20,7 +20,7 @@ fn written() -> Vec<(&'static str, String)> {
     guide::pages().iter().map(|page| (page.file, framed(page))).collect()
 }
 
-fn of(file: &str) -> String {
+fn page_of(file: &str) -> String {
     written().into_iter().find(|(name, _)| *name == file).map(|(_, html)| html).expect("a page of the guide")
 }
 
@@ -133,7 +133,7 @@ const UNREACHED: [(&str, &str); 4] = [
 
 #[test]
 fn formulas_said_to_be_out_of_reach_are() {
-    let page = of("formulas.html");
+    let page = page_of("formulas.html");
     for (meaning, why) in UNREACHED {
         assert!(
             !page.contains(&escape(meaning)),
@@ -146,7 +146,7 @@ fn formulas_said_to_be_out_of_reach_are() {
 fn every_formula_of_the_engine_is_there_with_its_source() {
     let all = meanings();
     assert!(all.len() > 180, "{} formulas were found in the sources", all.len());
-    let page = of("formulas.html") + &of("guide.html");
+    let page = page_of("formulas.html") + &page_of("guide.html");
     let missing: BTreeSet<String> = all
         .iter()
         .filter(|(_, meaning)| !page.contains(&escape(meaning)))
@@ -162,7 +162,7 @@ fn every_formula_of_the_engine_is_there_with_its_source() {
 
 #[test]
 fn every_setting_and_every_entry_of_the_catalog_is_there() {
-    let page = of("reference.html");
+    let page = page_of("reference.html");
     for field in Field::ALL {
         assert!(page.contains(&format!("id=\"setting-{}\"", field.name())), "{}", field.name());
         assert!(page.contains(&escape(field.about())), "{}", field.name());
@@ -182,7 +182,7 @@ fn every_setting_and_every_entry_of_the_catalog_is_there() {
 
 #[test]
 fn every_term_is_there() {
-    let page = of("guide.html");
+    let page = page_of("guide.html");
     for term in glossary() {
         assert!(page.contains(&format!("id=\"term-{}\"", anchor(term.name))), "{}", term.name);
         assert!(page.contains(&escape(term.long)) && page.contains(&escape(term.source)), "{}", term.name);

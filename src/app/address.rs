@@ -55,7 +55,7 @@ pub(crate) fn first() -> AppState {
 fn first_session() -> State {
     if browser::is_embedded() {
         // A frame shows what its address says, whoever looks at it, and keeps nothing.
-        return apply(State::new(UserInput::of("")), Event::Follow(browser::fragment()));
+        return apply(State::new(UserInput::from_text("")), Event::Follow(browser::fragment()));
     }
     if let Some(kept) = browser::history_state().and_then(|text| restore(&text)) {
         return apply(State::new(kept.input.clone()), Event::Restore(Box::new(kept)));
@@ -68,10 +68,10 @@ fn first_session() -> State {
     }
     // The reader's own text is one step back. At a first visit there is nothing before the link: the example's answer
     // would be taken for the link's.
-    let before = own.unwrap_or_else(|| UserInput::of(""));
+    let before = own.unwrap_or_else(|| UserInput::from_text(""));
     let mut state = apply(State::new(before), Event::Follow(fragment));
     if !has_own {
-        if state.input == UserInput::of("") {
+        if state.input == UserInput::from_text("") {
             let broken_link = state.broken_link;
             state = State::default();
             state.broken_link = broken_link;
@@ -166,7 +166,10 @@ pub(crate) fn write(state: &AppState, new: bool) {
     }
     browser::write_history(&address, &kept, new);
     // What only a link brought is not the reader's own until they change it.
-    if session.steps.can_undo() && !session.input.is_settings_alone() && session.input != UserInput::of("") {
+    if session.steps.can_undo()
+        && !session.input.is_settings_alone()
+        && session.input != UserInput::from_text("")
+    {
         browser::keep(browser::INPUT, &kept);
     }
 }

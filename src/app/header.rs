@@ -82,7 +82,7 @@ pub(crate) fn broken_link() -> Html {
         }
     };
     let session = &app.session;
-    let what = if session.input == UserInput::of(EXAMPLE) {
+    let what = if session.input == UserInput::from_text(EXAMPLE) {
         "The answer shown is the sample's."
     } else {
         "What you had is still here."

@@ -100,7 +100,7 @@ impl AppState {
     /// Takes up the model and GPUs of the form, where nothing of the reader's own would go for it.
     fn begin_with_choice(&mut self) {
         let own = &self.session.input;
-        if (*own == UserInput::of(EXAMPLE) || *own == UserInput::of(""))
+        if (*own == UserInput::from_text(EXAMPLE) || *own == UserInput::from_text(""))
             && let Some(input) = start(&self.ui.choice)
         {
             (self.ui.chosen, self.ui.follows) = (true, true);

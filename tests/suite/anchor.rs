@@ -35,7 +35,7 @@ fn a_measured_step_corrects_all_parts_alike() {
         let (id, plain) = (row.text("id"), row.try_plan().expect("a plan"));
         let plan = with_ratio(row, "1.25");
         let factor = measured_factor(&plan);
-        assert!((factor - 1.25_f64.powf(Family::of(&plan).common)).abs() < 1e-12, "{id}");
+        assert!((factor - 1.25_f64.powf(Family::from_plan(&plan).common)).abs() < 1e-12, "{id}");
         assert!((measured_factor(&plain) - 1.0).abs() < 1e-12, "{id}");
         corrected += usize::from(factor > 1.0);
         let (before, after) = (time(&plain), time(&plan));

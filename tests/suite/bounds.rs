@@ -52,11 +52,11 @@ fn continued_runs_are_near_the_whole_ones() {
             all_warmup_when_few: false,
         }
         .settled();
-        if Order::of(shape).len() > 60_000 {
+        if Order::new(shape).len() > 60_000 {
             continue;
         }
         let durations = durations(&shape, &mut random);
-        let [whole] = elapsed(&Order::of(shape), [&durations]);
+        let [whole] = elapsed(&Order::new(shape), [&durations]);
         for (fills, worst) in [16, 5].into_iter().zip(&mut worst) {
             let rehearsal = Rehearsal::quick(shape, fills);
             let [continued] = rehearsal.totals([&durations]);
@@ -91,7 +91,7 @@ fn a_deep_pipeline_is_continued_too() {
     for chunk in durations.chunks.iter_mut().flatten() {
         chunk.forward = Seconds::new(1.0 + random.below(20) as f64 / 1_000.0);
     }
-    let [whole] = elapsed(&Order::of(shape), [&durations]);
+    let [whole] = elapsed(&Order::new(shape), [&durations]);
     let [continued] = Rehearsal::quick(shape, 0).totals([&durations]);
     let off = (continued.total.get() / whole.total.get() - 1.0).abs();
     assert!(off < 0.01, "{off}");
@@ -279,7 +279,7 @@ fn random_plans_break_no_law() {
         let off = (step_seconds(&plan).get() / exact.get() - 1.0).abs();
         assert!(off < 0.02, "{off}: {flags} {set:?}");
         worst = worst.max(off);
-        let order = Order::of(time.schedule.shape);
+        let order = Order::new(time.schedule.shape);
         if time.schedule.simulated == time.schedule.shape.micro_batches && order.len() < 4_000 {
             // The pipeline alone, by the reference that shares no code with the engine.
             let ends = sweep(&order, &time.schedule.durations);

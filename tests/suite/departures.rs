@@ -198,14 +198,15 @@ fn communication_16_to_21() {
     // 19: 64 large all-reduces per micro-batch; 65 on either end, and three small ones behind the last.
     case.check("Tensor", "messages", 19, Figure::Count(32_768), Figure::Count((65 + 68) * 32 * 8));
     // 20: the tied embedding's gradient, V/t·h in fp32, once a step.
-    let tied = case.ours.traffic.of(shardscope::estimate::traffic::Parallelism::Embedding).expect("tied");
+    let tied =
+        case.ours.traffic.dimension(shardscope::estimate::traffic::Parallelism::Embedding).expect("tied");
     assert_eq!((tied.per_gpu().calls, tied.per_gpu().bytes), (1, Bytes::new(25_216 * 4096 * 4)));
     case.check("All communication", "messages", 20, Figure::Count(34_818), Figure::Count(34_632));
     // 21: a ring sends 2(t-1)/t of an all-reduced message: one of two bytes, seven fourths of eight.
     let eight = Case::new(&format!("{PRINTED} --tensor-model-parallel-size 8"), 8);
     for (case, times, over) in [(&case, 1, 1), (&eight, 7, 4)] {
         let tensor =
-            case.ours.traffic.of(shardscope::estimate::traffic::Parallelism::Tensor).expect("tensor");
+            case.ours.traffic.dimension(shardscope::estimate::traffic::Parallelism::Tensor).expect("tensor");
         assert_eq!(tensor.cluster.wire.get() * over, tensor.cluster.bytes.get() * times);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    pub(crate) fn of(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &Plan) -> Self {
         Self {
             model: plan.model().clone(),
             cluster: plan.cluster().clone(),

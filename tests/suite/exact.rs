@@ -74,7 +74,7 @@ fn dualpipes_pieces_are_the_time_at_work() {
     draft.recipe.cuda_graphs = CudaGraphs::Iteration;
     let plan = draft.plan();
     let time = time(&plan);
-    let times = sweep(&Order::of(time.schedule.shape), &time.schedule.durations);
+    let times = sweep(&Order::new(time.schedule.shape), &time.schedule.durations);
     let at_work = |stage: &Vec<(f64, f64)>| stage.iter().map(|(start, end)| end - start).sum::<f64>();
     let busiest = times.iter().map(at_work).fold(0.0, f64::max);
     let part = |name: &str| time.breakdown.child(name).expect("a part").value().get();
@@ -89,7 +89,7 @@ fn dualpipes_pieces_are_the_time_at_work() {
 }
 
 fn calls(traffic: &Traffic, of: Parallelism, name: &str) -> u64 {
-    let operations = &traffic.of(of).expect("it sends").operations;
+    let operations = &traffic.dimension(of).expect("it sends").operations;
     operations
         .iter()
         .filter(|operation| operation.name == name)
@@ -109,7 +109,7 @@ fn recomputation_repeats_each_kind_of_layer_by_its_own_number() {
         let plan = plan(&format!("{LLAMA} {moe} {more} --sequence-parallel"), &[("world_size", "2")]);
         let traffic = traffic(&plan);
         let of = |name, tensor: &str| -> u64 {
-            let operations = &traffic.of(Parallelism::Tensor).expect("it sends").operations;
+            let operations = &traffic.dimension(Parallelism::Tensor).expect("it sends").operations;
             let own = operations.iter().filter(|one| one.name == name && one.tensor == tensor);
             own.map(|one| one.per_micro_batch[0]).sum()
         };
@@ -129,7 +129,7 @@ fn deepspeeds_buckets_hold_every_gradient() {
         let plan = plan(GPT, &set);
         assert_eq!(parameters(&plan).ranks[0].count.get(), GPT_PARAMETERS);
         let traffic = traffic(&plan);
-        let operations = &traffic.of(Parallelism::Data).expect("it sends").operations;
+        let operations = &traffic.dimension(Parallelism::Data).expect("it sends").operations;
         let gradients =
             operations.iter().filter(|one| one.tensor == "gradients" && one.name == "dense parameters");
         let mut buckets: Vec<(u64, u64)> =

@@ -89,7 +89,7 @@ fn both_links_of_the_busiest_stage_carry_what_it_sends_and_half_of_it_where_swit
     let (plan, of, memory, traffic) = halfway();
     let most = traffic.stages().iter().map(|stage| stage.wire.get()).max().unwrap_or(0);
     assert!(most > 0);
-    let mut draft = Draft::of(&plan);
+    let mut draft = Draft::new(&plan);
     // Together a quarter of it a second, an eighth in the step, twice as much where it is added up on the way.
     let accelerator = &mut draft.cluster.accelerator;
     accelerator.fast_link.bandwidth = BytesPerSecond::new(most as f64 * 3.0 / 16.0);

@@ -170,7 +170,7 @@ fn narayanans_form_wants_all_that_it_assumes() {
             });
         },
     ];
-    let mut plain = super::drafts::Draft::of(&gpt3());
+    let mut plain = super::drafts::Draft::new(&gpt3());
     for (place, give_up) in given_up.into_iter().enumerate() {
         let mut draft = plain.clone();
         give_up(&mut draft.model);

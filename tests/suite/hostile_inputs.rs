@@ -155,7 +155,7 @@ fn values_are_written_into_scripts_as_values() {
     for value in
         ["x; touch /y", "$(touch /y)", "`touch /y`", "x\ntouch /y", "'; touch /y #", "a & touch /y", "x > /y"]
     {
-        let mut input = UserInput::of(SCRIPT);
+        let mut input = UserInput::from_text(SCRIPT);
         input.settings.push(("tokenizer_model".to_owned(), value.to_owned()));
         let text = rewritten(&input).map_or_else(String::new, |one| one.input.text.to_string());
         // A quote inside of quotes is written '\\''.

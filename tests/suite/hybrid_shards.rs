@@ -116,13 +116,13 @@ fn a_rank_holds_what_one_of_a_group_alone_holds() {
 #[test]
 fn shards_of_gradients_are_added_up_across_groups() {
     let copies = plan("4", &[("num_distributed_optimizer_instances", "4")]);
-    let groups = Groups::of(copies.layout());
+    let groups = Groups::new(copies.layout());
     assert_eq!(
         (groups.size(GroupKind::DataContextInstance), groups.size(GroupKind::ExpertDataAcross)),
         (8, 4)
     );
     let ledger = traffic(&copies);
-    let of = ledger.of(Parallelism::Data).expect("it sends");
+    let of = ledger.dimension(Parallelism::Data).expect("it sends");
     let sent = |collective: Collective| -> Vec<_> {
         of.operations
             .iter()

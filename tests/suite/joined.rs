@@ -30,7 +30,7 @@ fn both_halves_of_a_layer_keep_one_input_and_are_reduced_once() {
     let kept = |plan: &Plan| kept_by_chunk(plan, &plan.layout().stages.stages[0].chunks[0]).get();
     // The second norm reads what the first one keeps: one residual stream of 2 bytes less for each layer.
     assert_eq!(kept(&apart) - kept(&joined), LAYERS * TOKENS * WIDTH * 2);
-    let calls = |plan: &Plan| traffic(plan).of(Parallelism::Tensor).expect("it sends").per_gpu().calls;
+    let calls = |plan: &Plan| traffic(plan).dimension(Parallelism::Tensor).expect("it sends").per_gpu().calls;
     // One all-reduce of the forward pass less, in each layer and each of the two micro-batches.
     assert_eq!(calls(&apart) - calls(&joined), LAYERS * 2);
 }

@@ -89,7 +89,7 @@ fn frozen_layers_and_adapters_keep_what_was_recorded() {
         let recorded: Value = serde_json::from_str(line).expect("JSON");
         let case = &recorded["case"];
         let plan = drafted(case, layers).plan();
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let first = x.in_first_trained_layer();
         let kind = plan.model().layer_kind(0);
         let operators = layer_operators(&x, kind);

@@ -60,7 +60,7 @@ fn recorded_functions_are_met_to_the_byte() {
     for line in RECORDED.lines().skip(1) {
         let case: Value = serde_json::from_str(line).expect("JSON");
         let plan = drafted(&case).plan();
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let operators = layer_operators(&x, plan.model().layer_kind(0));
         let layer = kept(&x, &operators);
         let outside = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);

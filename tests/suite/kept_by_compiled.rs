@@ -33,7 +33,7 @@ fn recorded_layers_are_met_to_the_byte() {
         recipe.fusions.compiled_layers = true;
         let of = |draft: &super::drafts::Draft| {
             let plan = draft.plan();
-            let x = Symbols::of(&plan);
+            let x = Symbols::new(&plan);
             let operators = layer_operators(&x, plan.model().layer_kind(0));
             for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {
                 let value = evaluate(saved.formula.expression, &|name| x.value(name));

@@ -50,7 +50,7 @@ fn every_recorded_layer_keeps_what_the_engine_says() {
             off.push(format!("{id}: {:?} {:?}", resolution.not_modelled, resolution.diagnostics));
             continue;
         };
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         // The input of the first layer requires no gradient where adapters alone train: layers behind it are as one another.
         let first = u64::from(!adapts.is_empty());
         for index in first..plan.model().num_layers {

@@ -80,7 +80,7 @@ fn recorded_layers_are_met_to_the_byte() {
     let (mut compared, mut wrong) = (0, Vec::new());
     for case in cases() {
         let plan = drafted(&case).plan();
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let operators = layer_operators(&x, plan.model().layer_kind(0));
         let full = plan.recipe().tuning.is_full();
         let mut check = |what: &str, ours: u64| {
@@ -154,7 +154,7 @@ fn a_configuration_gives_what_was_worked_out_by_hand() {
     let joined = n * h * 3 + 2 * n * 32 * 2 + (n * 2 + 8) * (4096 + 1024);
     let attention = 4 * n * h * 2 + 4 * n * 32;
     let layer = 2 * norm + joined + attention + 3 * n * f * 2;
-    let x = Symbols::of(&plan);
+    let x = Symbols::new(&plan);
     let operators = layer_operators(&x, plan.model().layer_kind(0));
     assert_eq!(kept(&x, &operators), layer);
     // When the joined projection runs backward the kernel's tensors are gone; all that its adapters keep is still there.

@@ -61,7 +61,7 @@ fn recorded_preference_losses_are_met_to_the_byte() {
             ("num_attention_heads", "2"),
             ("training_objective", objective),
         ]);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let kept = case["kept"]["log-probabilities"].as_array().expect("a list");
         let sizes: Vec<u64> = kept.iter().map(|tensor| int(tensor, "bytes")).collect();
         let saved = Operator::OutputLayer.saved(&x);
@@ -85,7 +85,7 @@ fn recorded_preference_losses_are_met_to_the_byte() {
 }
 
 fn at_loss(plan: &Plan, name: &str) -> Option<Bytes> {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     let transients = Operator::OutputLayer.transients(&x);
     let loss = transients.iter().find(|transient| transient.name == "loss").expect("a loss");
     loss.tensors.iter().find(|tensor| tensor.name == name).map(|tensor| tensor.bytes)
@@ -194,7 +194,7 @@ fn ligers_kernels_count_one_by_one() {
             ("lora_target_modules", ""),
         ];
         let plan = plan(&[&full[..], set].concat());
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let sum = |operators: &[Operator]| -> u64 {
             operators.iter().flat_map(|operator| operator.saved(&x)).map(|saved| saved.bytes.get()).sum()
         };

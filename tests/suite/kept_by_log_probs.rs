@@ -78,7 +78,7 @@ fn recorded_log_probabilities_are_kept_to_the_byte() {
     for line in RECORDED.lines().skip(1) {
         let case: Value = serde_json::from_str(line).expect("JSON");
         let plan = of(&case);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let of_loss: Vec<_> = Operator::OutputLayer
             .saved(&x)
             .into_iter()
@@ -102,7 +102,7 @@ fn recorded_log_probabilities_hold_no_more_at_once_than_is_counted() {
     for line in RECORDED.lines().skip(1) {
         let case: Value = serde_json::from_str(line).expect("JSON");
         let plan = of(&case);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let elements = (int(&case, "tokens") * int(&case, "vocabulary")) as f64;
         let most = |names: &[&str]| {
             let transients = Operator::OutputLayer.transients(&x);
@@ -142,7 +142,7 @@ fn skyrl_takes_an_entropy_of_a_chunk_beside_logits_that_it_overwrites() {
             ("rl_framework", framework),
             ("rollout_gpus", "8"),
         ]);
-        let transients = Operator::OutputLayer.transients(&Symbols::of(&plan));
+        let transients = Operator::OutputLayer.transients(&Symbols::new(&plan));
         transients.iter().find(|one| one.name == "loss").expect("one").bytes().get()
     };
     assert_eq!(transient("verl", "4096"), 0);
@@ -170,7 +170,7 @@ fn verls_entropy_is_held_as_it_was_recorded() {
         ])
     };
     let (with, without) = (plan("true"), plan("false"));
-    let [with, without] = [&with, &without].map(Symbols::of);
+    let [with, without] = [&with, &without].map(Symbols::new);
     let kept = |x: &Symbols<'_>| -> u64 {
         Operator::OutputLayer.saved(x).iter().map(|saved| saved.bytes.get()).sum()
     };
@@ -206,7 +206,7 @@ fn areals_log_probabilities_are_held_as_they_were_recorded() {
             ("rl_framework", "areal"),
             ("rollout_gpus", "8"),
         ]);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let beside: u64 = Operator::OutputLayer
             .saved(&x)
             .iter()

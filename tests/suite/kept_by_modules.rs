@@ -174,7 +174,7 @@ fn recorded_runs_are_met_to_the_byte() {
         let case: Value = serde_json::from_str(line).expect("JSON");
         let id = word(&case, "id");
         let plan = drafted(&case).plan();
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let mut check = |what: &str, ours: u64| {
             let recorded = case["kept"][what].as_u64().unwrap_or(0);
             if ours != recorded {
@@ -184,10 +184,10 @@ fn recorded_runs_are_met_to_the_byte() {
         if word(&case, "kind") == "loss" {
             let head = word(&case, "loss").starts_with("linear");
             let trained = head && !word(&case, "loss").contains("frozen");
-            let mut draft = Draft::of(&plan);
+            let mut draft = Draft::new(&plan);
             draft.recipe.tuning.head = trained;
             let plan = draft.plan();
-            check("loss", kept(&Symbols::of(&plan), &[Operator::OutputLayer]));
+            check("loss", kept(&Symbols::new(&plan), &[Operator::OutputLayer]));
             runs += 1;
             continue;
         }
@@ -241,7 +241,7 @@ fn every_formula_works_out_to_its_bytes() {
     for line in recorded() {
         let case: Value = serde_json::from_str(line).expect("JSON");
         let plan = drafted(&case).plan();
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let mut operators = layer_operators(&x, plan.model().layer_kind(0)).to_vec();
         operators.extend([Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
         for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {

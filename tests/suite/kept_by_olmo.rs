@@ -53,7 +53,7 @@ fn recorded_blocks_are_met_to_the_byte() {
             continue;
         }
         let plan = resolution.plan.unwrap_or_else(|| panic!("{id}: {:?}", resolution.diagnostics));
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let operators = layer_operators(&x, plan.model().layer_kind(0));
         let recompute = &plan.recipe().recompute;
         let recorded = |place: &str| case["kept"][place].as_u64().unwrap_or(0);
@@ -148,7 +148,7 @@ fn layers_at_even_distances_are_those_of_other_recomputations() {
         let text = format!("{SEVEN}activation_checkpointing: {strategy}\n");
         for gpus in ["8", "256", "512"] {
             let plan = plan_of(&text, gpus);
-            let mut other = super::drafts::Draft::of(&plan);
+            let mut other = super::drafts::Draft::new(&plan);
             other.recipe.recompute = recompute.clone();
             let other = other.plan();
             let peak = |plan: &Plan| memory(plan).worst.peak_allocated;
@@ -161,7 +161,7 @@ fn layers_at_even_distances_are_those_of_other_recomputations() {
     // One layer of all, the first: as a block of one.
     let block = |num_layers| Recompute::Block { num_layers, distribute: false };
     for (period, others, same) in [(32, false, block(1)), (64, false, block(1)), (1, true, Recompute::None)] {
-        let mut one = super::drafts::Draft::of(&plan_of(SEVEN, "256"));
+        let mut one = super::drafts::Draft::new(&plan_of(SEVEN, "256"));
         let mut other = one.clone();
         one.recipe.recompute = every(period, others);
         other.recipe.recompute = same;

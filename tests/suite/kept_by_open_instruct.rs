@@ -68,7 +68,7 @@ fn recorded_log_probabilities_and_losses_are_met_to_the_byte() {
             ("num_attention_heads", "2"),
             ("rl_reference", if held { "device" } else { "none" }),
         ]);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let saved = Operator::OutputLayer.saved(&x);
         for saved in &saved {
             let value = evaluate(saved.formula.expression, &|name| x.value(name));
@@ -94,7 +94,7 @@ fn the_compiled_backward_allocates_two_tensors_as_large_as_the_logits() {
     let head: Value = serde_json::from_str(RECORDED.lines().next().expect("a line")).expect("JSON");
     assert_eq!(head["allocated in backward"], serde_json::json!(["bfloat16", "bfloat16"]));
     let plan = plan(&[]);
-    let x = Symbols::of(&plan);
+    let x = Symbols::new(&plan);
     let transients = Operator::OutputLayer.transients(&x);
     let backward = transients.iter().find(|transient| transient.name == "backward of the loss").expect("one");
     assert_eq!(backward.bytes(), Bytes::new(2 * 2 * 2048 * 32_000));
@@ -155,7 +155,7 @@ fn second_shards_are_gathered_within_their_groups_but_for_the_first_forward_of_a
     assert_eq!(held.ranks[0].totals.parameters, Bytes::new(whole / 16 * 2));
     let gathers = |plan: &Plan, group: GroupKind| -> u64 {
         let ledger = traffic(plan);
-        let of = ledger.of(Parallelism::Data).expect("it sends");
+        let of = ledger.dimension(Parallelism::Data).expect("it sends");
         let gathers = of.operations.iter().filter(|sent| sent.tensor == "weights" && sent.group == group);
         gathers.map(|sent| sent.per_iteration[0]).sum()
     };
@@ -165,7 +165,7 @@ fn second_shards_are_gathered_within_their_groups_but_for_the_first_forward_of_a
     let once = gathers(&with, GroupKind::DataContext);
     assert!(once > 0 && once * 6 == units, "{once} of {units}");
     assert_eq!(gathers(&with, GroupKind::SecondShards), units - once);
-    let groups = Groups::of(with.layout());
+    let groups = Groups::new(with.layout());
     assert_eq!((groups.size(GroupKind::SecondShards), groups.count(GroupKind::SecondShards)), (8, 2));
     assert!(step_seconds(&with) < step_seconds(&without));
 }

@@ -89,7 +89,7 @@ fn recorded_layers_are_met_to_the_byte() {
     let (mut compared, mut undropped, mut wrong) = (0, 0, Vec::new());
     for case in cases() {
         let plan = drafted(&case).plan();
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let operators = layer_operators(&x, plan.model().layer_kind(0));
         let full = plan.recipe().tuning.is_full();
         let mut check = |what: &str, ours: u64| {
@@ -183,7 +183,7 @@ fn a_configuration_gives_what_was_worked_out_by_hand() {
     let layers = 32 * 8192 * 4096 * 2;
     let ends = 8192 * (4 * 4096 + 4) + 8190 * (4 * 128_256 + 16) + 40;
     let stage = &plan.layout().stages.stages[0].chunks[0];
-    let x = Symbols::of(&plan);
+    let x = Symbols::new(&plan);
     let outside = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
     assert_eq!(outside, ends);
     assert_eq!(kept_by_chunk(&plan, stage).get(), layers + ends);

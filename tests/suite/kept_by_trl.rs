@@ -42,7 +42,7 @@ fn compare(recorded: &str, [objective, logits]: [&str; 2], samples: &str, cases:
             ("preference_logits", logits),
             ("reference_model", if precomputed { "precomputed" } else { "adapters" }),
         ]);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let saved = Operator::OutputLayer.saved(&x);
         let ours: u64 =
             saved.iter().filter(|saved| saved.name != "lm_head input").map(|saved| saved.bytes.get()).sum();
@@ -144,7 +144,7 @@ fn recorded_grpo_of_trl_is_held_at_the_fullest() {
             ("rl_framework", "trl"),
             ("rollout_engine", "vllm"),
         ]);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let saved = Operator::OutputLayer.saved(&x);
         let transients = Operator::OutputLayer.transients(&x);
         let find = |name: &str| transients.iter().find(|transient| transient.name == name).expect("a moment");
@@ -224,7 +224,7 @@ fn metrics_of_supervised_tuning_stand_beside_its_softmax() {
         let all: Vec<_> =
             [("params_dtype", "bf16"), ("micro_batch_size", "2")].iter().chain(set).copied().collect();
         let plan = plan(&all);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let transients = Operator::OutputLayer.transients(&x);
         let moment = transients.iter().find(|transient| transient.name == "metrics of the loss");
         moment.map(|moment| {

@@ -61,7 +61,7 @@ fn recorded_functions_are_met_to_the_byte() {
     let (mut compared, mut wrong) = (0, Vec::new());
     for case in cases() {
         let plan = drafted(&case).plan();
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let operators = layer_operators(&x, plan.model().layer_kind(0));
         let outside = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
         let layer = kept(&x, &operators);

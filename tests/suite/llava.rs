@@ -80,7 +80,7 @@ fn what_a_small_llava_keeps_is_met_to_the_byte() {
             panic!("{line}")
         };
         let plan = small(cells[0], layers, checkpointed == 1, samples);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let ours = kept(&x, &[Operator::Projector]);
         let all = kept_by_chunk(&plan, &plan.layout().stages.stages[0].chunks[0]).get();
         let trains = parameters(&plan).trained.get();
@@ -139,7 +139,7 @@ fn its_scripts_are_counted_as_by_hand() {
     assert_eq!(totals.gradients.get(), (2 * trained).div_ceil(8));
     assert_eq!(totals.optimizer.get(), 12 * trained / 8);
     // 16 samples of 2,048 tokens: 40 inputs of layers, and the projector's.
-    let x = Symbols::of(&tuned);
+    let x = Symbols::new(&tuned);
     assert_eq!(kept(&x, &[Operator::Projector]), 16 * 576 * (1024 + 2 * 5120) * 2);
     assert_eq!(kept(&x, &[Operator::Embedding]), 16 * (2048 - 576) * 8);
     // Pre-training: of 13 billion the projector alone has a gradient.
@@ -171,7 +171,7 @@ fn the_tower_passes_by_below_the_peak() {
     }
     for more in ["", "--tune_mm_mlp_adapter True", "--lora_enable True"] {
         let plan = plan(more, "3");
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let alive = Operator::VisionLayer.transients(&x)[0].bytes().get();
         assert_eq!(alive, (104 + 2 * 25) * 16 * 577 * 1024);
         let kept = kept_by_chunk(&plan, &plan.layout().stages.stages[0].chunks[0]).get();

@@ -78,7 +78,7 @@ fn what_goes_to_the_host_is_what_megatron_core_was_seen_to_copy() {
             set.extend([("recompute_granularity", "selective"), ("recompute_modules", recomputed)]);
         }
         let plan = plan(&set);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let operators = SectionKind::Layer(plan.model().layer_kind(0)).operators(&x);
         let saved: Vec<Saved> = operators.iter().flat_map(|operator| operator.saved(&x)).collect();
         let beside: Vec<Saved> = operators.iter().flat_map(|operator| operator.sent_beside(&x)).collect();

@@ -39,7 +39,7 @@ fn folded_orders_are_pytorchs_pass_by_pass() {
         let case: Value = serde_json::from_str(line).expect("a case a line");
         let number = |key: &str| case[key].as_u64().expect("a number") as u32;
         let kind = PipelineSchedule::named(case["kind"].as_str().expect("a kind"));
-        let order = Order::of(shape(kind, number("p"), 2, number("m")));
+        let order = Order::new(shape(kind, number("p"), 2, number("m")));
         for (stage, expected) in (0..).zip(case["ranks"].as_array().expect("ranks")) {
             assert_eq!(told(&order, stage), expected.as_str().expect("passes"), "{line}");
             compared += 1;
@@ -53,8 +53,8 @@ fn folded_orders_are_pytorchs_pass_by_pass() {
 #[test]
 fn dual_pipe_is_dual_pipe_v_from_both_ends() {
     for (p, m) in [(4, 8), (4, 12), (6, 12), (8, 20)] {
-        let whole = Order::of(shape(PipelineSchedule::DualPipe, p, 2, m));
-        let half = Order::of(shape(PipelineSchedule::DualPipeV, p / 2, 2, m / 2));
+        let whole = Order::new(shape(PipelineSchedule::DualPipe, p, 2, m));
+        let half = Order::new(shape(PipelineSchedule::DualPipeV, p / 2, 2, m / 2));
         for stage in 0..p {
             let (mirrored, rank) = if stage < p / 2 { (0, stage) } else { (1, p - 1 - stage) };
             let expected: Vec<_> = half
@@ -99,7 +99,7 @@ fn repeated_blocks_hold_and_take_what_they_did() {
         (OneForwardOneBackwardV, 8, &[11, 12, 12, 11, 12, 12, 11, 12], 331.0),
     ];
     for (kind, p, most, length) in expected {
-        let order = Order::of(shape(kind, p, 2, 6 * p));
+        let order = Order::new(shape(kind, p, 2, 6 * p));
         let held: Vec<u64> = (0..p).map(|stage| order.peak(stage, &[1, 1])).collect();
         let pass = Seconds::new(1.0);
         let even = ChunkTime { forward: pass, backward: pass, weight: pass };
@@ -119,7 +119,7 @@ fn formulas_of_what_is_held_are_what_the_events_hold() {
                 if chunks > 1 && m % p != 0 {
                     continue;
                 }
-                let order = Order::of(shape(kind, p, chunks, m));
+                let order = Order::new(shape(kind, p, chunks, m));
                 let mut events = 0;
                 for stage in 0..p {
                     let held = order.peak(stage, &vec![1; order.shape().chunks as usize]);
@@ -209,7 +209,7 @@ fn the_least_time_is_that_of_its_proof_and_of_no_run() {
             }
             let least = shape.least(&durations).get();
             assert!((least - most).abs() <= 2e-9 * most, "{shape:?}: {least} {most}");
-            let run = timeline(&Order::of(shape), &durations);
+            let run = timeline(&Order::new(shape), &durations);
             assert!(least <= run.total.get(), "{shape:?}: {least} above {:?}", run.total);
             tight += u32::from(run.total.get() < 1.25 * least);
             let busy: f64 = run.busy.iter().map(|busy| busy.get()).sum();

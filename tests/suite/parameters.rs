@@ -143,7 +143,7 @@ fn every_rank_holds_what_megatron_builds() {
     for case in cases(COUNTS) {
         let id = case["id"].as_str().expect("id");
         let plan = drafted(&case).plan();
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let counted = parameters(&plan);
         assert_eq!(counted.total.get(), int(&case, "whole"), "{id}: whole model");
         for rank in case["ranks"].as_array().expect("ranks") {

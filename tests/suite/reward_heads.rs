@@ -34,7 +34,7 @@ fn recorded_heads_are_met_to_the_byte() {
             ("lora_rank", ""),
             ("lora_target_modules", ""),
         ]);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let saved = Operator::OutputLayer.saved(&x);
         let transients = Operator::OutputLayer.transients(&x);
         let kept: u64 =

@@ -55,7 +55,7 @@ fn rules_give_the_groups() {
     let (mut kinds, mut without) = (0, 0);
     for _ in 0..400 {
         let layout = layout(&mut random);
-        let groups = Groups::of(&layout);
+        let groups = Groups::new(&layout);
         for kind in groups.kinds() {
             let mut listed: Vec<Vec<u64>> =
                 groups.all(kind).map(|group| group.ranks().map(Rank::get).collect()).collect();

@@ -221,7 +221,7 @@ fn every_kept_byte_is_known() {
     for case in cases(SAVED) {
         let id = case["id"].as_str().expect("id");
         let plan = drafted(&case["config"]).plan();
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let layer = layer_operators(&x, kind(&plan));
         let kept: u64 = by_saver(&x, &layer).values().sum();
         if let Some(received) = case["received"].as_u64() {
@@ -261,7 +261,7 @@ fn every_formula_works_out_to_its_bytes() {
     let mut formulas = 0;
     for case in cases(SAVED) {
         let plan = drafted(&case["config"]).plan();
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let mut operators = layer_operators(&x, kind(&plan)).to_vec();
         operators.extend([Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
         for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {

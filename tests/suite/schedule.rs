@@ -71,7 +71,7 @@ fn warmups_and_interleaved_order_are_megatrons() {
         let remaining: Vec<u32> = warmups.iter().map(|warmup| shape.steps() - warmup).collect();
         assert_eq!(warmups, numbers(&case, "warmup"), "{}", case["id"]);
         assert_eq!(remaining, numbers(&case, "remaining"), "{}", case["id"]);
-        let order = Order::of(shape);
+        let order = Order::new(shape);
         if let Some(expected) = case.get("order") {
             for stage in 0..stages {
                 let found: Vec<[u32; 2]> = order
@@ -93,7 +93,7 @@ fn held_micro_batches_are_those_counted_in_megatron() {
     for case in lines(include_str!("../data/megatron/inflight.jsonl")) {
         let kind = PipelineSchedule::OneForwardOneBackward;
         let [stages, chunks, m] = ["pp", "chunks", "m"].map(|key| number(&case, key).unwrap());
-        let order = Order::of(shape(kind, stages, chunks, m));
+        let order = Order::new(shape(kind, stages, chunks, m));
         for (stage, held) in (0..stages).zip(numbers(&case, "held")) {
             assert_eq!(order.peak(stage, &vec![1; chunks as usize]), u64::from(held), "{case} {stage}");
             assert_eq!(order.shape().in_flight(stage), Some(u64::from(held)));
@@ -109,9 +109,9 @@ fn held_micro_batches_are_those_counted_in_megatron() {
 fn the_2023_code_keeps_everything_with_few_micro_batches() {
     let kind = PipelineSchedule::OneForwardOneBackward;
     let legacy = |m| Shape { all_warmup_when_few: true, ..shape(kind, 4, 2, m) };
-    assert_eq!(Order::of(legacy(4)).peak(3, &[1, 1]), 8);
-    assert_eq!(Order::of(shape(kind, 4, 2, 4)).peak(3, &[1, 1]), 5);
-    assert_eq!(Order::of(legacy(8)).peak(3, &[1, 1]), 5);
+    assert_eq!(Order::new(legacy(4)).peak(3, &[1, 1]), 8);
+    assert_eq!(Order::new(shape(kind, 4, 2, 4)).peak(3, &[1, 1]), 5);
+    assert_eq!(Order::new(legacy(8)).peak(3, &[1, 1]), 5);
 }
 
 /// Every pass of every micro-batch on every chunk exactly once, and no stage waits for ever.
@@ -121,7 +121,7 @@ fn every_order_is_complete_and_runs() {
         for (p, v) in [(1, 1), (2, 1), (4, 1), (6, 1), (7, 1), (8, 2), (5, 3), (16, 2)] {
             for m in [1, 2, 3, p, 2 * p - 1, 2 * p, 5 * p] {
                 let shape = shape(kind, p, v, m);
-                let order = Order::of(shape);
+                let order = Order::new(shape);
                 let durations = StageDurations::even(&shape, times(1.0, 1.1, 0.7), Seconds::new(0.05));
                 let run = timeline(&order, &durations);
                 for stage in 0..p {
@@ -188,7 +188,7 @@ fn timed_as_by_sweeping(kind: PipelineSchedule, random: &mut Random) -> (u64, bo
     }
     .settled();
     let durations = uneven(&shape, random);
-    let order = Order::of(shape);
+    let order = Order::new(shape);
     let (found, expected) = (timeline(&order, &durations), sweep(&order, &durations));
     let mut events = 0;
     for (stage, (found, expected)) in found.stages.iter().zip(&expected).enumerate() {
@@ -265,7 +265,7 @@ fn dual_pipe_bubbles_are_as_published() {
         let bubble = totals(shape, &durations).total.get() - ideal;
         let published = f64::from(p / 2 - 1) * (forward + 2.0 * (input + weight) - 3.0 * weight);
         assert!((bubble - published).abs() < 1e-9, "{p} {m}: {bubble} {published}");
-        let order = Order::of(shape);
+        let order = Order::new(shape);
         for stage in 0..p {
             assert!(order.peak(stage, &[1, 1]) <= u64::from(p) + 1, "at most p + 1 in flight");
         }
@@ -276,7 +276,7 @@ fn dual_pipe_bubbles_are_as_published() {
 fn folded_orders_hold_what_their_paper_says() {
     for p in [4, 6, 8, 12, 16] {
         let most = |kind| {
-            let order = Order::of(shape(kind, p, 2, 6 * p));
+            let order = Order::new(shape(kind, p, 2, 6 * p));
             (0..p).map(|stage| order.peak(stage, &[1, 1])).max().unwrap()
         };
         // In half stages: a micro-batch of a stage is two of them.
@@ -288,7 +288,7 @@ fn folded_orders_hold_what_their_paper_says() {
         let folded = most(PipelineSchedule::OneForwardOneBackwardV);
         assert!(folded <= u64::from(4 * p).div_ceil(3) + 3, "1F1B-V {folded} p = {p}");
         assert_eq!(
-            Order::of(shape(PipelineSchedule::ZeroBubbleH1, p, 1, 6 * p)).peak(p - 1, &[1]),
+            Order::new(shape(PipelineSchedule::ZeroBubbleH1, p, 1, 6 * p)).peak(p - 1, &[1]),
             u64::from(p)
         );
     }
@@ -323,7 +323,7 @@ fn bubble_rates_of_the_zero_bubble_paper() {
 fn long_runs_continue_at_their_own_pace() {
     for kind in KINDS {
         let shape = shape(kind, 16, 2, 5_003);
-        let order = Order::of(shape);
+        let order = Order::new(shape);
         let mut durations = StageDurations::even(&shape, times(1.0, 1.5, 0.5), Seconds::new(0.1));
         durations.chunks[3][0] = times(1.3, 1.6, 0.7);
         let (walked, continued) = (timeline(&order, &durations), totals(shape, &durations));

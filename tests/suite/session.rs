@@ -189,7 +189,7 @@ fn the_schedule_is_drawn_to_the_end_and_its_memory_rises_and_falls() {
     let alone = example("--pipeline-model-parallel-size 2", "--pipeline-model-parallel-size 1");
     for (layout, micro_batches) in [(EXAMPLE.to_owned(), 32), (text, 64), (alone, 16)] {
         let shown = after(&layout).shown.expect("a plan");
-        let timeline = StepTimeline::of(&shown);
+        let timeline = StepTimeline::new(&shown);
         assert_eq!(timeline.micro_batches, (micro_batches, micro_batches));
         assert_eq!(u64::from(timeline.lanes()), shown.plan.layout().pipeline);
         let boxes = |window| -> usize {
@@ -232,7 +232,7 @@ fn a_large_schedule_is_sampled() {
         .replace("--micro-batch-size 4", "--micro-batch-size 1")
         .replace("--global-batch-size 512", "--global-batch-size 2048");
     let shown = after(&text).shown.expect("a plan");
-    let timeline = StepTimeline::of(&shown);
+    let timeline = StepTimeline::new(&shown);
     assert_eq!(timeline.micro_batches, (1024, 1024));
     let size = |window| timeline.picture(window).paths.iter().map(|(_, path)| path.len()).sum::<usize>();
     assert!(size(Viewport::WHOLE) < 300_000, "{}", size(Viewport::WHOLE));
@@ -268,7 +268,7 @@ fn terms_of_the_device_can_be_left_out() {
     let shown = after(EXAMPLE).shown.expect("a plan");
     let of = |names: &str| {
         let set = Event::Set { name: "memory_left_out".to_owned(), value: names.to_owned() };
-        let shown = apply(State::new(UserInput::of(EXAMPLE)), set).shown.expect("a plan");
+        let shown = apply(State::new(UserInput::from_text(EXAMPLE)), set).shown.expect("a plan");
         shown.report.memory.ranks[0].totals
     };
     let (all, bare) = (shown.report.memory.ranks[0].totals, of("context communicators slack"));

@@ -91,7 +91,7 @@ fn every_group_of_every_kind_is_megatrons() {
     for line in cases.lines() {
         let case: Value = serde_json::from_str(line).expect("a case a line");
         let Some(expected) = case.get("groups").and_then(Value::as_object) else { continue };
-        let groups = Groups::of(&layout(&case["config"]));
+        let groups = Groups::new(&layout(&case["config"]));
         let kinds: Vec<GroupKind> = groups.kinds();
         assert_eq!(kinds.len(), expected.len(), "kinds of {}", case["id"]);
         for kind in kinds {
@@ -111,7 +111,7 @@ fn groups_partition_the_ranks_and_know_their_members() {
         if case.get("error").is_some() || layout.world_size > 256 {
             continue;
         }
-        let groups = Groups::of(&layout);
+        let groups = Groups::new(&layout);
         for kind in groups.kinds() {
             let machines = cluster(8, 8, layout.world_size);
             for group in groups.all(kind) {
@@ -148,7 +148,7 @@ fn the_slowest_link_is_that_of_walking_every_group() {
         if case.get("error").is_some() || layout.world_size > 256 {
             continue;
         }
-        let groups = Groups::of(&layout);
+        let groups = Groups::new(&layout);
         for (per_node, domain) in [(8, 8), (8, 4), (4, 8), (4, 16), (6, 3), (2, 1), (1, 1), (5, 10)] {
             let machines = cluster(per_node, domain, layout.world_size);
             for kind in groups.kinds() {
@@ -188,7 +188,7 @@ fn the_slowest_link_is_that_of_walking_every_group() {
 #[test]
 fn middle_levels_of_context_are_cut_out_of_both_sides() {
     let config = serde_json::json!({"world_size": 24, "tp": 2, "cp": 12, "hierarchical_cp": [2, 3, 2]});
-    let groups = Groups::of(&layout(&config));
+    let groups = Groups::new(&layout(&config));
     let lists = |level| {
         let all = groups.all(GroupKind::ContextLevel(level));
         all.map(|group| group.ranks().map(Rank::get).collect::<Vec<_>>()).collect::<Vec<_>>()
@@ -220,7 +220,7 @@ fn middle_levels_of_context_are_cut_out_of_both_sides() {
 fn second_shards_are_runs_of_the_data_group() {
     let config = serde_json::json!({"world_size": 16, "tp": 2});
     for (shards, runs) in [(0, 1), (16, 1), (8, 1), (4, 2), (2, 4)] {
-        let groups = Groups::of(&Layout { second_shards: shards, ..layout(&config) });
+        let groups = Groups::new(&Layout { second_shards: shards, ..layout(&config) });
         assert_eq!(groups.world(), 16);
         assert_eq!(groups.kinds().contains(&GroupKind::SecondShards), runs > 1, "{shards}");
         let found: Vec<Vec<u64>> =
@@ -236,7 +236,7 @@ fn second_shards_are_runs_of_the_data_group() {
 #[test]
 fn the_seeds_groups_in_its_notation() {
     let config = serde_json::json!({"world_size": 16, "tp": 2, "pp": 2});
-    let groups = Groups::of(&layout(&config));
+    let groups = Groups::new(&layout(&config));
     let shown = |kind| groups.all(kind).map(|group| notation(group.ranks(), 8)).collect::<Vec<_>>();
     assert_eq!(shown(GroupKind::Pipeline)[0], "[n0_g0 n1_g0]");
     assert_eq!(shown(GroupKind::Pipeline).len(), 8);
@@ -254,7 +254,7 @@ fn the_seeds_groups_in_its_notation() {
 
 #[track_caller]
 fn check_link(config: Value, machines: &Cluster, kind: GroupKind, expected: Link) {
-    let groups = Groups::of(&layout(&config));
+    let groups = Groups::new(&layout(&config));
     assert_eq!(groups.link(kind, machines), expected);
     let walked = groups.all(kind).map(|group| group.link(machines)).max();
     assert_eq!(walked, Some(expected), "walking every group");
@@ -283,7 +283,7 @@ fn links_follow_nodes_and_domains() {
 #[test]
 fn llama3s_cluster_is_asked_rank_by_rank() {
     let config = serde_json::json!({"world_size": 16384, "tp": 8, "pp": 16, "cp": 1});
-    let groups = Groups::of(&layout(&config));
+    let groups = Groups::new(&layout(&config));
     let rank = Rank::new(9_999);
     let here = groups.coordinates(rank);
     assert_eq!((here.tensor, here.data, here.pipeline), (7, 1249 % 128, 9));

@@ -30,7 +30,7 @@ fn example() -> (Plan, Traffic) {
 }
 
 fn find<'a>(traffic: &'a Traffic, of: Parallelism, name: &str, tensor: &str) -> &'a Operation {
-    let operations = &traffic.of(of).expect("it sends").operations;
+    let operations = &traffic.dimension(of).expect("it sends").operations;
     operations
         .iter()
         .find(|operation| operation.name == name && operation.tensor == tensor)
@@ -42,7 +42,7 @@ fn find<'a>(traffic: &'a Traffic, of: Parallelism, name: &str, tensor: &str) -> 
 #[test]
 fn the_tools_pipeline_is_four_times_too_much() {
     let (_, ledger) = example();
-    let pipeline = ledger.of(Parallelism::Pipeline).unwrap();
+    let pipeline = ledger.dimension(Parallelism::Pipeline).unwrap();
     let (printed_calls, printed_gib) = (2048, 128);
     assert_eq!((pipeline.cluster.calls, pipeline.cluster.bytes), (512, Bytes::gib(32)));
     assert_eq!((printed_calls / pipeline.cluster.calls, printed_gib / 32), (4, 4));
@@ -63,7 +63,7 @@ fn the_tools_all_gather_is_twice_too_much_and_of_one_gpu() {
     assert_eq!(scatter.bytes().get(), 4 * real_parameters, "6.4 GiB, as printed");
     assert_eq!(gather.bytes().get(), 2 * real_parameters, "3.2 GiB, 6.4 printed");
     assert_eq!((gather.collective, scatter.collective), (Collective::AllGather, Collective::ReduceScatter));
-    let data = ledger.of(Parallelism::Data).unwrap();
+    let data = ledger.dimension(Parallelism::Data).unwrap();
     assert_eq!(data.per_gpu().calls, 2, "2 operations printed as the cluster's are one GPU's");
     let (first, last) = (1_718_757_376_u64, 1_710_376_960);
     assert_eq!((data.cluster.calls, data.cluster.bytes.get()), (32, 8 * 6 * (first + last)));
@@ -75,7 +75,7 @@ fn the_tools_all_gather_is_twice_too_much_and_of_one_gpu() {
 #[test]
 fn the_tools_tensor_messages_lack_the_ends() {
     let (_, ledger) = example();
-    let tensor = ledger.of(Parallelism::Tensor).unwrap();
+    let tensor = ledger.dimension(Parallelism::Tensor).unwrap();
     let large = |stage: usize| -> u64 {
         let own = tensor.operations.iter().filter(|operation| operation.bytes().get() == MIB_64);
         own.map(|operation| operation.per_micro_batch[stage]).sum()
@@ -101,7 +101,7 @@ fn the_tool_lacks_the_tied_embedding() {
     let (_, ledger) = example();
     let tied = find(&ledger, Parallelism::Embedding, "word_embeddings", "gradients");
     assert_eq!(tied.bytes(), Bytes::mib(394));
-    assert_eq!(ledger.of(Parallelism::Embedding).unwrap().cluster.calls, 16);
+    assert_eq!(ledger.dimension(Parallelism::Embedding).unwrap().cluster.calls, 16);
 }
 
 /// Audit item 21: the tool's volumes are message sizes. A ring of 4 sends 3/4 of a reduce-scatter's
@@ -135,7 +135,7 @@ fn per_layer(flags: &str, world: u64, expected: &[(Collective, u64)]) {
     let ledger = traffic(&plan);
     let layers = plan.layout().stages.stages[0].layers();
     let of = |collective| -> u64 {
-        let tensor = ledger.of(Parallelism::Tensor).unwrap();
+        let tensor = ledger.dimension(Parallelism::Tensor).unwrap();
         let own = tensor.operations.iter().filter(|operation| operation.collective == collective);
         own.filter(|operation| operation.name.starts_with("linear"))
             .map(|operation| operation.per_micro_batch[0])
@@ -170,7 +170,7 @@ fn interleaving_adds_boundaries() {
         --vocab-size 32000 --transformer-impl transformer_engine";
     let messages = |more: &str| {
         let ledger = traffic(&plan(&format!("{base} {more}"), 8));
-        let pipeline = ledger.of(Parallelism::Pipeline).unwrap();
+        let pipeline = ledger.dimension(Parallelism::Pipeline).unwrap();
         pipeline.cluster.calls / pipeline.groups
     };
     let m = 8;
@@ -190,7 +190,7 @@ fn sizes_are_what_their_formulas_say() {
 
 #[track_caller]
 fn sizes_hold(plan: &Plan) -> u32 {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     let mut compared = 0;
     for operation in traffic(plan).dimensions.iter().flat_map(|dimension| &dimension.operations) {
         let elements = Count::of_shape(&operation.shape).get();
@@ -215,7 +215,7 @@ const SMALL_LAYER: u64 = 4 * 1024 * 1024 + 3 * 4096 * 1024 + 2 * 1024;
 /// ZeRO-2 reduces gradients behind every micro-batch, and gathers weights once.
 #[test]
 fn sharded_gradients_are_reduced_for_every_micro_batch() {
-    let mut draft = super::drafts::Draft::of(&plan(&format!("{SMALL} --use-distributed-optimizer"), 8));
+    let mut draft = super::drafts::Draft::new(&plan(&format!("{SMALL} --use-distributed-optimizer"), 8));
     draft.recipe.dp_sharding = DpSharding::Gradients;
     let ledger = traffic(&draft.plan());
     let scatter = find(&ledger, Parallelism::Data, "dense parameters", "gradients");
@@ -229,10 +229,10 @@ fn sharded_gradients_are_reduced_for_every_micro_batch() {
 /// micro-batch.
 #[test]
 fn sharded_weights_are_gathered_unit_by_unit() {
-    let mut draft = super::drafts::Draft::of(&plan(&format!("{SMALL} --use-distributed-optimizer"), 8));
+    let mut draft = super::drafts::Draft::new(&plan(&format!("{SMALL} --use-distributed-optimizer"), 8));
     draft.recipe.dp_sharding = DpSharding::Parameters;
     let ledger = traffic(&draft.plan());
-    let data = ledger.of(Parallelism::Data).unwrap();
+    let data = ledger.dimension(Parallelism::Data).unwrap();
     let layers: Vec<&Operation> =
         data.operations.iter().filter(|operation| operation.shape[0] == SMALL_LAYER).collect();
     assert_eq!(layers.len(), 3, "gathered forward, gathered backward, scattered");
@@ -253,7 +253,7 @@ fn latent_attention_and_multi_token_prediction() {
     let ledger = traffic(&plan);
     let (n, width) = (1024, 2);
     let check = |name: &str, tensor: &str, columns: u64, calls: u64| {
-        let operations = &ledger.of(Parallelism::Tensor).unwrap().operations;
+        let operations = &ledger.dimension(Parallelism::Tensor).unwrap().operations;
         let own = operations.iter().filter(|one| one.name == name && one.tensor == tensor);
         let (found, sizes): (Vec<u64>, Vec<u64>) =
             own.map(|one| (one.per_micro_batch[0], one.bytes().get())).unzip();
@@ -286,7 +286,7 @@ fn hierarchical_context_parallelism() {
     );
     let plan = plan(&flags, 8);
     let ledger = traffic(&plan);
-    let context = ledger.of(Parallelism::Context).unwrap();
+    let context = ledger.dimension(Parallelism::Context).unwrap();
     let calls = |ranks: u64| -> u64 {
         let own = context.operations.iter().filter(|operation| operation.ranks == ranks);
         own.map(|operation| operation.per_micro_batch[0]).sum()
@@ -323,7 +323,7 @@ fn groups_of_fsdp_add_up_their_shards_once_a_step() {
     };
     for strategy in ["optim_grads", "optim_grads_params"] {
         let ledger = traffic(&plan(&flags(strategy), 16));
-        let data = ledger.of(Parallelism::Data).expect("replicas").operations.iter();
+        let data = ledger.dimension(Parallelism::Data).expect("replicas").operations.iter();
         let sums = |tensor: &str| -> Vec<(u64, u64, u64)> {
             let own = data.clone().filter(|one| one.tensor == tensor);
             own.map(|one| (one.ranks, one.shape[0], one.per_iteration[0])).collect()
@@ -350,7 +350,7 @@ fn balancing_adds_up_token_counts() {
     type Counts = Vec<(Vec<u64>, u64, u64, Vec<u64>)>;
     let counts = |more: &str| -> Counts {
         let ledger = traffic(&plan(&format!("{MODEL} {more}"), 8));
-        let own = &ledger.of(Parallelism::Scalars).expect("it sends").operations;
+        let own = &ledger.dimension(Parallelism::Scalars).expect("it sends").operations;
         let counts = own.iter().filter(|operation| operation.tensor == "token counts");
         counts.map(|one| (one.shape.to_vec(), one.width, one.ranks, one.per_iteration.clone())).collect()
     };

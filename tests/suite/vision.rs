@@ -82,7 +82,7 @@ fn a_sharded_tower_is_gathered_once() {
     let tower = plan.model().vision.expect("a tower");
     assert_eq!(tower.layers * tower.layer_parameters + tower.outside_layers(), TOWER);
     let sent = traffic(&plan);
-    let data = sent.of(Parallelism::Data).expect("messages of data parallelism");
+    let data = sent.dimension(Parallelism::Data).expect("messages of data parallelism");
     let gathers = |elements: u64| -> u64 {
         let of = data.operations.iter().filter(|sent| sent.shape.iter().product::<u64>() == elements);
         of.map(|sent| sent.per_iteration[0]).sum()
@@ -96,7 +96,7 @@ fn a_sharded_tower_is_gathered_once() {
 #[test]
 fn nothing_of_a_frozen_tower_is_kept() {
     let plan = plan(&factory("full"), &[("world_size", "1")]);
-    let x = Symbols::of(&plan);
+    let x = Symbols::new(&plan);
     for kind in SectionKind::ALL.into_iter().filter(|kind| kind.has_no_backward(&x)) {
         for operator in kind.operators(&x) {
             assert!(operator.saved(&x).is_empty() && operator.work(&x).is_empty(), "{operator:?}");

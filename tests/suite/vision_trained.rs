@@ -56,7 +56,7 @@ fn bytes(x: &Symbols<'_>, saved: &[Saved]) -> u64 {
 
 /// What the sections of the tower keep.
 fn tower(plan: &Plan) -> u64 {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     let layers = plan.model().vision.expect("a tower").layers;
     let of = |kind: SectionKind| {
         let operators = kind.kept_operators(&x);
@@ -77,7 +77,7 @@ fn recorded_towers_are_met_to_the_byte() {
             continue;
         }
         let plan = plan_of(&case, false);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         assert_eq!(tower(&plan), int(&case, "tower"), "{name}");
         // Mergers behind some of its layers keep the same streams as the norms of the layers behind them: one here.
         let deepstack = case["type"] == "qwen3_vl" && case["autocast"] == false;
@@ -137,7 +137,7 @@ fn a_sharded_tower_that_trains_is_gathered_twice() {
     let plan = swift("--deepspeed zero3", "3008");
     let layer = plan.model().vision.expect("a tower").layer_parameters;
     let sent = traffic(&plan);
-    let data = sent.of(Parallelism::Data).expect("messages of data parallelism");
+    let data = sent.dimension(Parallelism::Data).expect("messages of data parallelism");
     let of: Vec<_> =
         data.operations.iter().filter(|sent| sent.shape.iter().product::<u64>() == layer).collect();
     let calls: u64 = of.iter().map(|sent| sent.per_iteration[0]).sum();
@@ -161,14 +161,14 @@ fn images_are_part_of_the_peak() {
 #[test]
 fn a_tower_may_be_kept_beside_a_decoder_that_is_recomputed() {
     let plan = swift("--deepspeed zero2 --vit_gradient_checkpointing false", "4096");
-    let x = Symbols::of(&plan);
+    let x = Symbols::new(&plan);
     let whole = swift("--deepspeed zero2 --gradient_checkpointing false", "4096");
     assert_eq!(tower(&plan), tower(&whole));
     let frozen = "model_name_or_path: Qwen/Qwen2.5-VL-7B-Instruct\nstage: sft\nfinetuning_type: lora\nlora_target: all\n\
         cutoff_len: 4096\nper_device_train_batch_size: 1\nbf16: true\ntemplate: qwen2_vl\n";
     let set = [("world_size", "1"), ("vision_input_grads", "true"), ("image_patches", "3008")];
     let hooked = read("train.yaml", frozen, &set).plan.expect("a plan");
-    let within = Symbols::of(&hooked);
+    let within = Symbols::new(&hooked);
     assert!(within.recomputes_layers() && !within.recomputes_tower() && !x.recomputes_tower());
     let each = bytes(&within, &Operator::VisionLayer.saved(&within));
     // Norms' inputs in fp32 and their statistics, queries, keys, the fused projection's output, the attention's and its

@@ -110,7 +110,7 @@ pub fn locate() -> Result<Browser> {
     let theirs = given("CHROMEWEBDRIVER").map(|folder| format!("{folder}/chromedriver"));
     let drivers = theirs.into_iter().chain(DRIVERS.map(str::to_owned));
     let chromedriver = first("CHROMEDRIVER", "chromedriver", drivers).context(HELP)?;
-    let major = |program: &Path| Version::of(&program.to_string_lossy()).and_then(|v| v.0.first().copied());
+    let major = |program: &Path| Version::new(&program.to_string_lossy()).and_then(|v| v.0.first().copied());
     if major(&chrome) != major(&chromedriver) {
         let (chrome, driver) = (chrome.display(), chromedriver.display());
         return Err(anyhow::anyhow!("{chrome} and {driver} are of different versions")).context(HELP);

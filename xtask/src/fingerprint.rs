@@ -66,7 +66,7 @@ pub fn inputs() -> Result<String> {
             files.push(entry.into_path());
         }
     }
-    let versions = PROGRAMS.map(|program| format!("{program} {:?}", Version::of(program)));
+    let versions = PROGRAMS.map(|program| format!("{program} {:?}", Version::new(program)));
     digest(root(), files, &versions.join("\n"))
 }
 

@@ -115,7 +115,7 @@ impl Version {
     }
 
     /// What `PROGRAM --version` says; none where there is no such program or it does not run.
-    pub fn of(program: &str) -> Option<Self> {
+    pub fn new(program: &str) -> Option<Self> {
         output(command(program).arg("--version")).ok().and_then(|text| Self::in_text(&text))
     }
 }
@@ -156,6 +156,6 @@ mod tests {
     fn a_program_that_fails_is_an_error_that_says_what_it_said() {
         let error = output(command("cargo").arg("--no-such-option")).unwrap_err().to_string();
         assert!(error.contains("--no-such-option"), "{error}");
-        assert_eq!(Version::of("no-such-program-here"), None);
+        assert_eq!(Version::new("no-such-program-here"), None);
     }
 }

@@ -101,7 +101,7 @@ fn judge(total: u64, recorded: u64) -> Result<String> {
 /// Weighs every file below `folder`, by name, those beside the page last.
 pub fn weigh(folder: &Path) -> Result<Vec<Weight>> {
     let mut weights = Vec::new();
-    let beside = Beside::of(folder)?;
+    let beside = Beside::new(folder)?;
     for path in files_below(folder)? {
         let bytes = fs::read(&path)?;
         let file = path.strip_prefix(folder).unwrap_or(&path).to_owned();
@@ -126,7 +126,7 @@ struct Beside {
 }
 
 impl Beside {
-    fn of(folder: &Path) -> io::Result<Self> {
+    fn new(folder: &Path) -> io::Result<Self> {
         let mut others = String::new();
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();

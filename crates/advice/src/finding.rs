@@ -43,7 +43,7 @@ impl<'a> Advisor<'a> {
 
     /// The plan's own variant, to be changed.
     pub(super) fn variant(&self) -> Variant {
-        Variant::of(self.plan)
+        Variant::from_plan(self.plan)
     }
 
     /// What `variant` comes to; none where Megatron would refuse it or where nothing changes.

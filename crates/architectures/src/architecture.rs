@@ -64,7 +64,7 @@ impl Architecture {
     /// No model type, one without rules, or a key that is missing or makes no sense.
     pub fn read(root: &Node) -> Result<Self, Refusal> {
         let whole_type = type_of(root).unwrap_or("");
-        let defaults = Defaults::of(whole_type);
+        let defaults = Defaults::for_model_type(whole_type);
         let inner = TEXT_KEYS.iter().find_map(|key| root.at(key)).filter(|node| !node.entries().is_empty());
         let stated = inner.and_then(type_of).or(if inner.is_none() { Some(whole_type) } else { None });
         let stated = stated.filter(|name| definitions(name).is_some());
@@ -84,11 +84,15 @@ impl Architecture {
             // Files from before version 5 say it of the text model alone; some types still ask that.
             let asks = defaults.flag("tied_by_text_model") == Some(true) && whole != Some(true);
             let part = place.get("tie_word_embeddings").and_then(Node::flag);
-            if asks { part.or(Defaults::of(model_type).flag("tie_word_embeddings")).or(whole) } else { whole }
+            if asks {
+                part.or(Defaults::for_model_type(model_type).flag("tie_word_embeddings")).or(whole)
+            } else {
+                whole
+            }
         } else {
             None
         };
-        let evaluation = Evaluation::new(definitions, Defaults::of(model_type), place, tied);
+        let evaluation = Evaluation::new(definitions, Defaults::for_model_type(model_type), place, tied);
         let mut read = sizes(&evaluation, model_type).map_err(Refusal::Stopped)?;
         // Ovis2 builds the output layer from sizes that the whole states; no rule counts that.
         let apart = defaults.flag("output_layer_of_its_own") == Some(true);

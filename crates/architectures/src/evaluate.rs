@@ -180,7 +180,7 @@ impl<'c> Evaluation<'c> {
         let mut empty = false;
         for name in self.defaults.names(key) {
             let Some(node) = self.place.at(name) else { continue };
-            let value = Value::of(node);
+            let value = Value::from_node(node);
             if value != Value::Nothing {
                 self.note(name, true);
                 return value;

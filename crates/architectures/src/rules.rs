@@ -98,7 +98,7 @@ pub(crate) struct Defaults {
 
 impl Defaults {
     /// Those of a model type; none where the library has none of that name.
-    pub(crate) fn of(model_type: &str) -> Self {
+    pub(crate) fn for_model_type(model_type: &str) -> Self {
         let mut all = Self::default();
         let line = meaningful(DEFAULTS.text()).find_map(|line| {
             let (name, rest) = line.split_once(": ")?;
@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn defaults_go_by_every_name_of_a_key() {
-        let gpt2 = Defaults::of("gpt2");
+        let gpt2 = Defaults::for_model_type("gpt2");
         assert_eq!(gpt2.value("n_embd"), Value::Whole(768));
         assert_eq!(gpt2.value("hidden_size"), Value::Whole(768));
         assert_eq!(gpt2.value("n_inner"), Value::Nothing);
-        assert_eq!(Defaults::of("nobody").value("hidden_size"), Value::Nothing);
+        assert_eq!(Defaults::for_model_type("nobody").value("hidden_size"), Value::Nothing);
     }
 }

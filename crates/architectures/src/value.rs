@@ -17,10 +17,10 @@ pub(crate) enum Value {
 
 impl Value {
     /// The value of a node; a map holds nothing that an expression could use.
-    pub(crate) fn of(node: &Node) -> Self {
+    pub(crate) fn from_node(node: &Node) -> Self {
         match &node.value {
             Tree::Map(_) => Self::Nothing,
-            Tree::List(items) => Self::List(items.iter().map(Self::of).collect()),
+            Tree::List(items) => Self::List(items.iter().map(Self::from_node).collect()),
             Tree::Scalar(scalar) if scalar.quoted => Self::Text(scalar.text.clone()),
             Tree::Scalar(scalar) => Self::plain(&scalar.text),
         }

@@ -57,16 +57,16 @@ impl Word {
 impl Value {
     /// Text as it stands in the source.
     pub fn written(text: &str, span: Span) -> Self {
-        Self::of(text, Origin::written(span))
+        Self::from_text(text, Origin::written(span))
     }
 
     /// Text that follows from what stands at a place.
     pub fn computed(text: &str, span: Span) -> Self {
-        Self::of(text, Origin::computed(span))
+        Self::from_text(text, Origin::computed(span))
     }
 
     /// Text of one origin.
-    pub(crate) fn of(text: &str, origin: Origin) -> Self {
+    pub(crate) fn from_text(text: &str, origin: Origin) -> Self {
         let mut value = Self::default();
         value.push(text, origin, None);
         value

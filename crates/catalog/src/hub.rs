@@ -29,7 +29,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn of(line: &'static str) -> Option<Self> {
+    fn parse(line: &'static str) -> Option<Self> {
         let mut columns = line.split('\t');
         let (names, source, published) = (columns.next()?, columns.next()?, columns.next()?);
         let published = (published != "-").then_some(published);
@@ -50,7 +50,7 @@ impl Entry {
 
 /// All lines.
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
-    LINES.text().lines().filter(|line| !line.starts_with('#')).filter_map(Entry::of)
+    LINES.text().lines().filter(|line| !line.starts_with('#')).filter_map(Entry::parse)
 }
 
 /// The line with a name, and the name as it stands there: without its organisation, in lower case, with `-` for `_`.

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &BadgeArguments) -> ExitCode {
         tell(&answer.obstacles_to_caller());
         return ExitCode::from(NO_PLAN);
     };
-    let figures = Figures::of(&plan, &found);
+    let figures = Figures::new(&plan, &found);
     let svg = drawn(&arguments.label, &said(&figures), colour(figures.verdict));
     match arguments.format {
         Format::Svg => print(&svg),

@@ -25,7 +25,7 @@ pub(crate) struct Places {
 
 impl Places {
     /// The folder of each file, and the one in which the program was called.
-    pub(crate) fn of(files: &[String]) -> Self {
+    pub(crate) fn new(files: &[String]) -> Self {
         let folder = |file: &String| Path::new(file).parent().map(Path::to_path_buf);
         let mut folders: Vec<PathBuf> = files.iter().filter(|file| *file != "-").filter_map(folder).collect();
         folders.push(PathBuf::from("."));

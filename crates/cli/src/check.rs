@@ -145,14 +145,14 @@ pub(crate) fn baseline(file: &str, changes: &Changes) -> Result<Figures, CallErr
     let Some((plan, found)) = answer.estimated() else {
         return Err(CallError::NoBaseline { file: file.to_owned(), obstacle: answer.obstacle() });
     };
-    Ok(Figures::of(&plan, &found))
+    Ok(Figures::new(&plan, &found))
 }
 
 impl CheckArguments {
     /// Says what one run comes to; its exit code.
     fn say(&self, file: Option<&str>, mut answer: Answer, against: Option<&Figures>) -> u8 {
         let found = answer.estimated();
-        let figures = found.map(|(plan, found)| Figures::of(&plan, &found));
+        let figures = found.map(|(plan, found)| Figures::new(&plan, &found));
         let failures =
             figures.as_ref().map(|figures| figures.failures(&self.gate.fail_on, against)).unwrap_or_default();
         let code = match &figures {

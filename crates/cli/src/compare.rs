@@ -56,7 +56,7 @@ impl Read {
     ///
     /// # Errors
     /// What was read, where it makes no plan.
-    pub(crate) fn of(mut pasted: Pasted, places: &Places) -> Result<Self, Box<Answer>> {
+    pub(crate) fn new(mut pasted: Pasted, places: &Places) -> Result<Self, Box<Answer>> {
         let (mut answer, _) = completed(&mut pasted, places);
         match answer.estimated() {
             Some((plan, report)) => Ok(Self { answer, plan, report }),
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
         Ok::<_, CallError>(pasted)
     };
     let after_name = arguments.after.as_deref().unwrap_or(&arguments.before);
-    let places = |file: &str| Places::of(&[file.to_owned()]);
+    let places = |file: &str| Places::new(&[file.to_owned()]);
     let before = match read(&arguments.before, &Changes::default()) {
         Ok(before) => before,
         Err(problem) => return refuse(&problem),
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
         }
     };
     let (before, after) =
-        match (Read::of(before, &places(&arguments.before)), Read::of(after, &places(after_name))) {
+        match (Read::new(before, &places(&arguments.before)), Read::new(after, &places(after_name))) {
             (Ok(before), Ok(after)) => (before, after),
             (before, after) => {
                 for (name, side) in [("BEFORE", before), ("AFTER", after)] {
@@ -202,8 +202,8 @@ pub(crate) fn document(before: &Read, after: &Read) -> Differences {
         stated: one.stated,
     };
     Differences {
-        before: Figures::of(&before.plan, &before.report),
-        after: Figures::of(&after.plan, &after.report),
+        before: Figures::new(&before.plan, &before.report),
+        after: Figures::new(&after.plan, &after.report),
         settings: comparison.settings.iter().map(setting).collect(),
         sections: comparison
             .sections

@@ -54,7 +54,8 @@ pub(crate) fn run(arguments: &ContributeArguments) -> ExitCode {
         versions: arguments.versions.clone(),
     };
     let measured: Vec<&Measured> = found.iter().map(|found| &found.measured).collect();
-    let Some(Contribution { row, lacking }) = Contribution::of(&answer.resolution, &measured, &provenance)
+    let Some(Contribution { row, lacking }) =
+        Contribution::from_run(&answer.resolution, &measured, &provenance)
     else {
         return refuse("settings alone cannot say this plan, and a row carries nothing of the script");
     };

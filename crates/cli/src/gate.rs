@@ -116,7 +116,7 @@ fn by_name<S: serde::Serializer>(verdict: &Verdict, serializer: S) -> Result<S::
 
 impl Figures {
     /// The figures of a plan.
-    pub(crate) fn of(plan: &Plan, found: &Report) -> Self {
+    pub(crate) fn new(plan: &Plan, found: &Report) -> Self {
         let (memory, time, marks) = (&found.memory, &found.time, &plan.recipe().marks);
         let gpus = plan.layout().world_size;
         let (mut peak, mut at) = (memory.worst.peak_reserved, memory.worst.at.to_owned());

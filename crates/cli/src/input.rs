@@ -73,7 +73,7 @@ impl Input {
 
     /// What `pasted` comes to, which was read from these files: standard input can be read once only.
     pub(crate) fn answer_of(&self, mut pasted: Pasted) -> Answer {
-        let (mut answer, beside) = completed(&mut pasted, &Places::of(&self.files));
+        let (mut answer, beside) = completed(&mut pasted, &Places::new(&self.files));
         answer.beside = beside;
         answer
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &LinkArguments) -> ExitCode {
         Ok(pasted) if arguments.open => print(&carried(&pasted)),
         Ok(mut pasted) => {
             // Who opens the link has none of the files that lie beside the script.
-            let (answer, beside) = completed(&mut pasted, &Places::of(&arguments.input.files));
+            let (answer, beside) = completed(&mut pasted, &Places::new(&arguments.input.files));
             for name in beside {
                 tell(&format!(
                     "{}: {} goes with it, which the text names\n",

@@ -53,7 +53,7 @@ impl Tools {
         let found = answer.estimated();
         let document =
             Document::new(&answer.source, &answer.resolution, found.as_ref().map(|(_, report)| report));
-        Estimate::of(&answer, found.as_ref(), &document.to_json(false), &input.sections).map(Json)
+        Estimate::new(&answer, found.as_ref(), &document.to_json(false), &input.sections).map(Json)
     }
 
     #[tool(
@@ -76,8 +76,8 @@ impl Tools {
             complete: !more,
             refused: walk.refused(),
             too_large: walk.too_large(),
-            best: walk.ranked().take(input.limit()).map(Layout::of).collect(),
-            frontier: walk.frontier().iter().take(input.limit()).map(Layout::of).collect(),
+            best: walk.ranked().take(input.limit()).map(Layout::from_outcome).collect(),
+            frontier: walk.frontier().iter().take(input.limit()).map(Layout::from_outcome).collect(),
         }))
     }
 
@@ -91,7 +91,7 @@ impl Tools {
         // What keeps the run from a plan is told as of every other tool.
         input.run.estimated()?;
         let run = UserInput::of_pasted(input.run.pasted()?);
-        let mut asking = Asking::of(&run, &input.asked()?).map_err(|missing| missing.to_string())?;
+        let mut asking = Asking::new(&run, &input.asked()?).map_err(|missing| missing.to_string())?;
         let until = Instant::now() + SEARCH;
         let mut more = true;
         while more && Instant::now() < until {
@@ -105,7 +105,7 @@ impl Tools {
             answer: asking.answer(),
             answered: chosen.is_some(),
             complete: !more,
-            lines: lines.iter().skip(first).take(limit).map(Line::of).collect(),
+            lines: lines.iter().skip(first).take(limit).map(Line::new).collect(),
         }))
     }
 

@@ -227,7 +227,7 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     }
     let mut inquiry = Inquiry::new(plan, question, arguments.choices());
     while inquiry.step(AT_ONCE) {}
-    let written = Written::of(plan, &inquiry, arguments.limit);
+    let written = Written::new(plan, &inquiry, arguments.limit);
     match arguments.format {
         Format::Text => print(&written.text()),
         Format::Json => print_json(&written),

@@ -145,7 +145,7 @@ fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Op
         ..Pasted::default()
     };
     changes.put_into(&mut pasted);
-    let (mut answer, _) = completed(&mut pasted, &Places::of(std::slice::from_ref(&job.name)));
+    let (mut answer, _) = completed(&mut pasted, &Places::new(std::slice::from_ref(&job.name)));
     if !answer.launches() {
         return Ok(None);
     }
@@ -154,7 +154,7 @@ fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Op
         tell(&format!("shardscope: {}: {open}: {}\n", job.name, answer.obstacle()));
         return Ok(arguments.refuse.contains(&Refusal::Open).then_some(NO_PLAN));
     };
-    let figures = Figures::of(&plan, &found);
+    let figures = Figures::new(&plan, &found);
     let verdict = words(figures.verdict);
     let line = figures.line().replacen(verdict, &coloured(verdict, colour_of(figures.verdict)), 1);
     tell(&format!("shardscope: {}: {line}\n", job.name));

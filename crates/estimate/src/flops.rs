@@ -83,7 +83,7 @@ impl FlopCounts {
 /// The FLOPs of one step of `plan` by each convention.
 #[must_use]
 pub fn flops(plan: &Plan) -> FlopCounts {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     let mut forward = Forward::default();
     for chunk in plan.layout().model_chunks() {
         forward.add_chunk(&x, chunk);

@@ -93,7 +93,7 @@ impl RankParameters {
 /// The parameters of `plan`.
 #[must_use]
 pub fn parameters(plan: &Plan) -> Parameters {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     let mut accounts = AccountCounts::default();
     let mut idle = Count::ZERO;
     let mut ranks = Vec::with_capacity(plan.layout().stages.stages.len());
@@ -131,7 +131,7 @@ pub(super) struct SectionParameters {
 }
 
 impl SectionParameters {
-    fn of(x: &Symbols<'_>, kind: SectionKind) -> Self {
+    fn new(x: &Symbols<'_>, kind: SectionKind) -> Self {
         let mut out = Self::default();
         for weight in kind.weights(x) {
             let (count, expert) = (weight.count(), weight.group == WeightGroup::Expert);
@@ -168,7 +168,7 @@ pub(super) fn rank_parameters(
             let one = match known.iter().find(|(known, _)| *known == kind) {
                 Some((_, one)) => *one,
                 None => {
-                    let one = SectionParameters::of(x, kind);
+                    let one = SectionParameters::new(x, kind);
                     known.push((kind, one));
                     one
                 }

@@ -153,7 +153,7 @@ impl Utilisation {
 /// Every distinct matrix product of `plan`, in the order of the model.
 #[must_use]
 pub fn utilisation(plan: &Plan) -> Vec<Utilisation> {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     let device = Device::new(plan.cluster(), plan.recipe());
     let mut out: Vec<Utilisation> = Vec::new();
     for (stage, held) in (0..).zip(&plan.layout().stages.stages) {

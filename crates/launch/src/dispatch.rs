@@ -44,7 +44,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                 let changes = tree
                     .documents
                     .first()
-                    .filter(|root| format == Format::of(&nemo::Nemo) && nemo::is_changes(root));
+                    .filter(|root| format == Format::new(&nemo::Nemo) && nemo::is_changes(root));
                 let mut reading = match changes {
                     Some(root) => recipes::read_changes(root, named_recipe(environment), text),
                     None => format.read_tree(&tree),
@@ -72,11 +72,11 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                 let exact = program == text;
                 let asked = named_recipe(environment);
                 if let Some(reading) = recipes::read_recipes(&program, asked, part.span.start) {
-                    add(Some(Format::of(&Recipe)), reading);
+                    add(Some(Format::new(&Recipe)), reading);
                     continue;
                 }
                 if let Some(reading) = recipes::read_xtuner(&program, part.span.start) {
-                    add(Some(Format::of(&Xtuner)), reading);
+                    add(Some(Format::new(&Xtuner)), reading);
                     continue;
                 }
                 match read_python(&program, part.span.start) {
@@ -86,7 +86,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                             reading.diagnostics.iter_mut().for_each(|said| said.span = None);
                             reading.not_modelled.iter_mut().for_each(|item| item.span = None);
                         }
-                        add(Some(Format::of(&Trainer(Dialect::Transformers))), reading);
+                        add(Some(Format::new(&Trainer(Dialect::Transformers))), reading);
                     }
                     None if imports_olmo_core(&program) => {
                         let what = OLMO_CORE_LACKING;
@@ -96,7 +96,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     None => remarks.push(python()),
                 }
             }
-            TextKind::Model(name) => add(Some(Format::of(&HuggingFace)), alone_by_name(&name, part.span)),
+            TextKind::Model(name) => add(Some(Format::new(&HuggingFace)), alone_by_name(&name, part.span)),
             TextKind::Log => remarks.push(log_note(part.span)),
             TextKind::Other(why) => remarks.push(why),
         }
@@ -114,7 +114,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
         together(&mut texts, &mut launched, &files, &arguments);
     }
     // Of XTuner's configuration the words say nothing but how it starts.
-    if texts.iter().any(|text| text.format == Some(Format::of(&Xtuner))) {
+    if texts.iter().any(|text| text.format == Some(Format::new(&Xtuner))) {
         for text in &mut launched {
             text.reading.not_modelled.retain(|item| !item.is_called("program"));
         }
@@ -278,7 +278,7 @@ fn script(
     if !says(["--deepspeed", "--deepspeed_config"])
         && let Some(reading) = read_launcher(&launch.accelerate, says(["--bf16", "--fp16"]))
     {
-        texts.push(Text { name: name.clone(), format: Some(Format::of(&Accelerate)), reading });
+        texts.push(Text { name: name.clone(), format: Some(Format::new(&Accelerate)), reading });
     }
     texts.push(Text { name, format: None, reading });
     (texts, launch.arguments)

@@ -17,7 +17,7 @@ pub(super) fn complete(texts: &mut [Text]) {
     if !texts.iter().all(of_launcher) {
         return;
     }
-    let said = |field: Field| texts.iter().any(|text| of(&text.reading, field).is_some());
+    let said = |field: Field| texts.iter().any(|text| found(&text.reading, field).is_some());
     let named = |field: Field| texts.iter().any(|text| text.reading.value(field).is_some());
     let batch = [Field::MicroBatchSize, Field::GlobalBatchSize, Field::SeqLength].into_iter().any(said);
     let complete = named(Field::ZeroStage) || !said(Field::ZeroStage);
@@ -30,7 +30,7 @@ pub(super) fn complete(texts: &mut [Text]) {
     }
 }
 
-fn of(reading: &Reading, field: Field) -> Option<&Found> {
+fn found(reading: &Reading, field: Field) -> Option<&Found> {
     reading.found.iter().find(|found| found.field == field)
 }
 

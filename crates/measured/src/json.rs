@@ -81,7 +81,7 @@ impl<'de, T: Deserialize<'de>, Out> Visitor<'de> for Kept<T, Out> {
 
 impl<'de> Deserialize<'de> for Trace {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let keep = |entry: TraceEntry| Some((Change::of(entry.action.as_bytes())?, entry.size?));
+        let keep = |entry: TraceEntry| Some((Change::parse(entry.action.as_bytes())?, entry.size?));
         deserializer.deserialize_seq(Kept(keep)).map(Self)
     }
 }
@@ -106,10 +106,10 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let file = File::deserialize(&mut deserializer).ok()?;
     let rest = deserializer.end().is_ok();
-    of(file).filter(|found| rest && found.says_something())
+    figures(file).filter(|found| rest && found.says_something())
 }
 
-fn of(file: File) -> Option<Measured> {
+fn figures(file: File) -> Option<Measured> {
     if let Some(segments) = file.segments {
         let held = |one: Segment| Held {
             device: one.device,

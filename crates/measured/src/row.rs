@@ -76,7 +76,7 @@ pub struct Contribution {
 impl Contribution {
     /// The row of the run that `resolution` is of, measured by `found`; none where settings alone cannot say its plan.
     #[must_use]
-    pub fn of(resolution: &Resolution, found: &[&Measured], provenance: &Provenance) -> Option<Self> {
+    pub fn from_run(resolution: &Resolution, found: &[&Measured], provenance: &Provenance) -> Option<Self> {
         let settings = minimal_settings(resolution)?;
         let left_out = |name: &str| LEFT_OUT.iter().any(|field| field.name() == name);
         let of = |tools: &'static [Tool]| found.iter().filter(|one| tools.contains(&one.tool));

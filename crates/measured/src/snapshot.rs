@@ -31,7 +31,7 @@ pub(crate) enum Change {
 
 impl Change {
     /// By the entry's action. What is awaited after a free counts as free, as in `memory_allocated`.
-    pub(crate) fn of(action: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(action: &[u8]) -> Option<Self> {
         Some(match action {
             b"alloc" => Self::Allocated,
             b"free_requested" | b"free" => Self::Freed,
@@ -112,7 +112,7 @@ pub(crate) fn of_pickle(tree: &Tree<'_>) -> Option<Measured> {
     for trace in traces {
         let entry = |entry: &Id| {
             let action = tree.text(tree.get(*entry, "action")?)?;
-            Some((Change::of(action)?, whole(*entry, "size")?))
+            Some((Change::parse(action)?, whole(*entry, "size")?))
         };
         snapshot.traces.push(tree.list(*trace)?.iter().filter_map(entry).collect());
     }

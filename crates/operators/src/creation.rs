@@ -15,7 +15,7 @@ pub struct Creation {
 impl Creation {
     /// The weights of `chunk`.
     #[must_use]
-    pub fn of(x: &Symbols<'_>, chunk: &Chunk) -> Self {
+    pub fn new(x: &Symbols<'_>, chunk: &Chunk) -> Self {
         let mut kinds: Vec<(SectionKind, Vec<Weight>)> = Vec::new();
         let mut counts = Vec::new();
         for section in sections(x, chunk) {

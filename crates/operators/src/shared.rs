@@ -20,7 +20,7 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
     let model = x.model();
     let keys = model.seq_length;
     let (local, full) = (x.b * x.a, x.b * model.num_attention_heads);
-    let seen = Seen::of(x);
+    let seen = Seen::new(x);
     let product = |name, kind, inner, outer| {
         Work::Matmul(Matmul {
             name,
@@ -58,7 +58,7 @@ impl Seen {
     /// A causal query sees half of the sequence on average. Of a window of w tokens, which a kernel for windows alone
     /// multiplies with, it sees all but what lies in front of the first token: w s - w²/2 pairs of s w. Of a chunk,
     /// half. A kernel that is given a mask multiplies with every key.
-    fn of(x: &Symbols<'_>) -> Self {
+    fn new(x: &Symbols<'_>) -> Self {
         let keys = match x.recipe().attention_kernel {
             // Of a pack of samples, its own (`cu_seqlens`).
             AttentionKernel::Flash | AttentionKernel::Fused => x.plan.attended_length(),

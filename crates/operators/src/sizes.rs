@@ -70,7 +70,7 @@ struct Cut {
 }
 
 impl ExpertSizes {
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan) -> Self {
         let layout = plan.layout();
         let recipe = plan.recipe();
         let sequences = recipe.micro_batch_size * recipe.tuning.objective.sequences();
@@ -150,7 +150,7 @@ fn sent(recipe: &Recipe, experts: &Experts, tokens: u64) -> u64 {
 }
 
 impl LatentSizes {
-    pub(super) fn of(model: &Model) -> Self {
+    pub(super) fn new(model: &Model) -> Self {
         let Some(latent) = model.latent else { return Self::default() };
         Self {
             query: latent.q_lora_rank.unwrap_or(0),
@@ -163,7 +163,7 @@ impl LatentSizes {
 }
 
 impl LinearSizes {
-    pub(super) fn of(model: &Model, tensor: u64) -> Self {
+    pub(super) fn new(model: &Model, tensor: u64) -> Self {
         let Some(linear) = model.mixers.linear else { return Self::default() };
         Self {
             key_heads: (linear.key_heads / tensor.max(1)).max(1),

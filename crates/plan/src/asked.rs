@@ -35,7 +35,7 @@ impl LeftOut {
 
     /// Those named.
     #[must_use]
-    pub fn of(names: &[&str]) -> Self {
+    pub fn from_names(names: &[&str]) -> Self {
         let [context, communicators, slack, flat, workspaces] = Self::NAMES.map(|name| names.contains(&name));
         Self { context, communicators, slack, flat, workspaces }
     }

@@ -50,7 +50,7 @@ impl Contradiction {
 
     /// What `rule` says of these `numbers`.
     #[must_use]
-    pub(super) fn of(rule: &Rule, numbers: &[u64]) -> Self {
+    pub(super) fn from_rule(rule: &Rule, numbers: &[u64]) -> Self {
         let mut numbers = numbers.iter().copied();
         let message = filled(rule.sentence, &mut numbers);
         let mut contradiction = Self::new(rule.code, rule.fields, message);

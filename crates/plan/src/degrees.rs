@@ -149,7 +149,7 @@ pub(super) fn too_many_parts(pipeline: u64, virtual_pipeline: u64) -> Option<Con
     };
     let numbers = [pipeline, virtual_pipeline, parts, MAX_PIPELINE_PARTS];
     let nearest = (MAX_PIPELINE_PARTS / virtual_pipeline.max(1)).max(1);
-    Some(Contradiction::of(&rule, &numbers).nearest(Some(nearest)))
+    Some(Contradiction::from_rule(&rule, &numbers).nearest(Some(nearest)))
 }
 
 /// Whether a rank of `DualPipe` holds two stages: its copies run towards each other, over an even number.

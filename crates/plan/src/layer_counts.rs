@@ -48,11 +48,14 @@ fn uneven(sizes: StageSizes, total: u64) -> Contradiction {
         hint: "",
     };
     let mut refused = if total == num_layers {
-        Contradiction::of(&rule("{} layers cannot be spread evenly over PP {}"), &[num_layers, pipeline])
+        Contradiction::from_rule(
+            &rule("{} layers cannot be spread evenly over PP {}"),
+            &[num_layers, pipeline],
+        )
     } else {
         let sentence =
             "{} layers (counted as {} with the embedding and the loss) cannot be spread evenly over PP {}";
-        Contradiction::of(&rule(sentence), &[num_layers, total, pipeline])
+        Contradiction::from_rule(&rule(sentence), &[num_layers, total, pipeline])
     };
     let sizes_that_work = divisors(total);
     let extra = total - num_layers;
@@ -76,7 +79,7 @@ fn uneven_chunks(of_rank: u64, virtual_pipeline: u64) -> Contradiction {
         hint: "chunks per rank that divide {}: ",
     };
     let chunks = divisors(of_rank);
-    let mut refused = Contradiction::of(rule, &[of_rank, virtual_pipeline, of_rank]);
+    let mut refused = Contradiction::from_rule(rule, &[of_rank, virtual_pipeline, of_rank]);
     if let Some(hint) = &mut refused.hint {
         hint.push_str(&listed(&chunks, virtual_pipeline));
     }
@@ -90,7 +93,7 @@ fn too_few_layers(sizes: StageSizes) -> Contradiction {
         sentence: "{} layers are too few for PP {} when the embedding and the loss count as layers",
         hint: "",
     };
-    Contradiction::of(rule, &[sizes.num_layers, sizes.pipeline])
+    Contradiction::from_rule(rule, &[sizes.num_layers, sizes.pipeline])
 }
 
 /// Settings at fault where only the first stage has a size of its own, only the last, or both.
@@ -129,7 +132,7 @@ pub(super) fn with_ends(
     let layers_left = num_layers.checked_sub(given).filter(|left| *left == 0 || stages_left > 0);
     let Some(layers_left) = layers_left else {
         let sentence = "the first and last of PP {} stages hold {} layers, but the model has {}";
-        return Err(Contradiction::of(&rule(sentence, ""), &[pipeline, given, num_layers]));
+        return Err(Contradiction::from_rule(&rule(sentence, ""), &[pipeline, given, num_layers]));
     };
     if stages_left > 0 && layers_left % stages_left != 0 {
         let rule = rule(
@@ -137,7 +140,7 @@ pub(super) fn with_ends(
             "give the ends {} layers in all, or another number congruent to {} modulo {}",
         );
         let (all, rest) = (given + layers_left % stages_left, num_layers % stages_left);
-        return Err(Contradiction::of(&rule, &[layers_left, stages_left, all, rest, stages_left]));
+        return Err(Contradiction::from_rule(&rule, &[layers_left, stages_left, all, rest, stages_left]));
     }
     let middle = layers_left.checked_div(stages_left).unwrap_or(0);
     let mut of_rank = vec![middle; index(pipeline)];

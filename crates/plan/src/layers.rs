@@ -131,7 +131,7 @@ pub struct Mixers {
 impl Mixers {
     /// The mixer of layer `index` (from 0).
     #[must_use]
-    pub fn of(&self, index: u64) -> Mixer {
+    pub fn at(&self, index: u64) -> Mixer {
         let length = self.pattern.len() as u64;
         let place = index.checked_rem(length).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.pattern.get(place)).copied().unwrap_or(Mixer::Attention)
@@ -259,9 +259,9 @@ mod tests {
         assert_eq!(Mixers::read("M?"), None);
         let mixers = Mixers { pattern: read("w*"), ..Mixers::default() };
         assert_eq!(
-            [0, 1, 2].map(|index| mixers.of(index)),
+            [0, 1, 2].map(|index| mixers.at(index)),
             [Mixer::Windowed, Mixer::Attention, Mixer::Windowed]
         );
-        assert_eq!(Mixers::default().of(7), Mixer::Attention);
+        assert_eq!(Mixers::default().at(7), Mixer::Attention);
     }
 }

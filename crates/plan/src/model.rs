@@ -59,7 +59,7 @@ impl Model {
     /// The kind of layer `index` (from 0).
     #[must_use]
     pub fn layer_kind(&self, index: u64) -> LayerKind {
-        let mixer = self.mixers.of(index);
+        let mixer = self.mixers.at(index);
         let feed_forward = match &self.experts {
             _ if self.mixers.single_block && mixer != Mixer::None => FeedForward::None,
             Some(experts) if experts.is_moe_layer(index) => FeedForward::Moe,

@@ -57,7 +57,7 @@ pub struct Variant {
 impl Variant {
     /// The variant that `plan` is.
     #[must_use]
-    pub fn of(plan: &Plan) -> Self {
+    pub fn from_plan(plan: &Plan) -> Self {
         let (layout, recipe) = (plan.layout(), plan.recipe());
         Self {
             tensor: layout.tensor,
@@ -193,7 +193,7 @@ impl Variant {
             second_shards: old.second_shards,
             microbatch_group_size: self.group.filter(|_| self.pipeline == old.pipeline),
             schedule: self.schedule,
-            split: self.split_beside(&Self::of(plan)),
+            split: self.split_beside(&Self::from_plan(plan)),
         };
         Layout::new(&degrees, model.num_layers, model.mtp_num_layers)
     }

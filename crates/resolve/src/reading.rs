@@ -27,12 +27,7 @@ impl Found {
     /// A value without a place.
     #[must_use]
     pub fn new(field: Field, value: impl Into<String>, origin: Origin) -> Self {
-        Self::of(field, value.into(), origin)
-    }
-
-    // What builds a value stays out of line: it is done in many places, and a call is smaller.
-    fn of(field: Field, value: String, origin: Origin) -> Self {
-        Self { field, value, hole: None, origin, flag: None, span: None, note: None }
+        Self { field, value: value.into(), hole: None, origin, flag: None, span: None, note: None }
     }
 
     /// The same, said by a flag or key at a place.

@@ -83,7 +83,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
             _ => CudaGraphs::Layers,
         },
         budget: budget(table, batch),
-        left_out: LeftOut::of(&table.words(Field::MemoryLeftOut)),
+        left_out: LeftOut::from_names(&table.words(Field::MemoryLeftOut)),
         headroom: table.real(Field::MemoryHeadroom).unwrap_or(0.0),
         tuning,
         transformers: transformers(table),

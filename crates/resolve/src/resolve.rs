@@ -18,7 +18,7 @@ use shardscope_source::{Code, Diagnostic, Severity};
 /// left out or called twice.
 #[must_use]
 pub fn resolve(readings: &[Reading], overrides: &[(String, String)]) -> Resolution {
-    Stated::of(readings, overrides).filled().checked().planned().concluded()
+    Stated::new(readings, overrides).filled().checked().planned().concluded()
 }
 
 /// What is stated, before any default or rule.
@@ -30,7 +30,7 @@ struct Stated<'a> {
 }
 
 impl<'a> Stated<'a> {
-    fn of(readings: &'a [Reading], overrides: &[(String, String)]) -> Self {
+    fn new(readings: &'a [Reading], overrides: &[(String, String)]) -> Self {
         let (overrides, more) = bounded(overrides);
         let mut table = Table::stated(readings, &overrides);
         variables::ask(&mut table);

@@ -13,7 +13,7 @@ pub struct Order {
 impl Order {
     /// The order of `shape`.
     #[must_use]
-    pub fn of(shape: Shape) -> Self {
+    pub fn new(shape: Shape) -> Self {
         let shape = shape.settled();
         let mut stages = Vec::with_capacity(shape.stages as usize);
         for stage in 0..shape.stages {

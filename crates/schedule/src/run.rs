@@ -55,7 +55,7 @@ struct ChunkTiming<const N: usize> {
 }
 
 impl<const N: usize> ChunkTiming<N> {
-    fn of(shape: &Shape, durations: [&StageDurations; N], stage: u32, chunk: u32) -> Self {
+    fn new(shape: &Shape, durations: [&StageDurations; N], stage: u32, chunk: u32) -> Self {
         let part = shape.part(stage, chunk);
         let holder = |part: u32| shape.holder(part, chunk).0;
         let before = part.checked_sub(1).map(holder);
@@ -128,7 +128,7 @@ pub(super) fn run<const N: usize>(
     let mut timings = Vec::with_capacity(stages * shape.chunks as usize);
     for stage in 0..shape.stages {
         for chunk in 0..shape.chunks {
-            timings.push(ChunkTiming::of(shape, durations, stage, chunk));
+            timings.push(ChunkTiming::new(shape, durations, stage, chunk));
         }
     }
     let start = Progress { passes: 0, ended: [0.0; N] };

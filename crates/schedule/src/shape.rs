@@ -39,7 +39,7 @@ fn small(value: u64) -> u32 {
 impl Shape {
     /// The shape of `plan`'s pipeline.
     #[must_use]
-    pub fn of(plan: &Plan) -> Self {
+    pub fn from_plan(plan: &Plan) -> Self {
         let (layout, recipe) = (plan.layout(), plan.recipe());
         Self {
             kind: layout.schedule,

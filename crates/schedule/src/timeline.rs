@@ -48,7 +48,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// Of one set of durations that the clocks went under.
-    fn of<const N: usize>(clocks: &[Clock<N>], lane: usize) -> Self {
+    fn new<const N: usize>(clocks: &[Clock<N>], lane: usize) -> Self {
         let greatest =
             |time: &dyn Fn(&Clock<N>) -> f64| Seconds::new(clocks.iter().map(time).fold(0.0, f64::max));
         Self {
@@ -93,14 +93,14 @@ pub fn timeline(order: &Order, durations: &StageDurations) -> Timeline {
             list.push(Timed { event, start: Seconds::new(start), end: Seconds::new(end) });
         }
     });
-    Timeline { stages, ..Timeline::of(&clocks, 0) }
+    Timeline { stages, ..Timeline::new(&clocks, 0) }
 }
 
 /// The same under each of `durations` at once, without the events' own times (`stages` stays empty).
 #[must_use]
 pub fn elapsed<const N: usize>(order: &Order, durations: [&StageDurations; N]) -> [Timeline; N] {
     let clocks = run(order, durations, |_, _, _, _| {});
-    std::array::from_fn(|lane| Timeline::of(&clocks, lane))
+    std::array::from_fn(|lane| Timeline::new(&clocks, lane))
 }
 
 /// How a schedule is run through: whole, or shortened and continued.
@@ -120,7 +120,7 @@ pub struct Rehearsal {
 impl Rehearsal {
     /// Of a schedule of `shape`.
     #[must_use]
-    pub fn of(shape: Shape) -> Self {
+    pub fn new(shape: Shape) -> Self {
         let shape = shape.settled();
         if u64::from(shape.micro_batches).saturating_mul(events_per_micro_batch(&shape)) <= EXACT_EVENTS {
             return Self { shape, more: None };
@@ -167,7 +167,7 @@ impl Rehearsal {
     /// The times of the whole step under each of `durations`, without its events (`stages` stays empty).
     #[must_use]
     pub fn totals<const N: usize>(&self, durations: [&StageDurations; N]) -> [Timeline; N] {
-        let of = |micro_batches| elapsed(&Order::of(Shape { micro_batches, ..self.shape }), durations);
+        let of = |micro_batches| elapsed(&Order::new(Shape { micro_batches, ..self.shape }), durations);
         let all = of(self.shape.micro_batches);
         let Some((again, rounds)) = self.more else { return all };
         let mut shorter = of(self.shape.micro_batches - again).into_iter();
@@ -203,6 +203,6 @@ fn round_of_groups(shape: &Shape) -> u32 {
 /// The times of the whole step of a schedule that is run once.
 #[must_use]
 pub fn totals(shape: Shape, durations: &StageDurations) -> Timeline {
-    let [timeline] = Rehearsal::of(shape).totals([durations]);
+    let [timeline] = Rehearsal::new(shape).totals([durations]);
     timeline
 }

@@ -40,7 +40,7 @@ fn main() {
     let part = part.cloned().unwrap_or_default();
     for name in pairs::NAMES.into_iter().filter(|name| name.contains(&part)) {
         let plan = pairs::plan(name);
-        let course = Course::of(&plan);
+        let course = Course::from_plan(&plan);
         if columns {
             println!("{name}\t{}", course.columns());
         } else {
@@ -52,7 +52,7 @@ fn main() {
         row[7] = best.map(|one| words_of(&one.changes)).unwrap_or_default();
         if all {
             let begun = seconds();
-            let everything = exhaust(&Space::of(&plan));
+            let everything = exhaust(&Space::from_plan(&plan));
             let fastest = everything.best.as_ref();
             assert_eq!(fastest.map(|one| one.step), best.map(|one| one.step), "{name}");
             row[4] = shown(fastest);
@@ -79,7 +79,7 @@ struct Course {
 const GOOD: f64 = 1.05;
 
 impl Course {
-    fn of(plan: &Plan) -> Self {
+    fn from_plan(plan: &Plan) -> Self {
         let begun = seconds();
         let mut walk = Walk::new(plan);
         let mut better: Vec<(f64, f64)> = Vec::new();

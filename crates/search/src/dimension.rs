@@ -143,7 +143,7 @@ impl Choices {
 
     /// How far `dimension` is varied.
     #[must_use]
-    pub fn of(&self, dimension: Dimension) -> &Values {
+    pub fn get(&self, dimension: Dimension) -> &Values {
         self.0.get(dimension.index()).unwrap_or(&Values::Stated)
     }
 }

@@ -102,7 +102,7 @@ mod tests {
     type Measured = (Recompute, DpSharding, [u64; 2], f64);
 
     fn measured(plan: &Plan, recompute: &Recompute, sharding: DpSharding) -> Option<Measured> {
-        let own = Variant::of(plan);
+        let own = Variant::from_plan(plan);
         let overlap =
             Overlap { param_gather: sharding != DpSharding::Replicated, grad_reduce: true, ..own.overlap };
         let plan = Variant { recompute: recompute.clone(), sharding, overlap, ..own }.apply(plan)?;
@@ -156,7 +156,8 @@ mod tests {
                 }
                 for one in &all {
                     for other in &all {
-                        let said = || format!("{name} {set:?} {:?}: {one:?} {other:?}", Variant::of(&shape));
+                        let said =
+                            || format!("{name} {set:?} {:?}: {one:?} {other:?}", Variant::from_plan(&shape));
                         if one.1 == other.1 && is_within(&one.0, &other.0) {
                             let comparable = recomputation_takes_time(one.1);
                             assert!(!comparable || one.3 <= other.3, "slower: {}", said());
@@ -185,7 +186,7 @@ mod tests {
         for (name, set) in PLANS {
             let Some(plan) = plan_set(name, set) else { continue };
             for shape in shapes(&plan) {
-                let own = Variant::of(&shape);
+                let own = Variant::from_plan(&shape);
                 if !own.software.semantics().transformer_engine {
                     continue;
                 }

@@ -30,16 +30,16 @@ const BEAM: usize = 6;
 /// The `shown` fastest plans that fit and differ from `plan` by one change, those that leave the headroom free first.
 #[must_use]
 pub fn one_edit(plan: &Plan, shown: usize) -> Vec<Edited> {
-    let own = Variant::of(plan);
-    let edits = singles(&Space::of(plan), &own);
+    let own = Variant::from_plan(plan);
+    let edits = singles(&Space::from_plan(plan), &own);
     best(plan, edits.into_iter().map(|edit| (vec![edit.words(&own)], edit.variant)), shown)
 }
 
 /// The same by two changes of different dimensions.
 #[must_use]
 pub fn two_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
-    let space = Space::of(plan);
-    let own = Variant::of(plan);
+    let space = Space::from_plan(plan);
+    let own = Variant::from_plan(plan);
     let mut pairs: Vec<(Vec<String>, Variant)> = Vec::new();
     for first in singles(&space, &own) {
         for second in singles(&space, &first.variant) {
@@ -55,8 +55,8 @@ pub fn two_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
 /// By three changes: a third beside each of the fastest pairs. The best of all three need not be among them.
 #[must_use]
 pub fn three_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
-    let space = Space::of(plan);
-    let own = Variant::of(plan);
+    let space = Space::from_plan(plan);
+    let own = Variant::from_plan(plan);
     let mut all: Vec<(Vec<String>, Variant)> = Vec::new();
     for pair in two_edits(plan, BEAM) {
         for third in singles(&space, &pair.variant) {
@@ -72,7 +72,7 @@ pub fn three_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
 
 /// The `shown` best of `tried`: all are bounded, and those that may be among them weighed and run through, the fastest first.
 fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown: usize) -> Vec<Edited> {
-    let own = Variant::of(plan);
+    let own = Variant::from_plan(plan);
     let capacity = plan.cluster().accelerator.memory;
     let mut known: Vec<(Variant, Known)> = Vec::new();
     let mut bounded = Vec::new();
@@ -133,7 +133,7 @@ fn place_of(known: &mut Vec<(Variant, Known)>, variant: &Variant) -> usize {
 /// Single changes, for tests that try them all.
 #[must_use]
 pub fn single_edits(plan: &Plan) -> Vec<Edit> {
-    singles(&Space::of(plan), &Variant::of(plan))
+    singles(&Space::from_plan(plan), &Variant::from_plan(plan))
 }
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
     /// The best of all plans that differ from `plan` by so many changes of as many dimensions, in whichever order they are made,
     /// every one worked out whole; and how many fit.
     fn tried(plan: &Plan, changes: usize) -> (Option<Key>, usize) {
-        let (space, own) = (Space::of(plan), Variant::of(plan));
+        let (space, own) = (Space::from_plan(plan), Variant::from_plan(plan));
         let (mut best, mut fitting) = (None, 0);
         let mut left = vec![(own.clone(), Vec::new())];
         while let Some((from, made)) = left.pop() {

@@ -48,7 +48,7 @@ const PADDING: f64 = 1e-3;
 /// done: what one replica without data parallelism holds, over what a device has. None where there is no such replica.
 #[must_use]
 pub fn least_gpus(plan: &Plan) -> Option<u64> {
-    let own = Variant::of(plan);
+    let own = Variant::from_plan(plan);
     let mut cluster = plan.cluster().clone();
     (cluster.num_nodes, cluster.gpus_per_node) = (1, own.tensor);
     // One stage, where a tied embedding is there once, and DualPipe's other copy is not.

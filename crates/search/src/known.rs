@@ -20,7 +20,7 @@ impl Known {
         // A draft of a section is the same whichever layers are recomputed as a whole; only modules inside a section change
         // it.
         let key = if matches!(recompute, Recompute::Selective(_)) { recompute } else { &Recompute::None };
-        Draft::of(plan, of(&mut self.sections, key))
+        Draft::new(plan, entry(&mut self.sections, key))
     }
 
     /// The fullest device's peak, and the gravest verdict.
@@ -37,12 +37,12 @@ impl Known {
             other => other.clone(),
         };
         let key = (recompute, recipe.dp_sharding, plan.layout().schedule);
-        memory_totals_knowing(plan, of(&mut self.units, &key))
+        memory_totals_knowing(plan, entry(&mut self.units, &key))
     }
 }
 
 /// The value beside `key`, a new one where there is none.
-fn of<'a, K: PartialEq + Clone, V: Default>(known: &'a mut Vec<(K, V)>, key: &K) -> &'a mut V {
+fn entry<'a, K: PartialEq + Clone, V: Default>(known: &'a mut Vec<(K, V)>, key: &K) -> &'a mut V {
     let place = known.iter().position(|(one, _)| one == key).unwrap_or(known.len());
     if place == known.len() {
         known.push((key.clone(), V::default()));

@@ -43,7 +43,7 @@ pub(crate) fn with_sequences(plan: &Plan, length: u64) -> Option<Other> {
 
 /// The plan's own layout where it divides, else the first that does: only a place to search from.
 fn some_layout(plan: &Plan, model: &Model, cluster: &Cluster) -> Option<Plan> {
-    let own = Variant::of(plan);
+    let own = Variant::from_plan(plan);
     let of = |variant: &Variant| variant.checked_on(plan, model.clone(), cluster.clone()).ok();
     if let Some(plan) = of(&own) {
         return Some(plan);

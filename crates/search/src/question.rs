@@ -138,7 +138,7 @@ impl Inquiry {
         left.reverse();
         Self {
             question,
-            origin: Variant::of(plan),
+            origin: Variant::from_plan(plan),
             before: Vec::new(),
             plan: plan.clone(),
             choices,

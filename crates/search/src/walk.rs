@@ -77,7 +77,7 @@ impl Walk {
     /// The search around `plan`, everything open that changes no number of the training.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
-        Self::over(Space::of(plan), KEPT)
+        Self::over(Space::from_plan(plan), KEPT)
     }
 
     /// The search with each dimension fixed, ranged or open as `choices` say.
@@ -203,7 +203,7 @@ impl Walk {
                 let mut plans = shapes.filter_map(|shape| shape.apply(&self.space.plan));
                 // A second copy of the model would count twice.
                 let plan = plans.find(|plan| plan.layout().copies() == 1);
-                measured = plan.map(|plan| Draft::of(&plan, &mut Sections::default()));
+                measured = plan.map(|plan| Draft::new(&plan, &mut Sections::default()));
             }
             let batches = self.space.plan.recipe().global_batch_size
                 / (cut.micro_batch_size * self.space.plan.layout().world_size
@@ -254,7 +254,7 @@ impl Walk {
                 self.tally.slower += self.space.leaves_of_shape(&shape.0);
                 return;
             }
-            Task::Shape(_, shape) => Box::new(Leaves::of(&self.space, shape.0, shape.1)),
+            Task::Shape(_, shape) => Box::new(Leaves::new(&self.space, shape.0, shape.1)),
             Task::Leaves(leaves) => leaves,
         };
         let mut workspace = Workspace {

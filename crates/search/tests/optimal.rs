@@ -104,7 +104,7 @@ fn overlapped_reductions_are_never_worse() {
     let mut compared = 0;
     for (name, ..) in PAIRS {
         let plan = plan(name);
-        let own = Variant::of(&plan);
+        let own = Variant::from_plan(&plan);
         for sharding in [DpSharding::OptimizerStates, DpSharding::Replicated] {
             for micro_batch_size in [1, 2, 4] {
                 let with = |grad_reduce: bool, param_gather: bool| {
@@ -327,7 +327,7 @@ fn over_groups_of_torchtitan() {
 #[ignore = "tries some ten million layouts"]
 fn over_whole_spaces_too() {
     for (name, ..) in PAIRS {
-        let space = Space::of(&plan(name));
+        let space = Space::from_plan(&plan(name));
         let (found, all) = (walk(space.clone()), exhaust(&space));
         let step = |one: Option<&shardscope_search::Outcome>| one.map(|one| one.step.get());
         assert_eq!(step(found.best().first()), step(all.best.as_ref()), "{name}");

@@ -97,7 +97,7 @@ fn cost_and_time_follow_from_the_step() {
 #[test]
 fn why_not_says_what_is_wrong() {
     let base = plan_with("llama-3 8b, 8 H100", "");
-    let own = Variant::of(&base);
+    let own = Variant::from_plan(&base);
     let mut walk = Walk::with(&base, few());
     while walk.step(64) {}
     let best = walk.best()[0].variant.apply(&base).expect("a plan");

@@ -34,7 +34,7 @@ fn check_set(name: &str, set: &[(&str, &str)], more: &str, ranges: &[(Dimension,
     let set: Vec<(String, String)> =
         set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let base = resolved(name, more, &set).unwrap_or_else(|said| panic!("{name}: {said}"));
-    let own = Variant::of(&base);
+    let own = Variant::from_plan(&base);
     let mut choices = Choices::default().with(Dimension::Context, Values::Between(1, 2));
     for (dimension, least, most) in ranges {
         choices = choices.with(*dimension, Values::Between(*least, *most));

@@ -10,7 +10,7 @@ use shardscope_units::{grouped, rounded};
 /// visit shows, and for what makes no plan.
 #[must_use]
 pub fn fragment(state: &State) -> String {
-    let first_visit = state.pinned.is_none() && state.input == UserInput::of(EXAMPLE);
+    let first_visit = state.pinned.is_none() && state.input == UserInput::from_text(EXAMPLE);
     match (&state.shown, first_visit) {
         (Some(shown), false) => link(shown, state),
         _ => String::new(),

@@ -50,7 +50,7 @@ impl Shown {
     }
 
     fn stage_of(&self, rank: Rank) -> Option<usize> {
-        usize::try_from(Groups::of(self.plan.layout()).coordinates(rank).pipeline).ok()
+        usize::try_from(Groups::new(self.plan.layout()).coordinates(rank).pipeline).ok()
     }
 
     /// What a GPU needs at its peak.

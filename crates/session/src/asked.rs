@@ -144,7 +144,7 @@ impl Asked {
     /// What the changes of an answer are put onto: a model of the catalog is a plan of its own.
     #[must_use]
     pub fn changed(&self, input: &UserInput) -> UserInput {
-        if self.topic == Topic::LargestModel { UserInput::of("") } else { input.clone() }
+        if self.topic == Topic::LargestModel { UserInput::from_text("") } else { input.clone() }
     }
 }
 
@@ -201,7 +201,7 @@ impl Asking {
     ///
     /// # Errors
     /// What is missing to ask it.
-    pub fn of(input: &UserInput, asked: &Asked) -> Result<Self, AskError> {
+    pub fn new(input: &UserInput, asked: &Asked) -> Result<Self, AskError> {
         let mut input = input.clone();
         let mut before = Vec::new();
         // A model of the catalog has a plan of its own for what trains.
@@ -356,11 +356,11 @@ mod tests {
 
     #[test]
     fn every_question_ends_with_an_answer_that_opens_as_a_plan() {
-        let input = UserInput::of(EXAMPLE);
+        let input = UserInput::from_text(EXAMPLE);
         for topic in Topic::ALL {
             let asked =
                 Asked { tokens: Some(1_000_000_000), price: Some(2.0), most_nodes: Some(2), ..asked(topic) };
-            let mut asking = Asking::of(&input, &asked).unwrap();
+            let mut asking = Asking::new(&input, &asked).unwrap();
             while asking.step(u64::MAX) {}
             let lines = asking.lines();
             let chosen = lines.iter().find(|line| line.chosen);
@@ -381,10 +381,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_asked() {
-        let input = UserInput::of(EXAMPLE);
-        let cheapest = Asking::of(&input, &asked(Topic::Cheapest));
+        let input = UserInput::from_text(EXAMPLE);
+        let cheapest = Asking::new(&input, &asked(Topic::Cheapest));
         assert_eq!(cheapest.err(), Some(AskError::Tokens));
-        let empty = Asking::of(&UserInput::of(""), &asked(Topic::FewestGpus));
+        let empty = Asking::new(&UserInput::from_text(""), &asked(Topic::FewestGpus));
         assert!(matches!(empty.err(), Some(AskError::NoPlan(_))));
     }
 }

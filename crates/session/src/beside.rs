@@ -127,12 +127,12 @@ impl Working {
                 let walk = Box::new(Walk::new(&plan).part(part, parts));
                 Stage::Layouts { walk, plan: Box::new(plan), is_first: part == 0 }
             }
-            Work::Question(asked) => match Asking::of(&input, &asked) {
+            Work::Question(asked) => match Asking::new(&input, &asked) {
                 Ok(asking) => Stage::Question(Box::new(asking), true),
                 Err(why) => Stage::Refused(why.to_string()),
             },
             Work::File(file) => Stage::File(file.written(&*State::new(input).shown?)),
-            Work::Row(provenance) => Stage::Row(EvidenceRow::of(&State::new(input), &provenance)),
+            Work::Row(provenance) => Stage::Row(EvidenceRow::new(&State::new(input), &provenance)),
         }))
     }
 
@@ -168,13 +168,13 @@ impl Working {
     #[must_use]
     pub fn known(&self) -> Told {
         match &self.0 {
-            Stage::Layouts { walk, .. } => Told::Found(Found::of(walk)),
-            Stage::Enough { walk, goes_on: true, .. } => Told::Found(Found::of(walk).with_one_more()),
+            Stage::Layouts { walk, .. } => Told::Found(Found::from_walk(walk)),
+            Stage::Enough { walk, goes_on: true, .. } => Told::Found(Found::from_walk(walk).with_one_more()),
             Stage::Enough { walk, inquiry, goes_on: false } => {
                 let chosen = inquiry.chosen().and_then(|chosen| inquiry.reached().get(chosen));
-                Told::Found(Found { needs: chosen.map(|reached| reached.gpus), ..Found::of(walk) })
+                Told::Found(Found { needs: chosen.map(|reached| reached.gpus), ..Found::from_walk(walk) })
             }
-            Stage::Question(asking, goes_on) => Told::Reply(Reply::of(asking, *goes_on)),
+            Stage::Question(asking, goes_on) => Told::Reply(Reply::new(asking, *goes_on)),
             Stage::Refused(why) => Told::Reply(Reply::refused(why)),
             Stage::File(text) => Told::File(text.clone()),
             Stage::Row(row) => Told::Row(row.clone()),
@@ -213,7 +213,7 @@ mod tests {
             log +=
                 &format!(" iteration {step}/ 12 | elapsed time per iteration (ms): {}.0 |\n", 5_000 + step);
         }
-        let mut input = crate::with_log(&UserInput::of(&format!("# secret\n{EXAMPLE}")), &log);
+        let mut input = crate::with_log(&UserInput::from_text(&format!("# secret\n{EXAMPLE}")), &log);
         let row = |input: &UserInput, provenance: &Provenance| match finished(&Task::row(input, provenance)) {
             Told::Row(row) => row,
             other => panic!("{other:?}"),
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn parts_find_together_what_one_search_finds() {
-        let input = UserInput::of(EXAMPLE);
+        let input = UserInput::from_text(EXAMPLE);
         let whole = found(&input, 0, 1);
         let parts: Vec<_> = (0..3).map(|part| Some(found(&input, part, 3))).collect();
         let joined = Found::joined(&parts);
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn where_nothing_fits_the_first_part_goes_on_until_it_knows_how_many_would_do() {
-        let mut input = UserInput::of(EXAMPLE);
+        let mut input = UserInput::from_text(EXAMPLE);
         for (name, value) in [("num_layers", "160"), ("hidden_size", "16384"), ("num_attention_heads", "128")]
         {
             input.put((name.to_owned(), value.to_owned()));
@@ -279,7 +279,7 @@ mod tests {
     fn a_question_is_answered_or_says_what_is_missing() {
         let asked =
             |topic| Asked { topic, trained: None, tokens: None, days: None, price: None, most_nodes: None };
-        let input = UserInput::of(EXAMPLE);
+        let input = UserInput::from_text(EXAMPLE);
         let reply = |topic| match finished(&Task::question(&input, &asked(topic))) {
             Told::Reply(reply) => reply,
             other => panic!("{other:?}"),
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn files_are_those_of_the_plan_that_is_shown() {
-        let input = UserInput::of(EXAMPLE);
+        let input = UserInput::from_text(EXAMPLE);
         let shown = State::new(input.clone()).shown.unwrap();
         for file in PlanFile::ALL {
             let written = file.written(&shown);
@@ -305,7 +305,7 @@ mod tests {
         for text in ["", "{}", "null", r#"{"kept":"","work":{"Layouts":{"part":0,"parts":1}}}"#] {
             assert!(Working::begin(text).is_none(), "{text}");
         }
-        assert!(Working::begin(&Task::layouts(&UserInput::of(""), 0, 1).written()).is_none());
+        assert!(Working::begin(&Task::layouts(&UserInput::from_text(""), 0, 1).written()).is_none());
         assert_eq!(Told::read(r#"{"Found":{}}"#), None);
     }
 }

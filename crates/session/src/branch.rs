@@ -39,7 +39,7 @@ pub struct Reason {
 impl Reason {
     /// `explanation` as it is shown.
     #[must_use]
-    pub fn of(explanation: &Explanation) -> Self {
+    pub fn from_explanation(explanation: &Explanation) -> Self {
         let formula = explanation.formula;
         Self {
             expression: formula.expression,
@@ -54,7 +54,7 @@ impl Branch {
     /// The time of a step: what takes none is left out.
     #[must_use]
     pub fn of_time(node: &Breakdown<Seconds>) -> Self {
-        let mut branch = Self::of(node, seconds);
+        let mut branch = Self::from_breakdown(node, seconds);
         branch.parts.retain(|part| part.share > 0.0);
         for part in &mut branch.parts {
             part.label = part_words(&part.label).to_owned();
@@ -64,7 +64,7 @@ impl Branch {
 
     /// `node` with each value written by `show`.
     #[must_use]
-    pub fn of<Q: Quantity>(node: &Breakdown<Q>, show: fn(Q) -> String) -> Self {
+    pub fn from_breakdown<Q: Quantity>(node: &Breakdown<Q>, show: fn(Q) -> String) -> Self {
         grow(node, show, node.value().number())
     }
 }
@@ -77,7 +77,7 @@ fn grow<Q: Quantity>(node: &Breakdown<Q>, show: fn(Q) -> String, whole: f64) -> 
         share,
         times: node.multiplicity(),
         greatest: node.rule() == Rule::Greatest && node.children().len() > 1,
-        reason: node.why().map(Reason::of),
+        reason: node.why().map(Reason::from_explanation),
         parts: node.children().iter().map(|child| grow(child, show, whole)).collect(),
     }
 }
@@ -122,7 +122,7 @@ mod tests {
             "all",
             vec![Breakdown::leaf("a", Bytes::mib(1)).times(3), Breakdown::leaf("b", Bytes::mib(1))],
         );
-        let branch = Branch::of(&tree, mib);
+        let branch = Branch::from_breakdown(&tree, mib);
         assert_eq!(branch.value, "4.0 MiB");
         assert_eq!(
             (branch.parts[0].value.as_str(), branch.parts[0].share, branch.parts[0].times),

@@ -24,7 +24,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    pub(super) fn of(values: Vec<(String, String)>, said: &[Diagnostic]) -> Self {
+    pub(super) fn new(values: Vec<(String, String)>, said: &[Diagnostic]) -> Self {
         // The first error is the first contradiction found; what only asks for more comes behind.
         let worst = said.iter().find(|one| one.severity == Severity::Error).or_else(|| said.first());
         let reason = worst.map(|one| one.message.clone()).unwrap_or_default();

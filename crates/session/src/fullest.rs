@@ -29,7 +29,7 @@ pub struct Fullest {
 }
 
 impl Fullest {
-    const fn of(place: Place, needs: Needs, fit: Fit) -> Self {
+    const fn new(place: Place, needs: Needs, fit: Fit) -> Self {
         Self { place, peak: needs.bytes, released: needs.released, fit }
     }
 
@@ -57,10 +57,10 @@ impl Shown {
         let phase = self.phases.iter().max_by_key(|phase| (phase.fit, phase.peak));
         if let Some(phase) = phase {
             let place = if phase.starved { Place::Starved } else { Place::Phase(phase.kind) };
-            return Some(Fullest::of(place, phase.needs, phase.fit));
+            return Some(Fullest::new(place, phase.needs, phase.fit));
         }
         let worst = self.worst()?;
-        Some(Fullest::of(Place::Stage(worst.stage), worst.needs, worst.fit))
+        Some(Fullest::new(Place::Stage(worst.stage), worst.needs, worst.fit))
     }
 
     /// Whether the plan runs out of memory anywhere.
@@ -83,7 +83,7 @@ mod tests {
         for example in gallery().into_iter().flat_map(|chapter| chapter.examples) {
             let Some(shown) = State::new(example.input).shown else { continue };
             let (fullest, memory) = (shown.fullest().expect("a stage"), &shown.report.memory);
-            assert_eq!(fullest.fit, Fit::of(memory.verdict), "{}", example.name);
+            assert_eq!(fullest.fit, Fit::from_verdict(memory.verdict), "{}", example.name);
             assert_eq!(fullest.peak > memory.capacity, fullest.fit == Fit::DoesNotFit, "{}", example.name);
             assert_eq!(fullest.released > Bytes::ZERO, !fullest.condition().is_empty());
             if fullest.released > Bytes::ZERO {

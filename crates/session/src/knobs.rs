@@ -232,7 +232,7 @@ mod tests {
     fn recomputation_is_switched_both_ways() {
         // With flash attention the legacy models have nothing left to recompute selectively.
         let text = EXAMPLE.replace("    --use-flash-attn \\\n", "");
-        let mut state = State::new(UserInput::of(&text));
+        let mut state = State::new(UserInput::from_text(&text));
         for name in ["full", "selective", "none"] {
             state = apply(state, Event::Try(recompute_as(name)));
             let shown = state.shown.as_ref().expect("a plan");

@@ -50,13 +50,13 @@ pub fn measured_ratio(input: &UserInput, shown: &Shown) -> Option<f64> {
 /// Whether a measured step corrects the estimates of the run's other layouts: where published runs say that it helps.
 #[must_use]
 pub fn corrects_others(shown: &Shown) -> bool {
-    Family::of(&shown.plan).common > 0.0
+    Family::from_plan(&shown.plan).common > 0.0
 }
 
 /// What that step says of other layouts of the run, in a sentence.
 #[must_use]
 pub fn measured_sentence(shown: &Shown) -> String {
-    let family = Family::of(&shown.plan);
+    let family = Family::from_plan(&shown.plan);
     let (before, after) = if corrects_others(shown) {
         (
             "Of what a step is off by in published runs (",
@@ -79,13 +79,13 @@ pub fn logged(input: &UserInput, shown: &Shown) -> Vec<Logged> {
     let mut out = Vec::new();
     if let Some(median) = log.median_seconds() {
         let words = [median, time.step.get()].map(|value| seconds(Seconds::new(value)));
-        out.push(Logged::of("step time, median without the first", [median, time.step.get()], words));
+        out.push(Logged::new("step time, median without the first", [median, time.step.get()], words));
     }
     if let Some(rate) = log.iterations.iter().rev().find_map(|one| one.tflops_per_gpu) {
         let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
         let rates = [rate * 1e12, time.flops.megatron.get() / time.step.get() / gpus];
         let words = rates.map(|rate| tflops(FlopsPerSecond::new(rate)));
-        out.push(Logged::of("per GPU, as Megatron-LM counts", rates, words));
+        out.push(Logged::new("per GPU, as Megatron-LM counts", rates, words));
     }
     let mut peaks = [("peak allocated", None, None), ("peak reserved by PyTorch", None, None)];
     for rank in &memory.ranks {
@@ -99,14 +99,14 @@ pub fn logged(input: &UserInput, shown: &Shown) -> Vec<Logged> {
     for (name, measured, predicted) in peaks {
         if let (Some(measured), Some(predicted)) = (measured, predicted) {
             let sizes = [Bytes::new(measured), predicted];
-            out.push(Logged::of(name, sizes.map(Quantity::number), sizes.map(gib)));
+            out.push(Logged::new(name, sizes.map(Quantity::number), sizes.map(gib)));
         }
     }
     out
 }
 
 impl Logged {
-    fn of(name: &'static str, [measured, predicted]: [f64; 2], words: [String; 2]) -> Self {
+    fn new(name: &'static str, [measured, predicted]: [f64; 2], words: [String; 2]) -> Self {
         let off = predicted / measured - 1.0;
         let off = format!("{}{}", if off < 0.0 { "−" } else { "+" }, percent(off.abs()));
         let [measured, predicted] = words;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_log_is_held_against_the_plan() {
-        let state = State::new(UserInput::of(EXAMPLE));
+        let state = State::new(UserInput::from_text(EXAMPLE));
         let shown = state.shown.clone().expect("a plan");
         assert_eq!(logged(&state.input, &shown), []);
         let text = " iteration 1/ 10 | consumed samples: 512 | elapsed time per iteration (ms): 9000.0 | throughput per GPU (TFLOP/s/GPU): 250.0 |\n \

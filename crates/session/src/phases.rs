@@ -39,7 +39,7 @@ pub(super) fn phase_memories(memory: &Memory) -> Vec<PhaseMemory> {
                 (part.label().to_owned(), part.value().less(released))
             })
             .collect(),
-        fit: Fit::of(phase.verdict),
+        fit: Fit::from_verdict(phase.verdict),
         needs: phase.needs,
         starved: phase.kind == PhaseKind::Rollout && rl.cache_rollouts == 0,
     });
@@ -50,5 +50,5 @@ pub(super) fn phase_memories(memory: &Memory) -> Vec<PhaseMemory> {
 #[must_use]
 pub fn explain_phase(memory: &Memory, kind: PhaseKind) -> Option<Branch> {
     let phase = memory.rl.as_ref()?.phases.iter().find(|phase| phase.kind == kind)?;
-    Some(Branch::of(&phase.breakdown, size))
+    Some(Branch::from_breakdown(&phase.breakdown, size))
 }

@@ -214,7 +214,7 @@ pub fn map_svg(shown: &Shown) -> String {
     for node in 0..geometry.nodes() {
         sheet.rect(place(geometry.node(node)), r##"rx="6" fill="#f0f0ea""##);
     }
-    let groups = shardscope_topology::Groups::of(plan.layout());
+    let groups = shardscope_topology::Groups::new(plan.layout());
     for (gpu, class) in (0..drawn).zip(&paint.classes) {
         let cell @ [x, y, width, height] = place(geometry.cell(gpu));
         let class = usize::from(*class);

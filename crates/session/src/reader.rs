@@ -44,34 +44,34 @@ impl ReadTask {
     /// To say what the texts of `input` say.
     #[must_use]
     pub fn texts(input: &UserInput) -> Self {
-        Self::of(input, Work::Texts)
+        Self::new(input, Work::Texts)
     }
 
     /// To take up files, as [`UserInput::with_files`] does.
     #[must_use]
     pub fn files(input: &UserInput, files: Vec<File>) -> Self {
-        Self::of(input, Work::Files(files))
+        Self::new(input, Work::Files(files))
     }
 
     /// To write the values by hand into the texts, as [`rewritten`] does.
     #[must_use]
     pub fn rewritten(input: &UserInput) -> Self {
-        Self::of(input, Work::Rewritten)
+        Self::new(input, Work::Rewritten)
     }
 
     /// To write changes into the text, as [`patched`] does.
     #[must_use]
     pub fn patched(input: &UserInput, changes: &[(Field, String)]) -> Self {
-        Self::of(input, Work::Patched(changes.to_vec()))
+        Self::new(input, Work::Patched(changes.to_vec()))
     }
 
     /// To write the plan as commands.
     #[must_use]
     pub fn commands(input: &UserInput) -> Self {
-        Self::of(input, Work::Commands)
+        Self::new(input, Work::Commands)
     }
 
-    fn of(input: &UserInput, work: Work) -> Self {
+    fn new(input: &UserInput, work: Work) -> Self {
         Self { input: input.clone(), work }
     }
 
@@ -160,7 +160,7 @@ mod tests {
             "a letter, not a script",
         ];
         for text in texts {
-            let input = UserInput::of(text);
+            let input = UserInput::from_text(text);
             let read = readings(&input.source(), &input.shell_environment());
             assert_eq!(replied(&ReadTask::texts(&input)), ReadReply::Texts(read), "{text}");
         }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn what_needs_readers_is_done_elsewhere_as_here() {
         let files = vec![File { name: "run.sh".into(), text: "torchrun pretrain_gpt.py".into() }];
-        let input = UserInput::of(EXAMPLE);
+        let input = UserInput::from_text(EXAMPLE);
         let taken = ReadReply::Input(Box::new(input.with_files(files.clone())));
         assert_eq!(replied(&ReadTask::files(&input, files)), taken);
         let mut changed = input.clone();

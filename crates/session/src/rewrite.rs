@@ -102,7 +102,7 @@ mod tests {
     fn values_by_hand_are_written_into_the_script() {
         let text = "# mine\ntorchrun --nproc_per_node 8 pretrain_gpt.py \\\n  --tensor-model-parallel-size 2 --num-layers 4 \\\n  --hidden-size 64\n";
         let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let mut input = UserInput::of(text);
+        let mut input = UserInput::from_text(text);
         assert_eq!(rewritten(&input), None);
         input.settings = vec![set("tensor_model_parallel_size", "4"), set("accelerator", "B200")];
         let changed = rewritten(&input).expect("a change");

@@ -18,7 +18,7 @@ fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory 
         Some(within) => format!("{}, {within}", rank.at),
         None => rank.at.to_owned(),
     };
-    let needs = Needs::of(totals.peak_reserved, totals.peak_required, memory.capacity);
+    let needs = Needs::new(totals.peak_reserved, totals.peak_required, memory.capacity);
     StageMemory {
         stage: rank.pipeline_rank,
         holds: holds(plan, rank.pipeline_rank).join("; "),
@@ -36,7 +36,7 @@ fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory 
         between_steps: totals.between_steps,
         in_flight: rank.chunks.iter().map(|chunk| chunk.in_flight).collect(),
         at,
-        fit: Fit::of(totals.verdict(memory.capacity, memory.headroom)),
+        fit: Fit::from_verdict(totals.verdict(memory.capacity, memory.headroom)),
         needs,
     }
 }
@@ -52,8 +52,8 @@ pub fn explain_memory(memory: &Memory, stage: u64, kind: Option<Use>) -> Option<
             rank.breakdown.child("peak_allocated").and_then(|allocated| allocated.child(kind.name()))
         }
     };
-    let mut branch = Branch::of(node?, size);
-    let needs = Needs::of(rank.totals.peak_reserved, rank.totals.peak_required, memory.capacity);
+    let mut branch = Branch::from_breakdown(node?, size);
+    let needs = Needs::new(rank.totals.peak_reserved, rank.totals.peak_required, memory.capacity);
     if needs.released > Bytes::ZERO && kind.is_none_or(|kind| kind == Use::Framework) {
         // The figure is that of the verdict: what is there once they are released.
         branch.value = size(node?.value().less(needs.released));

@@ -125,7 +125,7 @@ impl State {
             values.into_iter().for_each(|one| change(input, one));
         });
         if before.shown.is_some() && before.is_settled() && self.shown.is_none() {
-            let refused = Refused::of(tried, &self.answer.resolution.diagnostics);
+            let refused = Refused::new(tried, &self.answer.resolution.diagnostics);
             let revision = self.revision;
             *self = Self { refused: Some(refused), revision, ..before };
         }
@@ -153,7 +153,7 @@ impl State {
 
 impl Default for State {
     fn default() -> Self {
-        Self::new(UserInput::of(EXAMPLE))
+        Self::new(UserInput::from_text(EXAMPLE))
     }
 }
 
@@ -244,7 +244,7 @@ mod tests {
         assert!(state.shown.is_some() && !state.is_settled(), "the answer waits for the pause");
         let state = apply(state, Event::Settle);
         assert!(state.shown.is_none() && state.is_settled());
-        let state = apply(state, Event::Open(Box::new(UserInput::of(EXAMPLE))));
+        let state = apply(state, Event::Open(Box::new(UserInput::from_text(EXAMPLE))));
         assert!(state.shown.is_some());
     }
 
@@ -268,7 +268,7 @@ mod tests {
         let asked = |state: &State| -> Vec<String> {
             state.answer.resolution.questions.iter().map(|question| question.name.clone()).collect()
         };
-        let state = after(vec![Event::Open(Box::new(UserInput::of(script)))]);
+        let state = after(vec![Event::Open(Box::new(UserInput::from_text(script)))]);
         assert_eq!((asked(&state), state.shown.is_some()), (vec!["zero_stage".to_owned()], false));
         let answered = apply(state.clone(), set("zero_stage", "3"));
         assert_eq!((asked(&answered), answered.shown.is_some()), (vec![], true));

@@ -78,7 +78,7 @@ mod tests {
 
     /// Types each text over the one before, then undoes everything; the texts seen on the way back.
     fn back(texts: &[&str]) -> Vec<String> {
-        let (mut steps, mut input) = (Steps::default(), UserInput::of(texts[0]));
+        let (mut steps, mut input) = (Steps::default(), UserInput::from_text(texts[0]));
         for text in &texts[1..] {
             steps.record_typing(&input, text);
             input.text = (*text).into();
@@ -109,11 +109,11 @@ mod tests {
     #[test]
     fn a_new_step_forgets_what_was_undone() {
         let mut steps = Steps::default();
-        steps.record(&UserInput::of("a"));
-        let input = steps.undo(&UserInput::of("b"));
+        steps.record(&UserInput::from_text("a"));
+        let input = steps.undo(&UserInput::from_text("b"));
         assert_eq!(input.map(|input| input.text.to_string()).as_deref(), Some("a"));
         assert!(steps.can_redo() && !steps.can_undo());
-        steps.record(&UserInput::of("a"));
+        steps.record(&UserInput::from_text("a"));
         assert!(!steps.can_redo());
     }
 

@@ -32,7 +32,7 @@ thread_local! {
 
 impl Known {
     /// What is known of `texts`; they are wanted where it is nothing.
-    fn of(&mut self, texts: UserInput) -> Option<Rc<[Reading]>> {
+    fn readings(&mut self, texts: UserInput) -> Option<Rc<[Reading]>> {
         if let Some((_, readings)) = self.given.iter().find(|(known, _)| *known == texts) {
             return Some(readings.clone());
         }
@@ -62,7 +62,7 @@ pub(crate) fn readings(input: &UserInput) -> Option<Rc<[Reading]>> {
         return Some(if input.settings.is_empty() { blank().into() } else { Rc::default() });
     }
     if cfg!(feature = "readers-later") {
-        return KNOWN.with_borrow_mut(|known| known.of(texts_of(input)));
+        return KNOWN.with_borrow_mut(|known| known.readings(texts_of(input)));
     }
     Some(read_here(&source, &input.shell_environment()).into())
 }
@@ -107,51 +107,53 @@ mod tests {
     #[test]
     fn what_the_example_says_is_given() {
         assert!(give(&given()));
-        let example = UserInput::of(EXAMPLE);
-        let known = KNOWN.with_borrow_mut(|known| known.of(example.clone()));
+        let example = UserInput::from_text(EXAMPLE);
+        let known = KNOWN.with_borrow_mut(|known| known.readings(example.clone()));
         assert_eq!(known.as_deref(), Some(said(EXAMPLE).as_slice()));
         assert_eq!(wanted(), None);
         assert!(!give("[[]]"));
     }
 
     fn said(text: &str) -> Vec<Reading> {
-        let input = UserInput::of(text);
+        let input = UserInput::from_text(text);
         read_here(&input.source(), &input.shell_environment())
     }
 
     #[test]
     fn what_is_not_known_is_wanted_once_and_then_known() {
         let mut known = Known::default();
-        assert_eq!(known.of(UserInput::of("a")), None);
-        assert_eq!(known.of(UserInput::of("b")), None);
-        assert_eq!(known.wanted.take(), Some(UserInput::of("a")), "the first comes first");
-        known.keep(UserInput::of("a"), said("a"));
-        assert_eq!(known.of(UserInput::of("a")).as_deref(), Some(said("a").as_slice()));
+        assert_eq!(known.readings(UserInput::from_text("a")), None);
+        assert_eq!(known.readings(UserInput::from_text("b")), None);
+        assert_eq!(known.wanted.take(), Some(UserInput::from_text("a")), "the first comes first");
+        known.keep(UserInput::from_text("a"), said("a"));
+        assert_eq!(known.readings(UserInput::from_text("a")).as_deref(), Some(said("a").as_slice()));
         assert_eq!(known.wanted, None);
     }
 
     #[test]
     fn the_inputs_last_read_are_kept() {
         let mut known = Known::default();
-        let name = |count: usize| UserInput::of(&format!("text {count}"));
+        let name = |count: usize| UserInput::from_text(&format!("text {count}"));
         for count in 0..KEPT {
             known.keep(name(count), Vec::new());
         }
-        assert!(known.of(name(0)).is_some());
+        assert!(known.readings(name(0)).is_some());
         known.keep(name(KEPT), Vec::new());
         assert_eq!(known.last.len(), KEPT);
-        assert!(known.of(name(0)).is_some(), "it was looked at since");
-        assert!(known.of(name(1)).is_none());
+        assert!(known.readings(name(0)).is_some(), "it was looked at since");
+        assert!(known.readings(name(1)).is_none());
         known.keep(name(KEPT), said("later"));
         assert_eq!(known.last.len(), KEPT, "an input is kept once");
-        assert_eq!(known.of(name(KEPT)).as_deref(), Some(said("later").as_slice()));
+        assert_eq!(known.readings(name(KEPT)).as_deref(), Some(said("later").as_slice()));
     }
 
     #[test]
     fn settings_are_no_part_of_the_texts() {
-        let changed = UserInput { settings: vec![("num_nodes".into(), "4".into())], ..UserInput::of("text") };
-        assert_eq!(texts_of(&changed), UserInput::of("text"));
-        let answered = UserInput { environment: vec![("N".into(), "4".into())], ..UserInput::of("text") };
+        let changed =
+            UserInput { settings: vec![("num_nodes".into(), "4".into())], ..UserInput::from_text("text") };
+        assert_eq!(texts_of(&changed), UserInput::from_text("text"));
+        let answered =
+            UserInput { environment: vec![("N".into(), "4".into())], ..UserInput::from_text("text") };
         assert_eq!(texts_of(&answered), answered);
     }
 }

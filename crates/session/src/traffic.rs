@@ -63,14 +63,14 @@ pub fn dimension_line(of: &DimensionTraffic) -> String {
 /// Why a message has its size.
 #[must_use]
 pub fn explain_message(plan: &Plan, of: &Operation) -> Branch {
-    let why = of.explain(&Symbols::of(plan));
+    let why = of.explain(&Symbols::new(plan));
     Branch {
         label: format!("{}: {}", of.name, of.tensor),
         value: size(of.bytes()),
         share: 1.0,
         times: 1,
         greatest: false,
-        reason: Some(Reason::of(&why)),
+        reason: Some(Reason::from_explanation(&why)),
         parts: Vec::new(),
     }
 }
@@ -84,7 +84,12 @@ pub fn explain_wire(of: &Operation) -> Branch {
         share: 1.0,
         times: 1,
         greatest: false,
-        reason: Some(Reason::of(&collective::explain_wire(algorithm, of.collective, of.ranks, of.bytes()))),
+        reason: Some(Reason::from_explanation(&collective::explain_wire(
+            algorithm,
+            of.collective,
+            of.ranks,
+            of.bytes(),
+        ))),
         parts: Vec::new(),
     };
     let parts = Algorithm::ALL.map(|algorithm| line(format!("by {}", algorithm.name()), algorithm)).to_vec();
@@ -95,7 +100,7 @@ pub fn explain_wire(of: &Operation) -> Branch {
 #[must_use]
 pub fn written_groups(plan: &Plan, kind: GroupKind, most: usize) -> String {
     let per_node = plan.cluster().gpus_per_node;
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     let mut text = String::new();
     for group in groups.all(kind).take(most) {
         text.push_str(&notation(group.ranks(), per_node));

@@ -44,7 +44,7 @@ pub struct File {
 impl UserInput {
     /// A text and nothing changed by hand.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         Self {
             text: Rc::from(text),
             name: String::new(),
@@ -58,7 +58,7 @@ impl UserInput {
     /// No text, only settings.
     #[must_use]
     pub fn of_settings(settings: Vec<(String, String)>) -> Self {
-        Self { settings, ..Self::of("") }
+        Self { settings, ..Self::from_text("") }
     }
 
     /// The same with another text. What was changed and answered by hand belongs to the text that it was said of: where that
@@ -66,7 +66,7 @@ impl UserInput {
     #[must_use]
     pub fn with_text(&self, text: &str) -> Self {
         if is_another_text(&self.text, text) {
-            return Self { beside: self.beside.clone(), ..Self::of(text) };
+            return Self { beside: self.beside.clone(), ..Self::from_text(text) };
         }
         Self { text: Rc::from(text), ..self.clone() }
     }
@@ -91,7 +91,7 @@ impl UserInput {
         }
         let script = kinds.iter().position(|kind| matches!(kind, TextKind::Script));
         let first = files.remove(script.unwrap_or(0));
-        Self { text: first.text, name: first.name, beside: files, ..Self::of("") }
+        Self { text: first.text, name: first.name, beside: files, ..Self::from_text("") }
     }
 
     /// The same without the file called `name` beside it.
@@ -227,7 +227,7 @@ mod tests {
         let settings = vec![("num_nodes".to_owned(), "4".to_owned())];
         let input = UserInput {
             settings: settings.clone(),
-            ..UserInput::of("#!/bin/bash\ntorchrun --one --two --three\n")
+            ..UserInput::from_text("#!/bin/bash\ntorchrun --one --two --three\n")
         };
         assert_eq!(input.with_text("#!/bin/bash\ntorchrun --one --two --three --four\n").settings, settings);
         assert_eq!(input.with_text("#!/bin/bash\ntorchrun --one --three\n").settings, settings);
@@ -253,12 +253,13 @@ mod tests {
             file("config.json", "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_hidden_layers\": 2}")
         };
         let script = || file("run.sh", "#!/bin/bash\ntorchrun pretrain_gpt.py");
-        let both = UserInput::of(EXAMPLE).with_files(vec![model(), script()]);
+        let both = UserInput::from_text(EXAMPLE).with_files(vec![model(), script()]);
         assert_eq!(names(&both), ("run.sh".into(), vec!["config.json"]));
-        let alone = UserInput::of(EXAMPLE).with_files(vec![model()]);
+        let alone = UserInput::from_text(EXAMPLE).with_files(vec![model()]);
         assert_eq!(names(&alone), ("config.json".into(), vec![]));
-        let completed =
-            UserInput::of("torchrun pretrain_gpt.py").with_files(vec![model()]).with_files(vec![model()]);
+        let completed = UserInput::from_text("torchrun pretrain_gpt.py")
+            .with_files(vec![model()])
+            .with_files(vec![model()]);
         assert_eq!(names(&completed), (String::new(), vec!["config.json"]));
         assert_eq!(names(&completed.without_file("config.json")), (String::new(), vec![]));
         assert_eq!(completed.with_files(vec![script()]).beside, vec![]);
@@ -266,7 +267,7 @@ mod tests {
 
     #[test]
     fn everything_in_hand_travels() {
-        let mut input = UserInput::of("TP=2").with_files(vec![file("a.sh", "x"), file("b.txt", "y")]);
+        let mut input = UserInput::from_text("TP=2").with_files(vec![file("a.sh", "x"), file("b.txt", "y")]);
         input.set("num_nodes".into(), "2".into());
         input.set("RUN".into(), "ü".into());
         assert_eq!(UserInput::of_pasted(input.pasted()), input);

@@ -17,7 +17,7 @@ pub enum Fit {
 impl Fit {
     /// The engine's verdict.
     #[must_use]
-    pub const fn of(verdict: Verdict) -> Self {
+    pub const fn from_verdict(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Fits => Self::Fits,
             Verdict::Tight => Self::Tight,

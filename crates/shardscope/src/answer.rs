@@ -17,7 +17,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn of(source: Source, mut resolution: Resolution) -> Self {
+    pub(crate) fn new(source: Source, mut resolution: Resolution) -> Self {
         let report = estimated(&mut resolution).map(|(_, report)| report);
         Self { source, resolution, report }
     }

@@ -94,6 +94,6 @@ impl Run {
         let source = Source::from_files(self.files.iter().map(|(name, text)| (name.as_str(), text.as_str())));
         let request = Request { source: &source, environment: &self.environment, overrides: &self.settings };
         let resolution = read(&request);
-        Answer::of(source, resolution)
+        Answer::new(source, resolution)
     }
 }

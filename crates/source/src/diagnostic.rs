@@ -43,20 +43,20 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Something that cannot be.
     pub fn error(code: Code, message: impl Into<String>) -> Self {
-        Self::of(Severity::Error, code, message.into())
+        Self::new(Severity::Error, code, message.into())
     }
 
     /// Something that is probably not meant.
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
-        Self::of(Severity::Warning, code, message.into())
+        Self::new(Severity::Warning, code, message.into())
     }
 
     /// Something to know.
     pub fn note(code: Code, message: impl Into<String>) -> Self {
-        Self::of(Severity::Note, code, message.into())
+        Self::new(Severity::Note, code, message.into())
     }
 
-    fn of(severity: Severity, code: Code, message: String) -> Self {
+    fn new(severity: Severity, code: Code, message: String) -> Self {
         Self { severity, code, message, hint: None, span: None }
     }
 

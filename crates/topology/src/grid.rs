@@ -88,7 +88,7 @@ fn strided(axes: [(Name, u64); 4]) -> [(Name, Axis); 4] {
 }
 
 impl Grid {
-    pub(super) fn of(layout: &Layout) -> Self {
+    pub(super) fn new(layout: &Layout) -> Self {
         let ordered = |tensor, middle, replica| {
             let (tensor, middle) = ((Name::Tensor, tensor), (Name::Middle, middle));
             let (replica, pipeline) = ((Name::Replica, replica), (Name::Pipeline, layout.pipeline));
@@ -129,7 +129,7 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
-    pub(super) fn of(grid: &Grid, rank: Rank) -> Self {
+    pub(super) fn new(grid: &Grid, rank: Rank) -> Self {
         let dense = |name| axis(&grid.dense, name).coordinate(rank.get());
         let expert = |name| axis(&grid.expert, name).coordinate(rank.get());
         Self {

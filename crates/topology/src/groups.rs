@@ -135,10 +135,10 @@ impl Group {
 impl Groups {
     /// The groups of `layout`.
     #[must_use]
-    pub fn of(layout: &Layout) -> Self {
+    pub fn new(layout: &Layout) -> Self {
         Self {
             world: layout.world_size,
-            grid: Grid::of(layout),
+            grid: Grid::new(layout),
             instances: layout.distributed_optimizer_instances.max(1),
             second: layout.second_groups(),
             levels: layout.hierarchical_context.clone(),
@@ -154,7 +154,7 @@ impl Groups {
     /// Where `rank` is along every dimension.
     #[must_use]
     pub fn coordinates(&self, rank: Rank) -> Coordinates {
-        Coordinates::of(&self.grid, rank)
+        Coordinates::new(&self.grid, rank)
     }
 
     /// The kinds this layout has, hierarchical levels and optimizer instances included.

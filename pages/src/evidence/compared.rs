@@ -52,7 +52,7 @@ pub enum Part {
 impl Part {
     /// Of `row`.
     #[must_use]
-    pub fn of(row: &Row) -> Self {
+    pub fn from_row(row: &Row) -> Self {
         let gpu = row.text("gpu");
         if gpu.starts_with("V100") {
             Self::Volta
@@ -70,7 +70,7 @@ impl Part {
     }
 
     fn holds(self, row: &Row) -> bool {
-        self == Self::All || self == Self::of(row)
+        self == Self::All || self == Self::from_row(row)
     }
 
     /// What tables call it.
@@ -161,7 +161,8 @@ pub struct Cause {
 impl Compared {
     /// Whether published runs tell how fast the row's accelerator is.
     pub fn is_calibrated(&self) -> bool {
-        let standing = |plan: &Plan| Standing::of(&plan.cluster().accelerator) == Standing::Measured;
+        let standing =
+            |plan: &Plan| Standing::from_accelerator(&plan.cluster().accelerator) == Standing::Measured;
         self.resolution.plan.as_ref().is_some_and(standing)
     }
 }
@@ -235,12 +236,12 @@ pub const PEERS: [Peer; 6] = [
 #[must_use]
 pub fn figures(compared: &[Compared], group: Group) -> Figures {
     let rows = compared.iter().filter(|one| group.holds(&one.row));
-    Figures::of(rows.map(|one| one.error).collect())
+    Figures::new(rows.map(|one| one.error).collect())
 }
 
 /// The same with constants that each row's own source had no part in.
 #[must_use]
 pub fn figures_unseen(compared: &[Compared], group: Group) -> Figures {
     let rows = compared.iter().filter(|one| group.holds(&one.row));
-    Figures::of(rows.map(|one| one.unseen).collect())
+    Figures::new(rows.map(|one| one.unseen).collect())
 }

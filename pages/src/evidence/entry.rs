@@ -52,7 +52,7 @@ impl Architecture {
         }
     }
 
-    fn of(plan: &Plan) -> Self {
+    fn from_plan(plan: &Plan) -> Self {
         if plan.recipe().dp_sharding == DpSharding::Parameters {
             Self::Sharded
         } else if plan.model().experts.is_some() {
@@ -180,7 +180,7 @@ fn described(id: &str, family: &str, resolution: &Resolution) -> Entry {
         held: held(plan),
         batch: plan.recipe().global_batch_size.to_string(),
         micro: micro(plan),
-        architecture: Architecture::of(plan),
+        architecture: Architecture::from_plan(plan),
         what: String::new(),
         measured: 0.0,
         predicted: 0.0,

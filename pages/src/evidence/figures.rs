@@ -26,7 +26,7 @@ const LIMITS: [f64; 3] = [0.05, 0.10, 0.15];
 impl Figures {
     /// Of these errors.
     #[must_use]
-    pub fn of(mut errors: Vec<f64>) -> Self {
+    pub fn new(mut errors: Vec<f64>) -> Self {
         errors.sort_by(f64::total_cmp);
         let bias = middle(&errors);
         let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
@@ -67,12 +67,12 @@ mod tests {
 
     #[test]
     fn errors_are_counted_without_their_sign_but_for_the_bias() {
-        let figures = Figures::of(vec![-0.02, 0.04, -0.12, 0.30]);
+        let figures = Figures::new(vec![-0.02, 0.04, -0.12, 0.30]);
         assert_eq!(figures.rows, 4);
         assert!((figures.median - 0.08).abs() < 1e-12 && (figures.mean - 0.12).abs() < 1e-12);
         assert!((figures.bias - 0.01).abs() < 1e-12);
         assert_eq!((figures.tenth, figures.worst), (0.30, 0.30));
         assert_eq!(figures.within, [0.5, 0.5, 0.75]);
-        assert_eq!(Figures::of(Vec::new()).rows, 0);
+        assert_eq!(Figures::new(Vec::new()).rows, 0);
     }
 }

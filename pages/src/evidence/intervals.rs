@@ -40,7 +40,7 @@ fn spread(compared: &[Compared], family: Family) -> Spread {
     let mut residuals = Residuals::new();
     for one in compared {
         let Some(plan) = &one.resolution.plan else { continue };
-        if Family::of(plan).name == family.name && one.is_calibrated() {
+        if Family::from_plan(plan).name == family.name && one.is_calibrated() {
             // A part that one fitted source alone tells of has no constants without it: its rows are as fitted, and the check is
             // between the sources of the family, one of which was never fitted.
             let error = if family.is_of_few_sources() { one.error } else { one.unseen };
@@ -85,7 +85,7 @@ fn at(sorted: &[f64], share: f64) -> f64 {
 #[must_use]
 pub fn sources_of(compared: &[Compared], family: Family) -> BTreeSet<&'static str> {
     let of = |one: &&Compared| {
-        one.resolution.plan.as_ref().is_some_and(|plan| Family::of(plan).name == family.name)
+        one.resolution.plan.as_ref().is_some_and(|plan| Family::from_plan(plan).name == family.name)
     };
     compared.iter().filter(of).map(|one| one.row.family()).collect()
 }

@@ -205,7 +205,7 @@ fn legend(entries: &[Entry]) -> Markup {
 fn peers(times: &[Entry]) -> Markup {
     let ours = |families: &[&str]| {
         let rows = times.iter().filter(|entry| families.contains(&entry.source.family));
-        Figures::of(rows.map(Entry::error).collect())
+        Figures::new(rows.map(Entry::error).collect())
     };
     let tables =
         ["seed-narayanan2021-tab1", "seed-azure-nemo-22.06", "korthikanti2022-tab5", "nemo-launcher"];

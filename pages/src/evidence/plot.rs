@@ -28,7 +28,7 @@ struct Axis {
 
 impl Axis {
     /// The least span that holds every point, with some air.
-    fn of(entries: &[Entry]) -> Self {
+    fn new(entries: &[Entry]) -> Self {
         let values = || entries.iter().flat_map(|entry| [entry.measured, entry.predicted]);
         let least = values().fold(f64::INFINITY, f64::min);
         let most = values().fold(0.0, f64::max);
@@ -71,7 +71,7 @@ impl Plot<'_> {
     /// The picture as SVG: one `use` a row and frame, in the order of the rows.
     #[must_use]
     pub(super) fn svg(&self) -> Markup {
-        let axis = Axis::of(self.entries);
+        let axis = Axis::new(self.entries);
         let (width, height) = (MARGIN + SIDE + EDGE, EDGE + SIDE + GAP + ERRORS + MARGIN);
         let frame = format!("{}-frame", self.key);
         html! {

@@ -147,7 +147,7 @@ pub fn anchored(compared: &[Compared]) -> Vec<Anchored> {
 
 fn anchored_of(groups: &[Vec<&Compared>], family: Family) -> Anchored {
     let holds = |one: &Compared| {
-        one.resolution.plan.as_ref().is_some_and(|plan| Family::of(plan).name == family.name)
+        one.resolution.plan.as_ref().is_some_and(|plan| Family::from_plan(plan).name == family.name)
     };
     let mut pairs = Vec::new();
     for group in groups {
@@ -163,7 +163,7 @@ fn anchored_of(groups: &[Vec<&Compared>], family: Family) -> Anchored {
     }
     let errors = |taken: &dyn Fn(&Pair) -> f64| {
         let off = |pair: &Pair| (pair.other - taken(pair) * pair.anchor).exp_m1();
-        Figures::of(pairs.iter().map(off).collect())
+        Figures::new(pairs.iter().map(off).collect())
     };
     let sources: BTreeSet<&str> = pairs.iter().map(|pair| pair.source).collect();
     let without: BTreeMap<&str, f64> =

@@ -72,7 +72,7 @@ pub fn summary(compared: &[Compared]) -> String {
     out += &format!("| sources never fitted | rows | {HEAD}\n|---|---|---|---|---|---|\n");
     for family in NEVER_FITTED {
         let rows = compared.iter().filter(|one| one.row.family() == family);
-        out += &line(source_of(family).name, &Figures::of(rows.map(|one| one.error).collect()));
+        out += &line(source_of(family).name, &Figures::new(rows.map(|one| one.error).collect()));
         out += "\n";
     }
     for group in &kept {

@@ -38,7 +38,7 @@ pub(super) fn statistics(caption: &str, lines: &[Line], entries: &[Entry]) -> Ma
     ];
     let counted = lines.iter().map(|line| {
         let counted = entries.iter().filter(|entry| line.counts(entry));
-        (line, Figures::of(counted.map(Entry::error).collect()))
+        (line, Figures::new(counted.map(Entry::error).collect()))
     });
     html! {
         div.wide role="region" aria-label=(caption) tabindex="0" {

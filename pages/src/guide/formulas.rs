@@ -99,7 +99,7 @@ struct Place<'a> {
 impl Found {
     fn look(&mut self, named: &Named) {
         let plan = &named.plan;
-        let x = Symbols::of(plan);
+        let x = Symbols::new(plan);
         self.operators(&x);
         self.operators(&x.recomputed());
         let memory = memory(plan);

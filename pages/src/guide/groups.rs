@@ -54,7 +54,8 @@ fn about(kind: GroupKind) -> &'static str {
 
 /// Every kind with its groups in a small plan.
 pub(super) fn chapter() -> Chapter {
-    let input = UserInput::of(&format!("torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {EXAMPLE}"));
+    let input =
+        UserInput::from_text(&format!("torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py {EXAMPLE}"));
     let source = input.source();
     let resolution = read(&Request {
         source: &source,
@@ -64,7 +65,7 @@ pub(super) fn chapter() -> Chapter {
     let mut rows = Vec::new();
     let mut cut = String::new();
     if let Some(plan) = &resolution.plan {
-        let groups = Groups::of(plan.layout());
+        let groups = Groups::new(plan.layout());
         cut = shardscope::session::cut(plan);
         for kind in groups.kinds() {
             let first = groups.all(kind).next().map(|group| members(&group, plan.cluster().gpus_per_node));

@@ -77,7 +77,7 @@ fn row(kind: PipelineSchedule, chunks: u32) -> Row {
     let part = f64::from(shape.stages) / f64::from(shape.parts());
     let pass = Seconds::new(part);
     let times = ChunkTime { forward: pass, backward: pass, weight: pass };
-    let order = Order::of(shape);
+    let order = Order::new(shape);
     let ran = timeline(&order, &StageDurations::even(&shape, times, Seconds::ZERO));
     let ones = vec![1; shape.chunks as usize];
     let held = |stage: u32| {

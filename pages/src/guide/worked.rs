@@ -26,7 +26,7 @@ pub(super) fn chapter() -> Chapter {
     let fullest = html! {
         @if let Some(rank) = worst {
             p { "A GPU of stage " (rank.pipeline_rank) ", at its peak: " (rank.at) "." }
-            ul.worked { (branch(&Branch::of(&rank.breakdown, size), 0)) }
+            ul.worked { (branch(&Branch::from_breakdown(&rank.breakdown, size), 0)) }
         }
     };
     let step = html! { ul.worked { (branch(&Branch::of_time(&time(&named.plan).breakdown), 0)) } };

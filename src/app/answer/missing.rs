@@ -32,9 +32,9 @@ pub(crate) fn missing(props: &Props) -> Html {
     if props.reading || !session.is_settled() {
         return html! { <section class="missing"><p role="status">{ "Reading…" }</p></section> };
     }
-    let sample = send(&dispatch, || Action::Begin(Box::new(UserInput::of(EXAMPLE))));
+    let sample = send(&dispatch, || Action::Begin(Box::new(UserInput::from_text(EXAMPLE))));
     let model = send(&dispatch, || Action::Input(InputTab::Model));
-    if session.input == UserInput::of("") {
+    if session.input == UserInput::from_text("") {
         return html! {
             <section class="missing" aria-labelledby="missing-title">
                 <h2 id="missing-title">{ "Will it fit? How fast?" }</h2>

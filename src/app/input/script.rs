@@ -63,7 +63,7 @@ struct ToolsProps {
 fn tools(props: &ToolsProps) -> Html {
     let dispatch = use_dispatch();
     let load = |text: &'static str| {
-        send(&dispatch, move || Action::Session(Event::Open(Box::new(UserInput::of(text)))))
+        send(&dispatch, move || Action::Session(Event::Open(Box::new(UserInput::from_text(text)))))
     };
     let pick = {
         let dispatch = dispatch.clone();

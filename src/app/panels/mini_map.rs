@@ -33,7 +33,7 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(gpus: u64, per_node: u64) -> Self {
+    fn new(gpus: u64, per_node: u64) -> Self {
         let nodes = gpus.div_ceil(per_node);
         let each = if gpus <= GPUS { 1 } else { per_node * nodes.div_ceil(CELLS) };
         let cells = gpus.div_ceil(each);
@@ -92,9 +92,9 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     let app = use_context::<AppContext>();
     let (colour, picked) = app.map_or((Colour::Stage, None), |app| (app.session.colour, app.session.picked));
     let plan = &shown.plan;
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     let (world, per_node) = (plan.layout().world_size, plan.cluster().gpus_per_node.max(1));
-    let grid = Grid::of(world, per_node);
+    let grid = Grid::new(world, per_node);
     let shade = |cell: u64| {
         let rank = Rank::new(cell * grid.each);
         match colour {

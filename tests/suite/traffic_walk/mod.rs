@@ -22,8 +22,8 @@ pub(crate) fn random_plan(seed: u64) -> Plan {
 }
 
 fn walk(run: &Run, plan: &Plan) -> Vec<Log> {
-    let groups = Groups::of(plan.layout());
-    let order = Order::of(Shape::of(plan));
+    let groups = Groups::new(plan.layout());
+    let order = Order::new(Shape::from_plan(plan));
     (0..run.world())
         .map(|rank| {
             let stage = groups.coordinates(Rank::new(rank)).pipeline;
@@ -87,7 +87,7 @@ fn walked_as_counted(seed: u64, met: &mut Met) {
         *met.features.entry(feature).or_default() += 1;
     }
     let plan = run.plan();
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     let logs = walk(&run, &plan);
     same_sums(&run, &plan, &groups, &logs, &mut met.sent);
     same_on_both_ends(&run, &logs);
@@ -114,14 +114,14 @@ fn same_sums(run: &Run, plan: &Plan, groups: &Groups, logs: &[Log], sent: &mut B
             let stage = groups.coordinates(Rank::new(rank)).pipeline as usize;
             let own = log.sums.iter().filter(|((name, _), _)| *name == of.name()).map(|(_, sum)| *sum);
             let walked = own.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-            let totals = ledger.of(of).map(|dimension| dimension.stages[stage]).unwrap_or_default();
+            let totals = ledger.dimension(of).map(|dimension| dimension.stages[stage]).unwrap_or_default();
             assert_eq!((totals.calls, totals.bytes.get()), walked, "{of:?} rank {rank} of {run:?}");
             cluster = (cluster.0 + walked.0, cluster.1 + walked.1);
             if walked.0 > 0 {
                 *sent.entry(of.name()).or_default() += 1;
             }
         }
-        let totals = ledger.of(of).map(|dimension| dimension.cluster).unwrap_or_default();
+        let totals = ledger.dimension(of).map(|dimension| dimension.cluster).unwrap_or_default();
         assert_eq!((totals.calls, totals.bytes.get()), cluster, "{of:?} of {run:?}");
     }
 }

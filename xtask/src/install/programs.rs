@@ -173,12 +173,12 @@ fn cargo_install(package: &str, version: &str, options: &[&str]) -> Result<()> {
 
 /// Whether the program is here in exactly that version.
 fn has_version(program: &str, wanted: &str) -> bool {
-    Version::of(program).is_some_and(|have| Some(have) == Version::in_text(wanted))
+    Version::new(program).is_some_and(|have| Some(have) == Version::in_text(wanted))
 }
 
 /// Whether the program is here in that version or a newer one.
 fn has_at_least(program: &str, wanted: &str) -> bool {
-    Version::of(program).is_some_and(|have| Some(have) >= Version::in_text(wanted))
+    Version::new(program).is_some_and(|have| Some(have) >= Version::in_text(wanted))
 }
 
 /// This machine as the names of published programs have it: processor and system.

@@ -115,7 +115,7 @@ impl<'a> Evaluator<'a> {
 }
 
 fn given(text: &str) -> Value {
-    Value::of(text, Origin::given())
+    Value::from_text(text, Origin::given())
 }
 
 /// The positional parameters: the call line, over which single ones may be set by number.

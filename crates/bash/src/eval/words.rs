@@ -137,7 +137,7 @@ impl Evaluator<'_> {
         for part in parts {
             match part {
                 Part::Text { text, origin, quoted: false } => {
-                    self.split_into(&Value::of(text, *origin), fields);
+                    self.split_into(&Value::from_text(text, *origin), fields);
                 }
                 part => self.expand_part(part, false, fields),
             }

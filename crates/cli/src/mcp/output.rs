@@ -92,7 +92,7 @@ impl Estimate {
     ///
     /// # Errors
     /// A sentence that names the parts that there are.
-    pub(super) fn of(
+    pub(super) fn new(
         answer: &Answer,
         found: Option<&(Plan, Report)>,
         document: &str,
@@ -123,7 +123,7 @@ impl Estimate {
         Ok(Self {
             plan: found.is_some(),
             to_do: if found.is_some() { Vec::new() } else { to_do },
-            figures: found.map(|(plan, report)| Figures::of(plan, report)),
+            figures: found.map(|(plan, report)| Figures::new(plan, report)),
             stages: found.map(|(_, report)| stages(report)).unwrap_or_default(),
             step: found.map(|(_, report)| Step {
                 seconds: report.time.step.get(),
@@ -218,7 +218,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn of(outcome: &Outcome) -> Self {
+    pub(super) fn from_outcome(outcome: &Outcome) -> Self {
         Self {
             change: outcome.changes.iter().map(|(field, value)| (field.name(), value.clone())).collect(),
             peak_reserved: outcome.peak.get(),
@@ -261,13 +261,13 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn of(line: &AskedLine) -> Self {
+    pub(super) fn new(line: &AskedLine) -> Self {
         let reached = line.reached.as_ref();
         Self {
             name: line.name.clone(),
             chosen: line.chosen,
             gpus: reached.map(|one| one.gpus),
-            layout: reached.and_then(|one| one.outcome.as_ref()).map(Layout::of),
+            layout: reached.and_then(|one| one.outcome.as_ref()).map(Layout::from_outcome),
             tokens_per_second: reached.map(|one| one.tokens_per_second),
             days: reached.and_then(|one| one.days),
             cost: reached.and_then(|one| one.cost),

@@ -159,7 +159,7 @@ fn side(root: &Path, path: &str, changes: &Changes) -> Option<Side> {
         return None;
     }
     let Some((plan, found)) = answer.estimated() else { return Some(Side::Open(answer.obstacle())) };
-    let figures = Box::new(Figures::of(&plan, &found));
+    let figures = Box::new(Figures::new(&plan, &found));
     let fragment = minimal_settings(&answer.resolution).map(|settings| encode(&Shared::Settings(settings)));
     Some(Side::Plan { figures, fragment })
 }

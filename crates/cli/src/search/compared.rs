@@ -124,7 +124,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(candidate: &Candidate, answer: Option<&Reached>) -> Self {
+    fn new(candidate: &Candidate, answer: Option<&Reached>) -> Self {
         let outcome = answer.and_then(|one| one.outcome.as_ref());
         let changes = outcome.map(|one| one.changes.iter());
         Self {
@@ -175,7 +175,7 @@ fn write(
     let answer = chosen.and_then(|(candidate, answer)| Some(said(&candidate.name, answer?)));
     let answered = answer.is_some();
     let compared: Vec<Line> =
-        comparison.answers().map(|(candidate, answer)| Line::of(candidate, answer)).collect();
+        comparison.answers().map(|(candidate, answer)| Line::new(candidate, answer)).collect();
     let document = Document { answer: answer.unwrap_or_else(|| otherwise.to_owned()), answered, compared };
     // Of many that do not fit the last ones tell enough.
     let told = document.compared.len().saturating_sub(terms.limit);

@@ -58,7 +58,7 @@ struct Decided {
 }
 
 impl Layout {
-    fn of(outcome: &Outcome) -> Self {
+    fn from_outcome(outcome: &Outcome) -> Self {
         Self {
             change: outcome.changes.iter().map(|(field, value)| (field.name(), value.clone())).collect(),
             peak_reserved: outcome.peak,
@@ -111,7 +111,7 @@ impl Decided {
 }
 
 impl Written {
-    pub(super) fn of(plan: &Plan, inquiry: &Inquiry, limit: usize) -> Self {
+    pub(super) fn new(plan: &Plan, inquiry: &Inquiry, limit: usize) -> Self {
         let mut decided = Decided::default();
         for one in inquiry.reached() {
             decided.add(&one.tally);
@@ -119,14 +119,14 @@ impl Written {
         let fastest = inquiry.question() == Question::Fastest;
         let listed = inquiry.walk().filter(|_| fastest);
         let layouts: Vec<Layout> =
-            listed.into_iter().flat_map(|walk| walk.ranked()).take(limit).map(Layout::of).collect();
+            listed.into_iter().flat_map(|walk| walk.ranked()).take(limit).map(Layout::from_outcome).collect();
         let chosen = inquiry.chosen().and_then(|place| inquiry.reached().get(place));
         let best = chosen.and_then(|one| one.outcome.as_ref()).filter(|_| fastest);
         let why_not_as_it_is = best.filter(|best| !best.changes.is_empty()).and_then(|best| {
             let best = best.variant.apply(plan)?;
-            Some(why_not(&Variant::of(plan).checked(plan), &best).sentence())
+            Some(why_not(&Variant::from_plan(plan).checked(plan), &best).sentence())
         });
-        let sizes = if fastest { Vec::new() } else { inquiry.reached().iter().map(Size::of).collect() };
+        let sizes = if fastest { Vec::new() } else { inquiry.reached().iter().map(Size::new).collect() };
         Self {
             answer: inquiry.answer(),
             answered: chosen.is_some(),
@@ -186,11 +186,11 @@ impl Written {
 }
 
 impl Size {
-    fn of(one: &Reached) -> Self {
+    fn new(one: &Reached) -> Self {
         Self {
             size: one.size,
             gpus: one.gpus,
-            layout: one.outcome.as_ref().map(Layout::of),
+            layout: one.outcome.as_ref().map(Layout::from_outcome),
             tokens_per_second: one.tokens_per_second,
             days: one.days,
             cost: one.cost,
@@ -222,7 +222,7 @@ pub(super) fn exhausted(found: &Exhausted) -> String {
     decided.add(&found.tally);
     let mut text = String::new();
     for outcome in found.best.iter().chain(&found.tight) {
-        let layout = Layout::of(outcome);
+        let layout = Layout::from_outcome(outcome);
         text += &format!(
             "{}  {}  {}{}\n",
             seconds(layout.step_seconds),

@@ -343,7 +343,7 @@ pub enum Standing {
 impl Standing {
     /// Of `accelerator`.
     #[must_use]
-    pub fn of(accelerator: &Accelerator) -> Self {
+    pub fn from_accelerator(accelerator: &Accelerator) -> Self {
         if MEASURED.contains(&accelerator.name.as_str()) {
             Self::Measured
         } else if RELATED.contains(&accelerator.name.as_str()) {

@@ -137,7 +137,7 @@ pub const PROCESSORS: [ProcessorSpeed; 12] = [
 impl Issue {
     /// How `recipe` issues its kernels on the usual node of `accelerator`.
     #[must_use]
-    pub fn of(recipe: &Recipe, accelerator: &Accelerator) -> Self {
+    pub fn new(recipe: &Recipe, accelerator: &Accelerator) -> Self {
         let whole = recipe.cuda_graphs == CudaGraphs::Iteration;
         let usual = recipe.software.semantics().issue;
         let host = if recipe.fusions.compiled_layers { HostIssue::Compiled } else { usual };

@@ -102,7 +102,7 @@ impl Share {
 
     /// Its value in `set`.
     #[must_use]
-    pub fn of(self, set: &Calibration) -> f64 {
+    pub fn value(self, set: &Calibration) -> f64 {
         match self {
             Self::Wave => set.wave.get() * 1e6,
             _ => {

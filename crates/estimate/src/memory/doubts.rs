@@ -29,7 +29,7 @@ pub fn doubts(plan: &Plan) -> Vec<&'static str> {
             "Quantized weights are counted as bitsandbytes or torchao pack them; experts held as one parameter may stay in 16 bits.",
         ),
         (
-            Shape::of(plan).splits_backward(),
+            Shape::from_plan(plan).splits_backward(),
             "What stays between the two halves of a split backward matches published peaks within 6%, not to the byte.",
         ),
         (

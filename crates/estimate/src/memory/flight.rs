@@ -30,7 +30,7 @@ const WALKED_PER_STAGE: u32 = 6;
 
 /// The flights of `stage` that can be its fullest, `chunks` chunks on it.
 pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> Vec<Flight> {
-    let shape = Shape::of(plan);
+    let shape = Shape::from_plan(plan);
     match shape.kind {
         PipelineSchedule::GPipe => {
             let all = u64::from(shape.micro_batches);

@@ -140,7 +140,7 @@ pub(super) struct Framework {
 
 impl Framework {
     /// The terms of a rank with `load`.
-    pub(super) fn of(x: &Symbols<'_>, load: Load) -> Self {
+    pub(super) fn new(x: &Symbols<'_>, load: Load) -> Self {
         let left = x.recipe().left_out;
         let outside = [(!left.context).then(|| context(x)), (!left.communicators).then(|| communicators(x))];
         let flat: Vec<Term> = flat_buffers(x, load).iter().map(Flat::term).collect();

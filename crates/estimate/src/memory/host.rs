@@ -17,7 +17,7 @@ const INDEX: u64 = 8;
 /// `tests/suite/saved_on_host.rs`).
 #[must_use]
 pub fn sent_to_host(plan: &Plan) -> Bytes {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     plan.layout().model_chunks().map(|chunk| sent_by(&x, chunk)).sum()
 }
 
@@ -25,7 +25,7 @@ pub fn sent_to_host(plan: &Plan) -> Bytes {
 /// offloaded (`--fine-grained-activation-offloading`); each copy by itself.
 #[must_use]
 pub fn sent_by_modules(plan: &Plan, chunk: &Chunk) -> Bytes {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     if x.recipe().offload.modules.is_empty() {
         return Bytes::ZERO;
     }
@@ -34,7 +34,7 @@ pub fn sent_by_modules(plan: &Plan, chunk: &Chunk) -> Bytes {
         if times > 0 { groups(&x, kind, &kind.operators(&x)) } else { Vec::new() }
     };
     let known: Vec<Vec<Group>> = SectionKind::ALL.into_iter().zip(counts).map(of_kind).collect();
-    Groups::of(&x, chunk, &|kind| &known[kind.index()]).travels()
+    Groups::new(&x, chunk, &|kind| &known[kind.index()]).travels()
 }
 
 /// Bytes that one chunk sends where all saved tensors wait on the host.

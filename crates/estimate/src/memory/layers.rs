@@ -90,7 +90,7 @@ impl LayerNode {
 /// The layers of `plan`'s model: each kind once, with how many there are.
 #[must_use]
 pub fn layers(plan: &Plan) -> LayerNode {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     let unsharded = x.unsharded();
     let mut times = [0_u64; SectionKind::ALL.len()];
     for chunk in plan.layout().model_chunks() {
@@ -168,7 +168,7 @@ impl SavedActivations {
 /// What one layer of each kind keeps under `plan`; of a recomputed layer, its part of the kept input.
 #[must_use]
 pub fn saved_activations(plan: &Plan) -> SavedActivations {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     let first = plan.layout().stages.stages.first().and_then(|stage| stage.chunks.first());
     let runs = first.map(|chunk| layers_kept(&x, chunk));
     let kept = |kind| {

@@ -57,7 +57,7 @@ pub(super) struct Moment {
 }
 
 impl ChunkSum {
-    pub(super) fn of(
+    pub(super) fn new(
         x: &Symbols<'_>,
         units: &Units,
         chunk: &Chunk,

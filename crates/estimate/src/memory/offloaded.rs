@@ -91,7 +91,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// The groups of `chunk`, of which `of_kind` says those of a section.
-    pub(super) fn of<'u>(
+    pub(super) fn new<'u>(
         x: &Symbols<'_>,
         chunk: &Chunk,
         of_kind: &dyn Fn(SectionKind) -> &'u [Group],

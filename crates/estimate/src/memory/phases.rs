@@ -132,8 +132,8 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         let breakdown = Breakdown::sum(kind_label(kind), parts);
         let total = breakdown.value();
         let required = total.less(returnable);
-        let verdict = Verdict::of(total, required, capacity, headroom);
-        Phase { kind, breakdown, verdict, needs: Needs::of(total, required, capacity) }
+        let verdict = Verdict::judge(total, required, capacity, headroom);
+        Phase { kind, breakdown, verdict, needs: Needs::new(total, required, capacity) }
     };
 
     let returnable = totals.peak_reserved.less(totals.peak_required);

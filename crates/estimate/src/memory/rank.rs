@@ -38,7 +38,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    fn of(x: &Symbols<'_>, units: &Units, kinds: &[Kind], stage: &Stage) -> Self {
+    fn new(x: &Symbols<'_>, units: &Units, kinds: &[Kind], stage: &Stage) -> Self {
         let mut counts = Counts::default();
         for chunk in &stage.chunks {
             for (count, more) in counts.iter_mut().zip(section_counts(x, chunk)) {
@@ -62,11 +62,11 @@ impl Common {
         let gathered = gathered(x, units, &counts, trains);
         let mut chunks = Vec::with_capacity(stage.chunks.len());
         let groups: Vec<Groups> =
-            stage.chunks.iter().map(|chunk| Groups::of(x, chunk, &|kind| &units.get(kind).groups)).collect();
+            stage.chunks.iter().map(|chunk| Groups::new(x, chunk, &|kind| &units.get(kind).groups)).collect();
         let ready = groups.iter().map(Groups::ready).max().unwrap_or_default();
         for (chunk, groups) in stage.chunks.iter().zip(groups) {
             let ready = groups.beside(ready);
-            chunks.push(ChunkSum::of(x, units, chunk, &gathered, groups, ready));
+            chunks.push(ChunkSum::new(x, units, chunk, &gathered, groups, ready));
         }
         let layout = x.plan.layout();
         let mut held = Vec::with_capacity(2 * kinds.len());
@@ -114,7 +114,7 @@ pub(super) struct Stages<'a> {
 
 impl<'a> Stages<'a> {
     /// The stages of `x`'s plan, whose sections are `units`.
-    pub(super) fn of(x: &'a Symbols<'a>, units: &'a Units) -> Self {
+    pub(super) fn new(x: &'a Symbols<'a>, units: &'a Units) -> Self {
         let kinds = kinds(x.plan);
         let stages = &x.plan.layout().stages.stages;
         let mut commons: Vec<Common> = Vec::with_capacity(3);
@@ -125,7 +125,7 @@ impl<'a> Stages<'a> {
             let known = [index.wrapping_sub(1), 0].into_iter().find(like);
             own.push(known.map_or(commons.len(), |other| own[other]));
             if known.is_none() {
-                commons.push(Common::of(x, units, &kinds, stage));
+                commons.push(Common::new(x, units, &kinds, stage));
             }
         }
         Self { x, units, commons, own }
@@ -141,7 +141,7 @@ impl<'a> Stages<'a> {
     }
 
     fn rank(&self, index: u64, own: usize) -> Rank<'_> {
-        Rank::of(self.x, self.units, index, &self.commons[own])
+        Rank::new(self.x, self.units, index, &self.commons[own])
     }
 }
 
@@ -175,7 +175,7 @@ pub(super) struct Rank<'a> {
 }
 
 impl<'a> Rank<'a> {
-    fn of(x: &Symbols<'_>, units: &Units, rank: u64, common: &'a Common) -> Self {
+    fn new(x: &Symbols<'_>, units: &Units, rank: u64, common: &'a Common) -> Self {
         let (flight, moment) = peak(x, &common.chunks, rank);
         let mut out = Self {
             common,
@@ -259,7 +259,7 @@ impl<'a> Rank<'a> {
         let peak_allocated = states + activations + temporaries;
         let reducing = if wraps_ends(x) && !self.in_evaluation { absent } else { Bytes::ZERO };
         let load = Load { moving: activations + running, in_step: self.in_step, reducing, ..common.load };
-        self.framework = Framework::of(x, load);
+        self.framework = Framework::new(x, load);
         let framework = self.framework.bytes();
         Totals {
             parameters,

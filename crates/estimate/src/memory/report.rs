@@ -90,9 +90,9 @@ pub struct ChunkMemory {
 /// The memory of `plan`, explained.
 #[must_use]
 pub fn memory(plan: &Plan) -> Memory {
-    let x = Symbols::of(plan);
-    let units = Units::of(&x);
-    let stages = Stages::of(&x, &units);
+    let x = Symbols::new(plan);
+    let units = Units::new(&x);
+    let stages = Stages::new(&x, &units);
     let capacity = plan.cluster().accelerator.memory;
     let ranks = stages.ranks(&|index, rank| rank_memory(&x, &units, index, rank, capacity));
     let worst = worst(&ranks, capacity);
@@ -148,7 +148,7 @@ fn worst(ranks: &[RankMemory], capacity: Bytes) -> Worst {
                 pipeline_rank: rank.pipeline_rank,
                 peak_allocated: totals.peak_allocated,
                 peak_reserved: totals.peak_reserved,
-                needs: Needs::of(totals.peak_reserved, totals.peak_required, capacity),
+                needs: Needs::new(totals.peak_reserved, totals.peak_required, capacity),
                 at: rank.at,
             };
         }

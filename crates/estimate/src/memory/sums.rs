@@ -24,17 +24,17 @@ pub struct KnownUnits(Units);
 /// [`memory_totals`]; `known` takes and gives what is held of one section of each kind.
 #[must_use]
 pub fn memory_totals_knowing(plan: &Plan, known: &mut KnownUnits) -> Vec<Totals> {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     known.0.learn(&x);
-    Stages::of(&x, &known.0).ranks(&|_, rank| rank.totals)
+    Stages::new(&x, &known.0).ranks(&|_, rank| rank.totals)
 }
 
 /// Bytes kept from forward to backward by `chunk` for one micro-batch on one rank.
 #[must_use]
 pub fn kept_by_chunk(plan: &Plan, chunk: &Chunk) -> Bytes {
-    let x = Symbols::of(plan);
-    let units = Units::of(&x);
-    let groups = Groups::of(&x, chunk, &|kind| &units.get(kind).groups);
-    let sum = ChunkSum::of(&x, &units, chunk, &Gathered::default(), groups, Bytes::ZERO);
+    let x = Symbols::new(plan);
+    let units = Units::new(&x);
+    let groups = Groups::new(&x, chunk, &|kind| &units.get(kind).groups);
+    let sum = ChunkSum::new(&x, &units, chunk, &Gathered::default(), groups, Bytes::ZERO);
     sum.kept + sum.once
 }

@@ -49,7 +49,7 @@ impl Totals {
     /// The verdict on a device that holds `capacity`, of which the share `headroom` is to stay free.
     #[must_use]
     pub fn verdict(&self, capacity: Bytes, headroom: f64) -> Verdict {
-        Verdict::of(self.peak_reserved, self.peak_required, capacity, headroom)
+        Verdict::judge(self.peak_reserved, self.peak_required, capacity, headroom)
     }
 
     /// The columns of every table of memory: the five parts, what torch allocates, what is beside it, what the device

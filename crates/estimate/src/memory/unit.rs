@@ -87,7 +87,7 @@ impl Unit {
         unit
     }
 
-    fn of(x: &Symbols<'_>, kind: SectionKind) -> Self {
+    fn new(x: &Symbols<'_>, kind: SectionKind) -> Self {
         let operators = kind.operators(x);
         let mut unit = Self::weights(x, kind);
         for made in kind.gradients_made(x) {
@@ -100,7 +100,7 @@ impl Unit {
             let modules = kind.offloaded(x);
             unit.groups = groups(x, kind, &operators);
             unit.left = unit.groups.iter().map(|group| group.left).sum();
-            let kept = Kept::of(x, &operators, modules);
+            let kept = Kept::new(x, &operators, modules);
             unit.kept = kept_by(x, &kind.kept_operators(x)).less(unit.left);
             unit.full = total(&kept.full);
             unit.first = if x.recipe().tuning.reaches_input() {
@@ -165,7 +165,7 @@ fn total(bytes: &[Bytes]) -> Bytes {
 
 /// Input and output gradient of every linear layer: what its weight gradient is made from.
 fn waiting(x: &Symbols<'_>, operators: &[Operator]) -> Bytes {
-    if !Shape::of(x.plan).splits_backward() {
+    if !Shape::from_plan(x.plan).splits_backward() {
         return Bytes::ZERO;
     }
     let mut bytes = Bytes::ZERO;
@@ -192,7 +192,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(x: &Symbols<'_>, operators: &[Operator], modules: OffloadModules) -> Self {
+    fn new(x: &Symbols<'_>, operators: &[Operator], modules: OffloadModules) -> Self {
         let kept = kept_by_each(x, operators);
         let selective = matches!(x.recipe().recompute, Recompute::Selective(_));
         let full = if selective { kept_by_each(&x.recomputed(), operators) } else { kept.clone() };
@@ -276,7 +276,7 @@ impl Default for Units {
 
 impl Units {
     /// The units of `plan`.
-    pub(super) fn of(x: &Symbols<'_>) -> Self {
+    pub(super) fn new(x: &Symbols<'_>) -> Self {
         let mut units = Self::default();
         units.learn(x);
         units
@@ -294,7 +294,7 @@ impl Units {
             if present && *place == 0 {
                 // There are fewer kinds than a byte counts.
                 *place = u8::try_from(self.units.len()).unwrap_or(0);
-                self.units.push(Unit::of(x, kind));
+                self.units.push(Unit::new(x, kind));
             }
         }
     }

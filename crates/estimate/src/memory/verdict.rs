@@ -18,7 +18,7 @@ impl Verdict {
     /// The verdict on `reserved` bytes, `required` of them where the allocator gives back all that it can, of a device that
     /// holds `capacity`, of which the share `headroom` is to stay free.
     #[must_use]
-    pub fn of(reserved: Bytes, required: Bytes, capacity: Bytes, headroom: f64) -> Self {
+    pub fn judge(reserved: Bytes, required: Bytes, capacity: Bytes, headroom: f64) -> Self {
         if required > capacity {
             Self::OutOfMemory
         } else if reserved.number() > capacity.number() * (1.0 - headroom) {
@@ -55,7 +55,7 @@ impl Needs {
     /// Of a peak of `reserved` bytes, `required` of them where the allocator gives back all that it can, on a device that
     /// holds `capacity`.
     #[must_use]
-    pub fn of(reserved: Bytes, required: Bytes, capacity: Bytes) -> Self {
+    pub fn new(reserved: Bytes, required: Bytes, capacity: Bytes) -> Self {
         if reserved > capacity && required <= capacity {
             Self { bytes: required, released: reserved.less(required) }
         } else {
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn headroom_decides_what_is_tight() {
         let given_back = |reserved, required, headroom| {
-            Verdict::of(Bytes::new(reserved), Bytes::new(required), Bytes::new(1_000), headroom).name()
+            Verdict::judge(Bytes::new(reserved), Bytes::new(required), Bytes::new(1_000), headroom).name()
         };
         let of = |reserved, headroom| given_back(reserved, reserved, headroom);
         assert_eq!((of(960, 0.04), of(961, 0.04), of(1_000, 0.04)), ("fits", "tight", "tight"));
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn what_is_told_beside_a_verdict_is_above_the_capacity_only_where_memory_runs_out() {
         let needs = |reserved, required| {
-            let needs = Needs::of(Bytes::new(reserved), Bytes::new(required), Bytes::new(1_000));
+            let needs = Needs::new(Bytes::new(reserved), Bytes::new(required), Bytes::new(1_000));
             (needs.bytes.get(), needs.released.get())
         };
         assert_eq!((needs(990, 900), needs(1_000, 900)), ((990, 0), (1_000, 0)));

@@ -12,7 +12,7 @@ use shardscope_plan::Plan;
 #[must_use]
 pub fn measured_factor(plan: &Plan) -> f64 {
     match plan.cluster().measured.step {
-        Some(ratio) if ratio > 0.0 => ratio.powf(Family::of(plan).common),
+        Some(ratio) if ratio > 0.0 => ratio.powf(Family::from_plan(plan).common),
         _ => 1.0,
     }
 }

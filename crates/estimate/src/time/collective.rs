@@ -21,7 +21,7 @@ pub(super) struct Ring {
 
 impl Ring {
     /// The group of `kind` that `rank` is in.
-    pub(super) fn of(groups: &Groups, kind: GroupKind, cluster: &Cluster) -> Self {
+    pub(super) fn new(groups: &Groups, kind: GroupKind, cluster: &Cluster) -> Self {
         let size = groups.size(kind).max(1);
         let Some(group) = groups.slowest(kind, cluster) else { return Self { size: 1, together: 1 } };
         // Members lie at equal strides: those of the first one's domain come first.
@@ -124,8 +124,8 @@ pub(super) struct Rings {
 }
 
 impl Rings {
-    pub(super) fn of(groups: &Groups, cluster: &Cluster) -> Self {
-        let ring = |kind| Ring::of(groups, kind, cluster);
+    pub(super) fn new(groups: &Groups, cluster: &Cluster) -> Self {
+        let ring = |kind| Ring::new(groups, kind, cluster);
         let across = ring(GroupKind::ExpertDataAcross);
         let (data, expert_data) = if across.size > 1 {
             (GroupKind::DataContextInstance, GroupKind::ExpertDataInstance)

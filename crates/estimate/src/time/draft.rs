@@ -19,12 +19,12 @@ pub struct Draft(Run);
 impl Draft {
     /// Of `plan`; `known` takes and gives the passes over its sections.
     #[must_use]
-    pub fn of(plan: &Plan, known: &mut Sections) -> Self {
+    pub fn new(plan: &Plan, known: &mut Sections) -> Self {
         let bounds = Bounds::Estimate;
-        let x = Symbols::of(plan);
+        let x = Symbols::new(plan);
         let device = Device::with(calibration(&plan.cluster().accelerator), plan.cluster(), plan.recipe());
         let rings = known.rings(plan);
-        let overlaps = Overlaps::of(plan, bounds);
+        let overlaps = Overlaps::new(plan, bounds);
         Self(Run::knowing(&Setting { x, device, rings, overlaps }, known))
     }
 
@@ -54,6 +54,6 @@ impl Draft {
     /// The step, its schedule run: [`super::exact_step_seconds`].
     #[must_use]
     pub fn exact(&self) -> Seconds {
-        self.0.step_by(Rehearsal::of(self.0.shape))
+        self.0.step_by(Rehearsal::new(self.0.shape))
     }
 }

@@ -95,9 +95,9 @@ impl Family {
 
     /// That of `plan`.
     #[must_use]
-    pub fn of(plan: &Plan) -> Self {
+    pub fn from_plan(plan: &Plan) -> Self {
         let accelerator = &plan.cluster().accelerator;
-        if Standing::of(accelerator) == Standing::Stranger {
+        if Standing::from_accelerator(accelerator) == Standing::Stranger {
             NEVER_MEASURED
         } else if known(accelerator.generation) == Known::Barely {
             FEW_SOURCES
@@ -131,9 +131,9 @@ pub(super) const WAITING: f64 = 0.05;
 
 impl Interval {
     /// Around `step` of `plan`, which waits for the host for a share `waits` of it.
-    pub(super) fn of(plan: &Plan, step: Seconds, waits: f64) -> Self {
-        let family = Family::of(plan);
-        let factor = Standing::of(&plan.cluster().accelerator).factor().ln();
+    pub(super) fn new(plan: &Plan, step: Seconds, waits: f64) -> Self {
+        let family = Family::from_plan(plan);
+        let factor = Standing::from_accelerator(&plan.cluster().accelerator).factor().ln();
         // The host's time is assumed for most software: where the device waits for it, half of that may be missing or more.
         let host = HOST_FACTOR * waits;
         let low = step * (family.below - factor).exp() - step * host;

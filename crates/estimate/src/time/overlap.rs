@@ -30,7 +30,7 @@ pub(super) struct Overlaps {
 }
 
 impl Overlaps {
-    pub(super) fn of(plan: &Plan, bounds: Bounds) -> Self {
+    pub(super) fn new(plan: &Plan, bounds: Bounds) -> Self {
         let recipe = plan.recipe();
         Self {
             bounds,
@@ -43,7 +43,7 @@ impl Overlaps {
 
 /// What is left when everything overlaps waits for no host.
 fn issue(plan: &Plan, bounds: Bounds) -> Issue {
-    if bounds == Bounds::Lower { GRAPHED } else { Issue::of(plan.recipe(), &plan.cluster().accelerator) }
+    if bounds == Bounds::Lower { GRAPHED } else { Issue::new(plan.recipe(), &plan.cluster().accelerator) }
 }
 
 /// Communication of one pass over one section, by dimension: what stands alone and what may hide.

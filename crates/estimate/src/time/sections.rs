@@ -25,7 +25,7 @@ impl Sections {
         match self.rings {
             Some((known, rings)) if known == stages => rings,
             _ => {
-                let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
+                let rings = Rings::new(&Groups::new(plan.layout()), plan.cluster());
                 self.rings = Some((stages, rings));
                 rings
             }

@@ -56,15 +56,11 @@ impl StageParts {
 
 impl Run {
     pub(super) fn new(plan: &Plan, calibration: Calibration, bounds: Bounds) -> Self {
-        let x = Symbols::of(plan);
+        let x = Symbols::new(plan);
         let device = Device::with(calibration, plan.cluster(), plan.recipe());
-        let rings = Rings::of(&Groups::of(plan.layout()), plan.cluster());
-        let overlaps = Overlaps::of(plan, bounds);
-        Self::of(&Setting { x, device, rings, overlaps })
-    }
-
-    fn of(setting: &Setting<'_>) -> Self {
-        Self::knowing(setting, &mut Sections::default())
+        let rings = Rings::new(&Groups::new(plan.layout()), plan.cluster());
+        let overlaps = Overlaps::new(plan, bounds);
+        Self::knowing(&Setting { x, device, rings, overlaps }, &mut Sections::default())
     }
 
     /// The same where the passes over some sections are known.
@@ -106,7 +102,7 @@ impl Run {
             stages.push(parts);
         }
         let epilogue = epilogues.longest;
-        let shape = Shape::of(plan);
+        let shape = Shape::from_plan(plan);
         let durations = setting.durations(&stages);
         Self {
             epilogue,

@@ -90,7 +90,7 @@ pub fn unknowns(plan: &Plan, time: &Time) -> Vec<Unknown> {
             out.push(unknown);
         }
     };
-    let standing = Standing::of(&plan.cluster().accelerator);
+    let standing = Standing::from_accelerator(&plan.cluster().accelerator);
     when(standing == Standing::Stranger, Unknown::Accelerator);
     when(standing == Standing::Related, Unknown::Relative);
     let fp4 = recipe.fp8.as_ref().is_some_and(|fp8| fp8.recipe == Fp8Recipe::Nvfp4);
@@ -103,7 +103,7 @@ pub fn unknowns(plan: &Plan, time: &Time) -> Vec<Unknown> {
     when(recipe.offload.saved_tensors, Unknown::HostCopies);
     when(!recipe.offload.modules.is_empty(), Unknown::ModuleCopies);
     when(matches!(recipe.recompute, Recompute::Selective(_)), Unknown::Modules);
-    if !Rehearsal::of(Shape::of(plan)).is_exact() {
+    if !Rehearsal::new(Shape::from_plan(plan)).is_exact() {
         out.push(Unknown::Continued);
     }
     out.push(Unknown::Between);

@@ -86,7 +86,7 @@ pub fn time(plan: &Plan) -> Time {
 /// The same with constants of the caller's choice.
 #[must_use]
 pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
-    let rehearsal = Rehearsal::of(Shape::of(plan));
+    let rehearsal = Rehearsal::new(Shape::from_plan(plan));
     let run = |bounds| Run::new(plan, calibration, bounds);
     let [estimate, lowest, highest] = [Bounds::Estimate, Bounds::Lower, Bounds::Upper].map(run);
     let free = estimate.without_sends();
@@ -106,7 +106,7 @@ pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
     let bubble = breakdown.child("bubble").map_or(Seconds::ZERO, Breakdown::value);
     let host = breakdown.child("host").map_or(Seconds::ZERO, Breakdown::value);
     Time {
-        interval: Interval::of(plan, step, host.get() / seconds),
+        interval: Interval::new(plan, step, host.get() / seconds),
         lower_bound: lowest.step(pipe_lowest),
         upper_bound: highest.step(pipe_highest).greater(step),
         step,
@@ -129,8 +129,8 @@ pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
 /// What a step of `plan` is held against: its lower bound ([`Time::lower_bound`]), the peak that it runs at, and whether its
 /// schedule is continued from a part of it.
 pub(crate) fn held_against(plan: &Plan) -> (Seconds, FlopsPerSecond, bool) {
-    let shape = Shape::of(plan);
-    let rehearsal = Rehearsal::of(shape);
+    let shape = Shape::from_plan(plan);
+    let rehearsal = Rehearsal::new(shape);
     let lowest = Run::new(plan, calibration(&plan.cluster().accelerator), Bounds::Lower);
     (lowest.step_by(rehearsal), lowest.peak, rehearsal.micro_batches() < shape.micro_batches)
 }
@@ -142,7 +142,7 @@ const QUICK_FILLS: u64 = 5;
 #[must_use]
 pub fn exact_step_seconds(plan: &Plan) -> Seconds {
     let calibration = calibration(&plan.cluster().accelerator);
-    Run::new(plan, calibration, Bounds::Estimate).step_by(Rehearsal::of(Shape::of(plan)))
+    Run::new(plan, calibration, Bounds::Estimate).step_by(Rehearsal::new(Shape::from_plan(plan)))
 }
 
 /// The same for a search over many plans: long schedules go on at the pace of their first rounds, within 2 % of
@@ -155,7 +155,8 @@ pub fn step_seconds(plan: &Plan) -> Seconds {
 /// The same with constants of the caller's choice.
 #[must_use]
 pub fn step_seconds_with(plan: &Plan, calibration: Calibration) -> Seconds {
-    Run::new(plan, calibration, Bounds::Estimate).step_by(Rehearsal::quick(Shape::of(plan), QUICK_FILLS))
+    Run::new(plan, calibration, Bounds::Estimate)
+        .step_by(Rehearsal::quick(Shape::from_plan(plan), QUICK_FILLS))
 }
 
 fn schedule(run: &Run, pipeline: Seconds, rehearsal: Rehearsal) -> ScheduleTimes {
@@ -167,7 +168,7 @@ fn schedule(run: &Run, pipeline: Seconds, rehearsal: Rehearsal) -> ScheduleTimes
     for stage in 0..shape.stages {
         in_flight.push(shape.in_flight(stage).unwrap_or_else(|| {
             let short = Shape { micro_batches: shape.micro_batches.min(enough), ..shape };
-            order.get_or_insert_with(|| Order::of(short)).peak(stage, &vec![1; shape.chunks as usize])
+            order.get_or_insert_with(|| Order::new(short)).peak(stage, &vec![1; shape.chunks as usize])
         }));
     }
     ScheduleTimes {

@@ -87,8 +87,8 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
     let Some(held) = plan.layout().stages.stages.get(stage).and_then(|stage| stage.chunks.get(chunk)) else {
         return Vec::new();
     };
-    let x = Symbols::of(plan);
-    let creation = Creation::of(&x, held);
+    let x = Symbols::new(plan);
+    let creation = Creation::new(&x, held);
     let fp8 = plan.recipe().fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
     let first = stage == 0 && chunk == 0;
     let formats =
@@ -96,7 +96,7 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
     let mut out = Vec::new();
     for group in [WeightGroup::Dense, WeightGroup::Expert] {
         for &format in &formats {
-            let rules = Rules::of(plan, group, first);
+            let rules = Rules::new(plan, group, first);
             let mut filling = Filling::new(rules);
             // Megatron fills buckets in the order in which backward finishes gradients: the last parameter created comes
             // first.
@@ -128,7 +128,7 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
 /// The buffers of every stage and chunk; equal chunks are laid out once.
 #[must_use]
 pub fn all_buffers(plan: &Plan) -> Vec<Vec<Vec<Buffer>>> {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     let mut known: Vec<(&Chunk, Vec<Buffer>)> = Vec::new();
     let stages = plan.layout().stages.stages.iter().enumerate();
     let mut of = |stage: usize, index: usize, chunk| {
@@ -164,7 +164,7 @@ pub(super) fn shards(plan: &Plan, group: WeightGroup) -> u64 {
 }
 
 impl Rules {
-    fn of(plan: &Plan, group: WeightGroup, first: bool) -> Self {
+    fn new(plan: &Plan, group: WeightGroup, first: bool) -> Self {
         let (layout, recipe) = (plan.layout(), plan.recipe());
         let shards = shards(plan, group);
         let replicas = layout.data * layout.context;

@@ -39,8 +39,8 @@ pub(super) struct Sent {
 impl<'a> Builder<'a> {
     pub(super) fn new(plan: &'a Plan) -> Self {
         Self {
-            symbols: Symbols::of(plan),
-            groups: Groups::of(plan.layout()),
+            symbols: Symbols::new(plan),
+            groups: Groups::new(plan.layout()),
             operations: Vec::with_capacity(48),
             links: Vec::with_capacity(8),
         }

@@ -36,7 +36,7 @@ pub(super) fn add(builder: &mut Builder<'_>) {
     for stage in stages {
         let mut of_stage = Vec::with_capacity(stage.chunks.len());
         for chunk in &stage.chunks {
-            of_stage.push(Runs::of(&x, chunk));
+            of_stage.push(Runs::new(&x, chunk));
         }
         runs.push(of_stage);
     }
@@ -99,7 +99,7 @@ fn is_repeated_alone(x: &Symbols<'_>, message: &Message) -> bool {
 }
 
 impl Runs {
-    fn of(x: &Symbols<'_>, chunk: &Chunk) -> Self {
+    fn new(x: &Symbols<'_>, chunk: &Chunk) -> Self {
         let times = section_counts(x, chunk);
         let recompute = &x.recipe().recompute;
         let whole_layers = recompute.whole_layers(&chunk.layers);

@@ -278,7 +278,7 @@ pub struct Traffic {
 impl Traffic {
     /// The ledger of one dimension, if it sends anything.
     #[must_use]
-    pub fn of(&self, parallelism: Parallelism) -> Option<&DimensionTraffic> {
+    pub fn dimension(&self, parallelism: Parallelism) -> Option<&DimensionTraffic> {
         self.dimensions.iter().find(|dimension| dimension.parallelism == parallelism)
     }
 

@@ -22,7 +22,7 @@ pub(super) fn add(builder: &mut Builder<'_>) {
     if x.plan.layout().pipeline <= 1 {
         return;
     }
-    let shape = schedule::Shape::of(x.plan);
+    let shape = schedule::Shape::from_plan(x.plan);
     let format = if x.recipe().fp32_residual { Number::Fp32 } else { x.recipe().params_dtype };
     // [s, b, h]; with sequence parallelism each tensor rank sends its part of the sequence.
     let rows = x.s_local / x.b.max(1);

@@ -48,10 +48,10 @@ impl Detour {
 #[must_use]
 pub fn warnings(plan: &Plan, traffic: &Traffic) -> Vec<TrafficWarning> {
     let mut out = Vec::new();
-    if let Some(tensor) = traffic.of(Parallelism::Tensor).filter(|tensor| tensor.link > Link::Fast) {
+    if let Some(tensor) = traffic.dimension(Parallelism::Tensor).filter(|tensor| tensor.link > Link::Fast) {
         out.push(warn(Detour::TensorLeavesDomain, tensor, |_| true));
     }
-    if let Some(expert) = traffic.of(Parallelism::Expert) {
+    if let Some(expert) = traffic.dimension(Parallelism::Expert) {
         let crosses = |operation: &Operation| operation.link == Link::Network;
         if expert.operations.iter().any(crosses) {
             let warning = warn(Detour::ExpertsCrossNetwork, expert, crosses);
@@ -60,7 +60,7 @@ pub fn warnings(plan: &Plan, traffic: &Traffic) -> Vec<TrafficWarning> {
     }
     if plan.cluster().num_nodes > 1
         && let (Some(pipeline), Some(data)) =
-            (traffic.of(Parallelism::Pipeline), traffic.of(Parallelism::Data))
+            (traffic.dimension(Parallelism::Pipeline), traffic.dimension(Parallelism::Data))
         && pipeline.link < Link::Network
         && data.link == Link::Network
         && data.per_gpu().wire > pipeline.per_gpu().wire

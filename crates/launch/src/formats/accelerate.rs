@@ -38,7 +38,7 @@ impl Reader for Accelerate {
 }
 
 fn read(root: &Node) -> Reading {
-    let scalars = Scalars::of(root);
+    let scalars = Scalars::from_node(root);
     let mut leaves = Leaves::over(&scalars);
     leaves.take_all(&[("num_machines", Field::NumNodes), ("num_processes", Field::WorldSize)]);
     engine(&mut leaves);

@@ -43,7 +43,7 @@ impl Reader for DeepSpeed {
 }
 
 fn read(root: &Node) -> Reading {
-    let scalars = Scalars::of(root);
+    let scalars = Scalars::from_node(root);
     let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);
     leaves.reading.software = Some(match left_to_trainer(&mut leaves) {

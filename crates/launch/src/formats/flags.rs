@@ -119,7 +119,7 @@ fn read(root: &Node) -> Reading {
 }
 
 fn words(node: &Node, primus: bool) -> Vec<Argument> {
-    let scalars = Scalars::of(node);
+    let scalars = Scalars::from_node(node);
     let leaves = Leaves::over(&scalars);
     let mut words = Vec::new();
     for Leaf { path, .. } in scalars.all() {

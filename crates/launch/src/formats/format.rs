@@ -12,7 +12,7 @@ pub struct Format(&'static dyn Reader);
 
 impl Format {
     /// The format that `reader` reads.
-    pub(crate) const fn of(reader: &'static dyn Reader) -> Self {
+    pub(crate) const fn new(reader: &'static dyn Reader) -> Self {
         Self(reader)
     }
 

@@ -87,7 +87,7 @@ impl Reader for Nanotron {
 }
 
 fn read(root: &Node) -> Reading {
-    let scalars = Scalars::of(root);
+    let scalars = Scalars::from_node(root);
     let mut leaves = Leaves::over(&scalars);
     leaves.take_all(PLAIN);
     let starcoder = leaves.flag("model.model_config.is_starcoder2_config") == Some(true);

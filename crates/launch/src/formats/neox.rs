@@ -81,7 +81,7 @@ impl Reader for GptNeox {
 }
 
 fn read(root: &Node) -> Reading {
-    let scalars = Scalars::of(root);
+    let scalars = Scalars::from_node(root);
     let mut leaves = Leaves::over(&scalars);
     leaves.take_all(PLAIN);
     leaves.precision("precision");

@@ -72,7 +72,7 @@ const READERS: &[&dyn Reader] = &[
 
 /// Every format, in the order of the register.
 pub fn formats() -> impl Iterator<Item = Format> {
-    READERS.iter().map(|reader| Format::of(*reader))
+    READERS.iter().map(|reader| Format::new(*reader))
 }
 
 /// The surest of all formats, and of equally sure ones the first.

@@ -38,7 +38,7 @@ pub(super) struct Scalars(Vec<Leaf>);
 
 impl Scalars {
     /// Those under a node.
-    pub(super) fn of(node: &Node) -> Self {
+    pub(super) fn from_node(node: &Node) -> Self {
         let mut scalars = Self::default();
         scalars.collect(node, &mut String::new());
         scalars.expand_all();

@@ -215,7 +215,7 @@ fn started(script: &Script, source: &Source, kind: CommandKind) -> Option<Chosen
             diagnostics,
             ..Chosen::default()
         };
-        let line = CommandLine::of(&chosen);
+        let line = CommandLine::new(&chosen);
         let launched = line
             .launcher()
             .is_some_and(|launcher| launcher != Launcher::Python || is_training(&chosen.words));

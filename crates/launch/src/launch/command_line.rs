@@ -71,7 +71,7 @@ const TORCH_SWITCHES: &[&str] = &["--standalone", "--use-env", "--no-python"];
 
 impl CommandLine {
     /// Takes the chosen command apart.
-    pub fn of(chosen: &Chosen) -> Self {
+    pub fn new(chosen: &Chosen) -> Self {
         let mut line = CommandLine::default();
         let words = chosen.words.as_slice();
         if chosen.fragment {

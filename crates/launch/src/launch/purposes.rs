@@ -17,7 +17,7 @@ pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
     let runs = script.commands.iter().filter(|command| command.kind == CommandKind::Run);
     let mut set_up = None;
     for command in runs {
-        let line = CommandLine::of(&Chosen { words: command.words.clone(), ..Chosen::default() });
+        let line = CommandLine::new(&Chosen { words: command.words.clone(), ..Chosen::default() });
         let Some(program) = line.program.as_ref().or(command.words.first()) else { continue };
         // A step that another launcher starts has its program behind `--` (`srun … -- vllm serve`).
         let behind = command.words.iter().skip_while(|word| word.text() != "--").nth(1);

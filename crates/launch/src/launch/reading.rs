@@ -149,7 +149,7 @@ fn matters(name: &str) -> bool {
 
 impl Launch {
     fn take(&mut self, script: &Script, chosen: &Chosen) {
-        self.line = CommandLine::of(chosen);
+        self.line = CommandLine::new(chosen);
         self.world = World::find(script, chosen, &self.line);
         self.diagnostics.extend_from_slice(&chosen.diagnostics);
         let mut unset = Vec::new();

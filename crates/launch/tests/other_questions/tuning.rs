@@ -6,7 +6,7 @@ use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Severity, Source};
 
-fn of(files: &[(&str, &str)]) -> Resolution {
+fn read_all(files: &[(&str, &str)]) -> Resolution {
     let source = Source::from_files(files.iter().copied());
     read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
 }
@@ -28,7 +28,7 @@ fn a_program_that_parses_its_command_line_has_no_defaults_of_a_training() {
     stopped(&program(PARSED), &["command_line"]);
     // A program without a trainer is none, and one that fills the arguments itself says them.
     assert!(
-        of(&[("chat.py", "parser = HfArgumentParser(ModelArguments)\nmodel.generate()\n")])
+        read_all(&[("chat.py", "parser = HfArgumentParser(ModelArguments)\nmodel.generate()\n")])
             .not_modelled
             .is_empty()
     );
@@ -41,7 +41,7 @@ fn a_program_that_parses_its_command_line_has_no_defaults_of_a_training() {
     let line = "torchrun --nproc_per_node=8 train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --model_max_length 4096 \
         --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --gradient_checkpointing True";
     for files in [[("run.sh", line), ("train.py", PARSED)], [("train.py", PARSED), ("run.sh", line)]] {
-        let both = of(&files);
+        let both = read_all(&files);
         assert!(both.plan.is_some(), "{:?}", both.diagnostics);
         let shown =
             [Field::MicroBatchSize, Field::SeqLength, Field::WorldSize].map(|field| value(&both, field));
@@ -205,18 +205,18 @@ fn of_two_whole_runs_one_is_answered_and_named() {
         let said = read.diagnostics.iter().find(|said| said.code == Code::SeveralCommands);
         said.filter(|said| said.severity == Severity::Warning).map(|said| said.message.clone())
     };
-    let both = of(&[("a.sh", one), ("b.sh", &other)]);
+    let both = read_all(&[("a.sh", one), ("b.sh", &other)]);
     assert_eq!(value(&both, Field::NumLayers), "28");
     assert!(told(&both).is_some_and(|said| said.contains("the run of a.sh")), "{:?}", both.diagnostics);
     // What one of them starts belongs to it, and what starts nothing says nothing.
     let starts = "export MODEL=a\nbash b.sh\n";
-    assert_eq!(told(&of(&[("a.sh", starts), ("b.sh", &other)])), None);
-    assert_eq!(told(&of(&[("a.sh", one), ("env.sh", "export NCCL_DEBUG=INFO\n")])), None);
+    assert_eq!(told(&read_all(&[("a.sh", starts), ("b.sh", &other)])), None);
+    assert_eq!(told(&read_all(&[("a.sh", one), ("env.sh", "export NCCL_DEBUG=INFO\n")])), None);
     // Settings files of one format.
     let file = "base_model: Qwen/Qwen3-8B\nsequence_len: 2048\nmicro_batch_size: 2\nbf16: true\n";
-    let both = of(&[("a.yaml", file), ("b.yaml", &file.replace("8B", "4B"))]);
+    let both = read_all(&[("a.yaml", file), ("b.yaml", &file.replace("8B", "4B"))]);
     assert!(told(&both).is_some_and(|said| said.contains("a.yaml") && said.contains("b.yaml")));
-    assert_eq!(told(&of(&[("a.yaml", file)])), None);
+    assert_eq!(told(&read_all(&[("a.yaml", file)])), None);
 }
 
 #[test]

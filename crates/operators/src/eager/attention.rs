@@ -107,7 +107,7 @@ pub(super) fn keeps_input(x: &Symbols<'_>) -> bool {
 
 pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
-    let flow = Flow::of(x);
+    let flow = Flow::new(x);
     let (wide, narrow) = (x.a * x.d, x.k * x.d);
     let input = Input { shared: Some(NORMED), needed: flow.norm1, cast: false };
     let joins = x.recipe().software.semantics().modules.joins_projections;

@@ -116,7 +116,7 @@ static SECOND_CASTS: Formula =
 
 pub(super) fn experts(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
-    let flow = Flow::of(x);
+    let flow = Flow::new(x);
     let adapted = is_adapted(x, LinearModule::Experts);
     let router = x.model().arrangement.router;
     let routed = is_adapted(x, LinearModule::Router);

@@ -25,7 +25,7 @@ pub(super) struct Flow {
 
 impl Flow {
     /// In a layer of `x`.
-    pub(super) fn of(x: &Symbols<'_>) -> Self {
+    pub(super) fn new(x: &Symbols<'_>) -> Self {
         let adapted = |module| is_adapted(x, module);
         let (input, trains) = (x.input_gradient, x.trains);
         // Without a norm in front, attention and MLP read the residual stream itself.

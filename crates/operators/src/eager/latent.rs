@@ -33,7 +33,7 @@ static OUT: Formula =
 
 pub(super) fn attention(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
-    let flow = Flow::of(x);
+    let flow = Flow::new(x);
     let sizes = x.latent;
     let (wide, narrow) = (x.a * (sizes.plain + sizes.rotary), x.a * sizes.value);
     let input = Input { shared: Some(NORMED), needed: flow.norm1, cast: false };

@@ -69,7 +69,7 @@ pub(super) fn mixer(tape: &mut Tape<'_, '_>, kind: LinearKind) -> bool {
 fn gated_delta_net(tape: &mut Tape<'_, '_>) {
     let (x, sizes) = (tape.x, tape.x.linear);
     let (keys, values, heads) = (sizes.keys(), sizes.values(), sizes.value_heads);
-    let (w, flow) = (x.compute_width, Flow::of(x));
+    let (w, flow) = (x.compute_width, Flow::new(x));
     let input = Input { shared: Some(NORMED), needed: flow.norm1, cast: false };
     let any = IN_PROJ.run(tape, input, [x.h, 2 * keys + 2 * values + 2 * heads]);
     let trains = x.trains;
@@ -102,7 +102,7 @@ fn mamba2(tape: &mut Tape<'_, '_>) {
     let (x, sizes) = (tape.x, tape.x.linear);
     let (keys, values) = (sizes.keys(), sizes.values());
     let projected = 2 * values + 2 * keys + sizes.value_heads;
-    let input = Input { shared: Some(NORMED), needed: Flow::of(x).norm1, cast: false };
+    let input = Input { shared: Some(NORMED), needed: Flow::new(x).norm1, cast: false };
     let any = IN_PROJ.run(tape, input, [x.h, projected]);
     // Multiplied by numbers in the weights' type, it has that type.
     let w = if x.model().arrangement.scaled_mixer_inputs { x.width } else { x.compute_width };
@@ -120,7 +120,7 @@ fn mamba2(tape: &mut Tape<'_, '_>) {
 fn short_convolution(tape: &mut Tape<'_, '_>) {
     let (x, w) = (tape.x, tape.x.compute_width);
     let (keys, values) = (x.linear.keys(), x.linear.values());
-    let input = Input { shared: Some(NORMED), needed: Flow::of(x).norm1, cast: false };
+    let input = Input { shared: Some(NORMED), needed: Flow::new(x).norm1, cast: false };
     let any = GATES_IN.run(tape, input, [x.h, 2 * keys + values]);
     tape.keep(any, "projected input", &[x.n, 2 * keys + values], w, &GATES);
     tape.keep(any || x.trains, "convolution input", &[x.n, values], w, &GATED);

@@ -37,7 +37,7 @@ static KERNEL: Formula = Formula::new("n·f·Bc", "The gate's half; its activati
 
 pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
-    let flow = Flow::of(x);
+    let flow = Flow::new(x);
     tape.step = Step::First;
     if manual::mlp(x) {
         let (first, last) = ([x.h, x.f], [x.f, x.h]);

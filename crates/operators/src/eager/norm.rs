@@ -153,7 +153,7 @@ pub(super) fn input(tape: &mut Tape<'_, '_>) {
     if !is_in_front(tape.x) {
         return;
     }
-    let needed = Flow::of(tape.x).input;
+    let needed = Flow::new(tape.x).input;
     norm(tape, &OWN, needed, tape.x.trains);
 }
 
@@ -166,7 +166,7 @@ pub(super) fn pre_mlp(tape: &mut Tape<'_, '_>) {
     if tape.x.model().arrangement.single_norm {
         return;
     }
-    let (flow, parallel) = (Flow::of(tape.x), tape.x.model().arrangement.parallel_residual);
+    let (flow, parallel) = (Flow::new(tape.x), tape.x.model().arrangement.parallel_residual);
     let needed = if parallel { flow.input } else { flow.residual };
     norm(tape, &OWN, needed, tape.x.trains);
     if parallel && tape.x.model().normalization == Normalization::LayerNorm {

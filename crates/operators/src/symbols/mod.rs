@@ -88,7 +88,7 @@ pub struct Symbols<'a> {
 impl<'a> Symbols<'a> {
     /// The sizes of `plan`.
     #[must_use]
-    pub fn of(plan: &'a Plan) -> Self {
+    pub fn new(plan: &'a Plan) -> Self {
         let (model, layout, recipe) = (plan.model(), plan.layout(), plan.recipe());
         let t = layout.tensor;
         let s = model.seq_length / layout.context;
@@ -123,9 +123,9 @@ impl<'a> Symbols<'a> {
                 width
             },
             qkv: qkv_width(model, t),
-            moe: ExpertSizes::of(plan),
-            latent: LatentSizes::of(model),
-            linear: LinearSizes::of(model, t),
+            moe: ExpertSizes::new(plan),
+            latent: LatentSizes::new(model),
+            linear: LinearSizes::new(model, t),
             in_window: false,
             window: None,
             sequence_parallel: layout.sequence_parallel,
@@ -157,7 +157,7 @@ impl<'a> Symbols<'a> {
         self.v = model.padded_vocab_size;
         self.qkv = qkv_width(model, 1);
         self.moe = ExpertSizes::unsharded(self.plan);
-        self.linear = LinearSizes::of(model, 1);
+        self.linear = LinearSizes::new(model, 1);
         self.sequence_parallel = false;
         self.context = 1;
         self

@@ -106,14 +106,14 @@ fn norms_are_cast(x: &Symbols<'_>, kept: &VisionKept) -> bool {
 }
 
 /// What has gradients, and what that keeps; none where nothing has.
-fn of(x: &Symbols<'_>) -> Option<(TowerGradients, VisionKept)> {
+fn tower_kept(x: &Symbols<'_>) -> Option<(TowerGradients, VisionKept)> {
     let tower = x.model().vision.filter(|tower| tower.gradients != TowerGradients::None)?;
     Some((tower.gradients, tower.kept?))
 }
 
 /// What one of its layers keeps.
 pub(super) fn layer(x: &Symbols<'_>) -> Vec<Saved> {
-    let Some((gradients, kept)) = of(x) else { return Vec::new() };
+    let Some((gradients, kept)) = tower_kept(x) else { return Vec::new() };
     let trained = gradients == TowerGradients::Trained;
     let flash = x.recipe().attention_kernel == AttentionKernel::Flash;
     let (tokens, width) = (x.tower_tokens(), x.vision_width());
@@ -165,7 +165,7 @@ pub(super) fn layer(x: &Symbols<'_>) -> Vec<Saved> {
 
 /// What is kept outside of its layers, and their inputs where they are recomputed whole.
 pub(super) fn ends(x: &Symbols<'_>) -> Vec<Saved> {
-    if of(x).is_none() {
+    if tower_kept(x).is_none() {
         return Vec::new();
     }
     let [each, once] = x.tower_ends();
@@ -180,7 +180,7 @@ pub(super) fn ends(x: &Symbols<'_>) -> Vec<Saved> {
 
 /// What a layer's backward pass has alive beside what it keeps.
 pub(super) fn backward(x: &Symbols<'_>) -> Vec<Transient> {
-    let Some((_, kept)) = of(x) else { return Vec::new() };
+    let Some((_, kept)) = tower_kept(x) else { return Vec::new() };
     let (tokens, width) = (x.tower_tokens(), x.vision_width());
     let inner = [tokens, 2 * width + 3 * kept.ffn];
     let mlp = Saved::new("gradients within a vision layer", &inner, x.width, &MLP_BACKWARD);

@@ -32,7 +32,7 @@ impl Refusals {
     /// Refuses by `rule`; the reason may be given a nearest value.
     pub(super) fn refuse(&mut self, rule: &Rule, numbers: &[u64]) -> &mut Contradiction {
         let place = self.0.len();
-        self.push(Contradiction::of(rule, numbers));
+        self.push(Contradiction::from_rule(rule, numbers));
         &mut self.0[place]
     }
 

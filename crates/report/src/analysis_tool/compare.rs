@@ -139,8 +139,8 @@ fn per_gpu(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {
 }
 
 fn communication(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {
-    let sent = |parallelism| report.traffic.of(parallelism).map_or(Sent::default(), |of| of.cluster);
-    let of_data = |collective| one_call(report.traffic.of(Parallelism::Data), collective);
+    let sent = |parallelism| report.traffic.dimension(parallelism).map_or(Sent::default(), |of| of.cluster);
+    let of_data = |collective| one_call(report.traffic.dimension(Parallelism::Data), collective);
     const PIPELINE: &str = "Pipeline parallel communication";
     const DATA: &str = "Data parallel communication";
     const TENSOR: &str = "Tensor parallel communication";

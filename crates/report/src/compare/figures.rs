@@ -125,7 +125,7 @@ fn traffic(before: &Report, after: &Report) -> Section {
     let mut lines = lines(&TRAFFIC, before, after);
     for &kind in &Parallelism::ALL {
         // A dimension that one of them does not have sends nothing there.
-        let totals = |report: &Report| report.traffic.of(kind).map(|of| of.per_gpu());
+        let totals = |report: &Report| report.traffic.dimension(kind).map(|of| of.per_gpu());
         let sent = |report: &Report| Some(Amount::Sent(totals(report).unwrap_or_default().wire));
         let calls = |report: &Report| Some(Amount::Count(totals(report).unwrap_or_default().calls));
         if totals(before).is_none() && totals(after).is_none() {

@@ -31,7 +31,7 @@ pub struct Expected {
 }
 
 impl<'r> Advice<'r> {
-    pub(super) fn of(finding: &'r Finding) -> Self {
+    pub(super) fn new(finding: &'r Finding) -> Self {
         Self {
             code: finding.code,
             message: &finding.message,

@@ -89,19 +89,19 @@ pub struct Operation<'r> {
 }
 
 impl<'r> Communication<'r> {
-    pub(super) fn of(x: &Symbols<'_>, traffic: &'r Traffic, explanations: &mut Explanations) -> Self {
+    pub(super) fn new(x: &Symbols<'_>, traffic: &'r Traffic, explanations: &mut Explanations) -> Self {
         let mut dimensions: Vec<(&'static str, Option<Dimension<'r>>)> = Vec::new();
         for parallelism in Parallelism::ALL {
-            let dimension = traffic.of(parallelism).map(|of| Dimension::of(x, of, explanations));
+            let dimension = traffic.dimension(parallelism).map(|of| Dimension::new(x, of, explanations));
             dimensions.push((parallelism.name(), dimension));
         }
         dimensions.push(("sequence", None));
-        Self { dimensions: Object(dimensions), total: Totals::of(traffic.cluster()) }
+        Self { dimensions: Object(dimensions), total: Totals::new(traffic.cluster()) }
     }
 }
 
 impl<'r> Dimension<'r> {
-    fn of(x: &Symbols<'_>, of: &'r DimensionTraffic, explanations: &mut Explanations) -> Self {
+    fn new(x: &Symbols<'_>, of: &'r DimensionTraffic, explanations: &mut Explanations) -> Self {
         for (index, operation) in of.operations.iter().enumerate() {
             let name = of.parallelism.name();
             let path = format!("communication/dimensions/{name}/operations/{index}/bytes_per_call");
@@ -112,17 +112,17 @@ impl<'r> Dimension<'r> {
             group_size: of.group_size,
             group_kind: of.group.name(),
             link: of.link.name(),
-            operations: of.operations.iter().map(Operation::of).collect(),
-            per_gpu: Totals::of(of.per_gpu()),
+            operations: of.operations.iter().map(Operation::new).collect(),
+            per_gpu: Totals::new(of.per_gpu()),
             busiest_pipeline_rank: of.busiest(),
-            stages: of.stages.iter().copied().map(Totals::of).collect(),
-            cluster: Totals::of(of.cluster),
+            stages: of.stages.iter().copied().map(Totals::new).collect(),
+            cluster: Totals::new(of.cluster),
         }
     }
 }
 
 impl Totals {
-    fn of(totals: traffic::Totals) -> Self {
+    fn new(totals: traffic::Totals) -> Self {
         Self {
             calls_per_iteration: totals.calls,
             bytes_per_iteration: totals.bytes,
@@ -133,7 +133,7 @@ impl Totals {
 }
 
 impl<'r> Operation<'r> {
-    fn of(of: &'r traffic::Operation) -> Self {
+    fn new(of: &'r traffic::Operation) -> Self {
         Self {
             name: format!("{}: {}", of.name, of.tensor),
             collective: of.collective.name(),

@@ -197,7 +197,7 @@ pub struct LayerLoad {
 }
 
 impl<'r> Memory<'r> {
-    pub(super) fn of(
+    pub(super) fn new(
         plan: &Plan,
         memory: &'r estimate::Memory,
         lists: Lists,
@@ -211,7 +211,7 @@ impl<'r> Memory<'r> {
         }
         let gpus = Labels::by_stage(plan, lists);
         Self {
-            ranks: memory.ranks.iter().zip(gpus).map(|(rank, gpus)| RankOfMemory::of(rank, gpus)).collect(),
+            ranks: memory.ranks.iter().zip(gpus).map(|(rank, gpus)| RankOfMemory::new(rank, gpus)).collect(),
             worst: Worst {
                 pipeline_rank: memory.worst.pipeline_rank,
                 peak_allocated: memory.worst.peak_allocated,
@@ -223,22 +223,22 @@ impl<'r> Memory<'r> {
             verdict: memory.verdict.name(),
             fits: memory.fits,
             unknowns: memory_doubts(plan),
-            layers: Layer::of(&memory.layers),
+            layers: Layer::new(&memory.layers),
             saved_activations: SavedActivations {
                 dense: memory.saved_activations.dense,
                 moe: memory.saved_activations.moe,
                 kinds: memory.saved_activations.other_kinds().collect(),
             },
-            rollout: memory.rl.as_ref().map(Rollouts::of),
+            rollout: memory.rl.as_ref().map(Rollouts::new),
         }
     }
 }
 
 impl<'r> Rollouts<'r> {
-    fn of(rl: &'r RlMemory) -> Self {
+    fn new(rl: &'r RlMemory) -> Self {
         Self {
             co_located: rl.co_located,
-            phases: rl.phases.iter().map(PhaseOfMemory::of).collect(),
+            phases: rl.phases.iter().map(PhaseOfMemory::new).collect(),
             out_of_memory: rl.failing().map(|phase| phase.kind.name()).collect(),
             weights: rl.engine.weights,
             kv_cache: rl.engine.kv_cache,
@@ -250,18 +250,18 @@ impl<'r> Rollouts<'r> {
 }
 
 impl<'r> PhaseOfMemory<'r> {
-    fn of(phase: &'r Phase) -> Self {
+    fn new(phase: &'r Phase) -> Self {
         Self {
             name: phase.kind.name(),
             peak: phase.breakdown.value(),
             verdict: phase.verdict.name(),
-            breakdown: Tree::of(&phase.breakdown),
+            breakdown: Tree::new(&phase.breakdown),
         }
     }
 }
 
 impl<'r> RankOfMemory<'r> {
-    fn of(rank: &'r RankMemory, gpus: Labels) -> Self {
+    fn new(rank: &'r RankMemory, gpus: Labels) -> Self {
         let totals = &rank.totals;
         Self {
             pipeline_rank: rank.pipeline_rank,
@@ -283,36 +283,36 @@ impl<'r> RankOfMemory<'r> {
             fits: rank.fits,
             at: rank.at,
             within: rank.within,
-            chunks: rank.chunks.iter().map(SavedByChunk::of).collect(),
-            breakdown: Tree::of(&rank.breakdown),
+            chunks: rank.chunks.iter().map(SavedByChunk::new).collect(),
+            breakdown: Tree::new(&rank.breakdown),
         }
     }
 }
 
 impl SavedByChunk {
-    fn of(chunk: &ChunkMemory) -> Self {
+    fn new(chunk: &ChunkMemory) -> Self {
         Self { kept_per_micro_batch: chunk.kept, in_flight: chunk.in_flight }
     }
 }
 
 impl<'r> Layer<'r> {
-    fn of(node: &'r LayerNode) -> Self {
+    fn new(node: &'r LayerNode) -> Self {
         Self {
             name: node.name,
             times: Some(node.times).filter(|times| *times != 1),
             shape: node.shape.as_deref(),
-            whole: LayerLoad::of(&node.whole),
+            whole: LayerLoad::new(&node.whole),
             sharded: ShardedLayer {
                 shape: node.sharded_shape.as_deref(),
-                load: LayerLoad::of(&node.sharded),
+                load: LayerLoad::new(&node.sharded),
             },
-            children: node.children.iter().map(Self::of).collect(),
+            children: node.children.iter().map(Self::new).collect(),
         }
     }
 }
 
 impl LayerLoad {
-    fn of(load: &Load) -> Self {
+    fn new(load: &Load) -> Self {
         Self {
             parameters: load.parameters,
             parameter_bytes: load.parameter_bytes,

@@ -109,14 +109,14 @@ impl<'r> Document<'r> {
         Self {
             schema: SCHEMA,
             settings: settings::settings(source, &resolution.settings),
-            questions: resolution.questions.iter().map(Question::of).collect(),
-            diagnostics: resolution.diagnostics.iter().map(|one| Diagnostic::of(source, one)).collect(),
-            not_modelled: resolution.not_modelled.iter().map(|item| NotModelled::of(source, item)).collect(),
+            questions: resolution.questions.iter().map(Question::new).collect(),
+            diagnostics: resolution.diagnostics.iter().map(|one| Diagnostic::new(source, one)).collect(),
+            not_modelled: resolution.not_modelled.iter().map(|item| NotModelled::new(source, item)).collect(),
             report: resolution
                 .plan
                 .as_ref()
                 .zip(report)
-                .map(|(plan, report)| Estimates::of(plan, report, lists)),
+                .map(|(plan, report)| Estimates::new(plan, report, lists)),
         }
     }
 
@@ -150,22 +150,22 @@ impl<'r> Document<'r> {
 }
 
 impl<'r> Estimates<'r> {
-    fn of(plan: &Plan, report: &'r Report, lists: Lists) -> Self {
+    fn new(plan: &Plan, report: &'r Report, lists: Lists) -> Self {
         let mut explanations = Explanations::default();
         let marks = &plan.recipe().marks;
         Self {
             without: marks.without.clone(),
             not_read: marks.not_read.clone(),
             images_untimed: marks.images_untimed,
-            parameters: Parameters::of(&report.parameters),
-            topology: Topology::of(plan, lists),
-            memory: Memory::of(plan, &report.memory, lists, &mut explanations),
-            communication: Communication::of(&Symbols::of(plan), &report.traffic, &mut explanations),
-            utilisation: report.utilisation.iter().map(Utilisation::of).collect(),
-            time: Time::of(&report.time, &report.unknowns, &mut explanations),
-            advice: report.advice.iter().map(Advice::of).collect(),
-            flops: report.flops.conventions().iter().map(FlopsByConvention::of).collect(),
-            analysis_tool: AnalysisTool::of(plan, report),
+            parameters: Parameters::new(&report.parameters),
+            topology: Topology::new(plan, lists),
+            memory: Memory::new(plan, &report.memory, lists, &mut explanations),
+            communication: Communication::new(&Symbols::new(plan), &report.traffic, &mut explanations),
+            utilisation: report.utilisation.iter().map(Utilisation::new).collect(),
+            time: Time::new(&report.time, &report.unknowns, &mut explanations),
+            advice: report.advice.iter().map(Advice::new).collect(),
+            flops: report.flops.conventions().iter().map(FlopsByConvention::new).collect(),
+            analysis_tool: AnalysisTool::new(plan, report),
             explanations: explanations.into_object(),
         }
     }

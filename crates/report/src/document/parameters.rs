@@ -39,18 +39,18 @@ pub struct Rank {
 }
 
 impl Parameters {
-    pub(super) fn of(parameters: &estimate::Parameters) -> Self {
+    pub(super) fn new(parameters: &estimate::Parameters) -> Self {
         Self {
             total: parameters.total,
             active_per_token: parameters.active_per_token,
             trained: parameters.trained,
-            ranks: parameters.ranks.iter().map(Rank::of).collect(),
+            ranks: parameters.ranks.iter().map(Rank::new).collect(),
         }
     }
 }
 
 impl Rank {
-    fn of(rank: &RankParameters) -> Self {
+    fn new(rank: &RankParameters) -> Self {
         Self {
             pipeline_rank: rank.pipeline_rank,
             tensor_rank: rank.tensor_rank,

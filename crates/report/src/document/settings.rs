@@ -59,7 +59,7 @@ pub struct Position<'r> {
 }
 
 impl<'r> Position<'r> {
-    fn of(source: &'r Source, span: Option<Span>) -> Self {
+    fn new(source: &'r Source, span: Option<Span>) -> Self {
         let Some(span) = span else { return Self::default() };
         let position = source.position(span.start);
         let part = source.parts().get(position.part).filter(|_| source.parts().len() > 1);
@@ -128,14 +128,14 @@ pub(super) fn settings<'r>(
         value: Value(&setting.value),
         origin: setting.origin.name(),
         flag: setting.flag.as_deref(),
-        place: Position::of(source, setting.span),
+        place: Position::new(source, setting.span),
         note: setting.note.as_deref(),
     };
     Object(settings.iter().map(|setting| (setting.name, one(setting))).collect())
 }
 
 impl<'r> Question<'r> {
-    pub(super) fn of(question: &'r plan::Question) -> Self {
+    pub(super) fn new(question: &'r plan::Question) -> Self {
         Self {
             name: &question.name,
             prompt: &question.prompt,
@@ -146,25 +146,25 @@ impl<'r> Question<'r> {
 }
 
 impl<'r> Diagnostic<'r> {
-    pub(super) fn of(source: &'r Source, diagnostic: &'r text::Diagnostic) -> Self {
+    pub(super) fn new(source: &'r Source, diagnostic: &'r text::Diagnostic) -> Self {
         Self {
             severity: diagnostic.severity.name(),
             code: diagnostic.code.name(),
             message: &diagnostic.message,
             hint: diagnostic.hint.as_deref(),
-            place: Position::of(source, diagnostic.span),
+            place: Position::new(source, diagnostic.span),
         }
     }
 }
 
 impl<'r> NotModelled<'r> {
-    pub(super) fn of(source: &'r Source, item: &'r plan::NotModelled) -> Self {
+    pub(super) fn new(source: &'r Source, item: &'r plan::NotModelled) -> Self {
         Self {
             name: &item.name,
             value: &item.value,
             effect: item.effect.name(),
             message: &item.message,
-            place: Position::of(source, item.span),
+            place: Position::new(source, item.span),
         }
     }
 }

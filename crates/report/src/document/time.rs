@@ -72,7 +72,7 @@ pub struct Interval<'r> {
 }
 
 impl<'r> Interval<'r> {
-    fn of(interval: &'r time::Interval) -> Self {
+    fn new(interval: &'r time::Interval) -> Self {
         Self {
             low_seconds: interval.low,
             high_seconds: interval.high,
@@ -117,12 +117,12 @@ pub struct Training {
 }
 
 impl<'r> Time<'r> {
-    pub(super) fn of(time: &'r time::Time, unknowns: &[Unknown], explanations: &mut Explanations) -> Self {
+    pub(super) fn new(time: &'r time::Time, unknowns: &[Unknown], explanations: &mut Explanations) -> Self {
         explanations.add_tree("time/breakdown", &time.breakdown);
         let conventions = time.flops.conventions();
         Self {
             step_seconds: time.step,
-            interval: Interval::of(&time.interval),
+            interval: Interval::new(&time.interval),
             lower_bound_seconds: time.lower_bound,
             upper_bound_seconds: time.upper_bound,
             tokens_per_second: time.tokens_per_second,
@@ -136,7 +136,7 @@ impl<'r> Time<'r> {
             mfu: time.mfu,
             hfu: time.hfu,
             bubble_fraction: time.bubble_fraction,
-            breakdown: Tree::of(&time.breakdown),
+            breakdown: Tree::new(&time.breakdown),
             schedule: Schedule {
                 name: time.schedule.name,
                 micro_batches: time.schedule.shape.micro_batches,
@@ -146,14 +146,14 @@ impl<'r> Time<'r> {
             flops_by_convention: Object(
                 conventions.iter().map(|convention| (convention.name, convention.flops)).collect(),
             ),
-            training: time.training.as_ref().map(Training::of),
+            training: time.training.as_ref().map(Training::new),
             unknowns: unknowns.iter().map(|unknown| unknown.sentence()).collect(),
         }
     }
 }
 
 impl Training {
-    fn of(training: &time::Training) -> Self {
+    fn new(training: &time::Training) -> Self {
         Self {
             tokens: training.tokens,
             steps: training.steps,

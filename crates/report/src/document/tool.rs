@@ -53,17 +53,17 @@ pub struct FlopsByConvention {
 }
 
 impl AnalysisTool {
-    pub(super) fn of(plan: &Plan, report: &Report) -> Self {
+    pub(super) fn new(plan: &Plan, report: &Report) -> Self {
         let named = departures().iter().map(|departure| (departure.number.to_string(), departure.what));
         Self {
-            rows: compare(plan, report).iter().map(Row::of).collect(),
+            rows: compare(plan, report).iter().map(Row::new).collect(),
             departures: Object(named.collect()),
         }
     }
 }
 
 impl Row {
-    fn of(row: &ToolRow) -> Self {
+    fn new(row: &ToolRow) -> Self {
         let number = |figure: Figure| match figure {
             Figure::Count(count) => count,
             Figure::Bytes(bytes) => bytes.get(),
@@ -84,7 +84,7 @@ impl Row {
 }
 
 impl FlopsByConvention {
-    pub(super) fn of(convention: &Convention) -> Self {
+    pub(super) fn new(convention: &Convention) -> Self {
         Self {
             convention: convention.name,
             flops_per_step: convention.flops,

@@ -156,13 +156,13 @@ pub struct Chunk {
 }
 
 impl Topology {
-    pub(super) fn of(plan: &Plan, lists: Lists) -> Self {
-        let groups = Groups::of(plan.layout());
+    pub(super) fn new(plan: &Plan, lists: Lists) -> Self {
+        let groups = Groups::new(plan.layout());
         let cluster = plan.cluster();
         let mut kinds: Vec<(&'static str, GroupsOfKind)> = Vec::new();
         for kind in KINDS.into_iter().chain(groups.kinds()) {
             if kinds.iter().all(|(name, _)| *name != kind.name()) {
-                kinds.push((kind.name(), GroupsOfKind::of(&groups, kind, lists)));
+                kinds.push((kind.name(), GroupsOfKind::new(&groups, kind, lists)));
             }
         }
         Self {
@@ -171,13 +171,13 @@ impl Topology {
             gpus_per_node: cluster.gpus_per_node,
             groups: Object(kinds),
             labels: Labels::all(&groups, cluster.gpus_per_node, lists),
-            stages: (0_u64..).zip(&plan.layout().stages.stages).map(Stage::of).collect(),
+            stages: (0_u64..).zip(&plan.layout().stages.stages).map(Stage::new).collect(),
         }
     }
 }
 
 impl GroupsOfKind {
-    fn of(groups: &Groups, kind: GroupKind, lists: Lists) -> Self {
+    fn new(groups: &Groups, kind: GroupKind, lists: Lists) -> Self {
         let rule = if lists.is_full(groups) { None } else { groups.rule(kind) };
         let Some(rule) = rule else { return Self::Listed(listed(groups, kind)) };
         let (count, size) = (groups.count(kind), groups.size(kind));
@@ -231,7 +231,7 @@ impl Labels {
 
     /// Those of each pipeline rank.
     pub(super) fn by_stage(plan: &Plan, lists: Lists) -> Vec<Self> {
-        let groups = Groups::of(plan.layout());
+        let groups = Groups::new(plan.layout());
         let gpus_per_node = plan.cluster().gpus_per_node;
         // The ranks of a stage are one group of this kind.
         let kind = GroupKind::TensorDataContext;
@@ -256,13 +256,13 @@ impl Labels {
 }
 
 impl Stage {
-    fn of((pipeline_rank, stage): (u64, &plan::Stage)) -> Self {
-        Self { pipeline_rank, chunks: (0_u64..).zip(&stage.chunks).map(Chunk::of).collect() }
+    fn new((pipeline_rank, stage): (u64, &plan::Stage)) -> Self {
+        Self { pipeline_rank, chunks: (0_u64..).zip(&stage.chunks).map(Chunk::new).collect() }
     }
 }
 
 impl Chunk {
-    fn of((virtual_rank, chunk): (u64, &plan::Chunk)) -> Self {
+    fn new((virtual_rank, chunk): (u64, &plan::Chunk)) -> Self {
         let layers = &chunk.layers;
         Self {
             virtual_rank,

@@ -52,13 +52,13 @@ pub struct Tree<'r, Q> {
 }
 
 impl<'r, Q: Quantity> Tree<'r, Q> {
-    pub(super) fn of(node: &'r Breakdown<Q>) -> Self {
+    pub(super) fn new(node: &'r Breakdown<Q>) -> Self {
         Self {
             label: node.label(),
             value: node.value(),
             formula: node.why().map(|why| why.formula.expression),
             times: Some(node.multiplicity()).filter(|times| *times != 1),
-            children: node.children().iter().map(Self::of).collect(),
+            children: node.children().iter().map(Self::new).collect(),
         }
     }
 }
@@ -77,7 +77,7 @@ pub struct Explained {
 }
 
 impl Explained {
-    fn of(why: &Explanation) -> Self {
+    fn new(why: &Explanation) -> Self {
         Self {
             formula: why.formula.expression,
             meaning: why.formula.meaning,
@@ -98,7 +98,7 @@ pub(super) struct Explanations {
 impl Explanations {
     /// Explains what stands at `path`; of several explanations of one path the last counts.
     pub(super) fn add(&mut self, path: String, why: &Explanation) {
-        let explained = Explained::of(why);
+        let explained = Explained::new(why);
         if let Some(entry) = self.places.get(&path).and_then(|place| self.entries.get_mut(*place)) {
             entry.1 = explained;
         } else {

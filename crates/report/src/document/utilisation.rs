@@ -40,7 +40,7 @@ pub struct Utilisation {
 }
 
 impl Utilisation {
-    pub(super) fn of(product: &estimate::Utilisation) -> Self {
+    pub(super) fn new(product: &estimate::Utilisation) -> Self {
         Self {
             name: product.name,
             stage: product.stage,

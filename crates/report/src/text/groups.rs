@@ -20,7 +20,7 @@ const KINDS: [(GroupKind, &str); 8] = [
 ];
 
 pub(super) fn write(sheet: &mut Sheet, plan: &Plan) {
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     for &(kind, title) in &KINDS {
         let size = groups.size(kind);
         if size < 2 || kind == GroupKind::DataContext && size == groups.size(GroupKind::Data) {

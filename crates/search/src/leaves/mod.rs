@@ -71,7 +71,7 @@ struct Row<'a, 'd> {
 
 impl Leaves {
     /// All of `shape`, which is `plan` where nothing is recomputed.
-    pub(crate) fn of(space: &Space, shape: Variant, plan: Plan) -> Self {
+    pub(crate) fn new(space: &Space, shape: Variant, plan: Plan) -> Self {
         let mut rests = space.rests(&shape);
         // The one that is no slower than most others comes last, where it is taken first.
         sort_by_key(&mut rests, |(one, _)| {

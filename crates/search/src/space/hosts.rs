@@ -8,7 +8,7 @@ use shardscope_plan::{HostOptimizer, OffloadModule, OffloadModules, Plan, Recomp
 pub(super) fn optimizers(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<bool> {
     let offers = plan.recipe().software.semantics().offers.host_optimizer;
     let moves = offers != HostOptimizer::Absent && plan.recipe().tuning.is_full();
-    if choices.of(Dimension::Offload).vary() && moves {
+    if choices.get(Dimension::Offload).vary() && moves {
         vec![base.optimizer_on_host, !base.optimizer_on_host]
     } else {
         vec![base.optimizer_on_host]
@@ -20,7 +20,7 @@ pub(super) fn optimizers(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<
 pub(super) fn modules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<OffloadModules> {
     let mut sets = vec![base.offloaded];
     let offers = plan.recipe().software.semantics().offers.offloads_modules;
-    if !choices.of(Dimension::OffloadModules).vary() || !offers || !plan.recipe().tuning.is_full() {
+    if !choices.get(Dimension::OffloadModules).vary() || !offers || !plan.recipe().tuning.is_full() {
         return sets;
     }
     let mut all = vec![OffloadModules::default()];

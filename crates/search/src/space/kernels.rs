@@ -60,7 +60,7 @@ impl Space {
     fn fill_flags(&mut self, kernel: Variant) {
         let stated = &self.base;
         let cut = kernel.tensor > 1;
-        let sequence: &[bool] = match self.choices.of(Dimension::SequenceParallel).vary() {
+        let sequence: &[bool] = match self.choices.get(Dimension::SequenceParallel).vary() {
             _ if !cut => &[false],
             true => &[true, false],
             // Stated for a tensor size of 1 it says nothing of others.
@@ -106,7 +106,7 @@ impl Space {
         let stated = self.base.overlap;
         let possible = Overlap { tensor: stated.tensor && sequence_parallel, ..stated };
         let mut out = vec![possible];
-        if !self.choices.of(Dimension::Overlap).vary() || !recipe.software.semantics().transformer_engine {
+        if !self.choices.get(Dimension::Overlap).vary() || !recipe.software.semantics().transformer_engine {
             return out;
         }
         let domain = self.plan.cluster().fast_domain.max(self.plan.cluster().gpus_per_node);

@@ -24,7 +24,7 @@ pub(super) fn recomputations(
     lists: &[Vec<RecomputeModule>],
     layers: u64,
 ) -> Vec<Recompute> {
-    if !choices.of(Dimension::Recompute).vary() {
+    if !choices.get(Dimension::Recompute).vary() {
         return vec![base.recompute.clone()];
     }
     let offers = &plan.recipe().software.semantics().offers;

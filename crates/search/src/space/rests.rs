@@ -17,7 +17,7 @@ pub(super) fn rests(plan: &Plan, base: &Variant, choices: &Choices, of: &Variant
 }
 
 fn shardings(plan: &Plan, base: &Variant, choices: &Choices, of: &Variant) -> Vec<DpSharding> {
-    if !choices.of(Dimension::Sharding).vary() || !plan.recipe().tuning.is_full() {
+    if !choices.get(Dimension::Sharding).vary() || !plan.recipe().tuning.is_full() {
         return vec![base.sharding];
     }
     let offers = &plan.recipe().software.semantics().offers;
@@ -38,7 +38,7 @@ fn shardings(plan: &Plan, base: &Variant, choices: &Choices, of: &Variant) -> Ve
 fn overlaps(plan: &Plan, choices: &Choices, stated: Overlap, sharding: DpSharding) -> Overlap {
     let sharded = sharding != DpSharding::Replicated;
     let overlaps = plan.recipe().software.semantics().offers.overlaps_reductions;
-    if overlaps && choices.of(Dimension::Overlap).vary() {
+    if overlaps && choices.get(Dimension::Overlap).vary() {
         return Overlap { grad_reduce: true, param_gather: sharded, ..stated };
     }
     // Weights are gathered behind compute only with gradients reduced so (`arguments.py:validate_args`).

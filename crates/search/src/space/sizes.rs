@@ -23,7 +23,7 @@ fn allowed(choices: &Choices, dimension: Dimension, stated: u64, values: Vec<u64
     values.push(stated);
     sort(&mut values);
     values.dedup();
-    values.retain(|value| choices.of(dimension).allow(*value, stated));
+    values.retain(|value| choices.get(dimension).allow(*value, stated));
     values
 }
 
@@ -32,7 +32,7 @@ pub(super) fn tensors(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u64
     let most = if !cuts(plan) { 1 } else { domain };
     let mut values = divisors(plan.model().num_attention_heads);
     // Beyond the fast links only where the reader asks for it by a range.
-    let asked = |value: u64| match choices.of(Dimension::Tensor) {
+    let asked = |value: u64| match choices.get(Dimension::Tensor) {
         Values::Between(_, upper) => value <= *upper,
         _ => false,
     };
@@ -62,7 +62,7 @@ pub(super) fn experts(plan: &Plan, base: &Variant, choices: &Choices, tensor: u6
         return vec![(base.expert, base.expert_tensor)];
     }
     let sizes = allowed(choices, Dimension::Expert, base.expert, divisors(experts.num_experts));
-    let mut widths: Vec<u64> = match choices.of(Dimension::ExpertTensor) {
+    let mut widths: Vec<u64> = match choices.get(Dimension::ExpertTensor) {
         // Not given, it follows the tensor size.
         Values::Stated if base.expert_tensor == base.tensor => vec![tensor],
         Values::Stated => vec![base.expert_tensor],
@@ -85,7 +85,7 @@ pub(super) fn micro_batches(plan: &Plan, base: &Variant, choices: &Choices) -> V
     // A micro-batch of packs is one pack.
     let packs = plan.recipe().sample_length.is_some();
     let mut values = divisors(if packs { 1 } else { plan.recipe().global_batch_size });
-    let ranged = matches!(choices.of(Dimension::MicroBatch), Values::Between(..));
+    let ranged = matches!(choices.get(Dimension::MicroBatch), Values::Between(..));
     values.retain(|value| *value <= MAX_MICRO_BATCH || ranged);
     allowed(choices, Dimension::MicroBatch, base.micro_batch_size, values)
 }
@@ -99,7 +99,7 @@ pub(super) fn pipelines(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<u
 
 pub(super) fn orders(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<RankOrder> {
     let orders = plan.recipe().software.semantics().offers.orders_ranks;
-    if choices.of(Dimension::RankOrder).vary() && orders {
+    if choices.get(Dimension::RankOrder).vary() && orders {
         vec![RankOrder::TpCpEpDpPp, RankOrder::TpCpEpPpDp]
     } else {
         vec![base.rank_order]
@@ -110,7 +110,7 @@ pub(super) fn orders(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<Rank
 pub(super) fn schedules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<PipelineSchedule> {
     use PipelineSchedule as P;
     let own = vec![base.schedule];
-    if !choices.of(Dimension::Schedule).vary() {
+    if !choices.get(Dimension::Schedule).vary() {
         return own;
     }
     let offers = &plan.recipe().software.semantics().offers;
@@ -142,7 +142,7 @@ pub(super) fn schedules(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<P
 /// The format of products as stated and, where the reader opens it, 16 bits and whatever else the software has on this device.
 pub(super) fn precisions(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<Option<Fp8>> {
     let mut out = vec![base.fp8.clone()];
-    if !choices.of(Dimension::Precision).vary() {
+    if !choices.get(Dimension::Precision).vary() {
         return out;
     }
     if base.fp8.is_some() {

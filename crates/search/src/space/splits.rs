@@ -17,8 +17,8 @@ const MAX_WRITTEN_CHUNKS: u64 = 8;
 /// Every way to spread the layers of `plan` over `p` stages, `own` chunks per rank where the schedule says how many.
 pub(super) fn ways(plan: &Plan, base: &Variant, choices: &Choices, p: u64, own: Option<u64>) -> Vec<Way> {
     let mut out: Vec<Way> = Vec::new();
-    let splits = choices.of(Dimension::Split);
-    let chunks = choices.of(Dimension::VirtualPipeline);
+    let splits = choices.get(Dimension::Split);
+    let chunks = choices.get(Dimension::VirtualPipeline);
     let mut take = |split: StageSplit, v: u64| {
         let fits = chunks.allow(v, base.virtual_pipeline) && p.saturating_mul(v) <= MAX_PIPELINE_PARTS;
         if fits && !out.iter().any(|(one, chunks)| *one == split && *chunks == v) {

@@ -41,14 +41,14 @@ impl Space {
     /// The space around `plan`: same model, machines, batch and optimizer; everything else that changes no number of the
     /// training is open.
     #[must_use]
-    pub fn of(plan: &Plan) -> Self {
+    pub fn from_plan(plan: &Plan) -> Self {
         Self::with(plan, Choices::default())
     }
 
     /// The same with each dimension fixed, ranged or open as `choices` say.
     #[must_use]
     pub fn with(plan: &Plan, choices: Choices) -> Self {
-        let base = Variant::of(plan);
+        let base = Variant::from_plan(plan);
         let mut space = Self {
             pipeline: pipelines(plan, &base, &choices),
             orders: orders(plan, &base, &choices),
@@ -106,7 +106,7 @@ impl Space {
             (Dimension::MicroBatch, base.micro_batch_size),
             (Dimension::Instances, base.instances),
         ];
-        sizes.into_iter().all(|(dimension, size)| self.choices.of(dimension).allow(size, size))
+        sizes.into_iter().all(|(dimension, size)| self.choices.get(dimension).allow(size, size))
     }
 
     /// How far each dimension is varied.

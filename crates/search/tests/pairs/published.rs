@@ -26,7 +26,7 @@ pub(crate) const PUBLISHED: [(&str, &str); 8] = [
 
 /// The layout as it was run: that of the pair's flags, and what the flags leave out.
 pub(crate) fn published(name: &str, plan: &Plan) -> Variant {
-    let own = Variant::of(plan);
+    let own = Variant::from_plan(plan);
     match name {
         // Llama 3 (2024), table 4: TP 8, PP 16, one layer less on the first and the last stage; interleaved.
         "llama-3 405b, 16384 H100" => Variant {

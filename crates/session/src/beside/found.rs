@@ -81,7 +81,7 @@ pub const DEGREES: [&str; 6] = ["TP", "PP", "VPP", "CP", "EP", "MBS"];
 impl Found {
     /// What `walk` has found so far.
     #[must_use]
-    pub fn of(walk: &Walk) -> Self {
+    pub fn from_walk(walk: &Walk) -> Self {
         let (tried, all) = walk.progress();
         Self {
             tried,
@@ -91,8 +91,8 @@ impl Found {
             slower: walk.tally().slower,
             estimated: walk.tally().estimated,
             needs: None,
-            best: walk.ranked().map(Layout::of).collect(),
-            frontier: walk.frontier().iter().map(Layout::of).collect(),
+            best: walk.ranked().map(Layout::from_outcome).collect(),
+            frontier: walk.frontier().iter().map(Layout::from_outcome).collect(),
         }
     }
 
@@ -156,7 +156,7 @@ impl Found {
 impl Layout {
     /// A layout as the search tells it.
     #[must_use]
-    pub fn of(outcome: &Outcome) -> Self {
+    pub fn from_outcome(outcome: &Outcome) -> Self {
         let of = &outcome.variant;
         let named = |(field, value): &(Field, String)| (field.name().to_owned(), value.clone());
         Self {

@@ -46,11 +46,11 @@ pub struct Reached {
 const TOLD_LINES: usize = 40;
 
 impl ReplyLine {
-    fn of(line: AskedLine) -> Self {
+    fn new(line: AskedLine) -> Self {
         let reached = line.reached.and_then(|reached| {
             Some(Reached {
                 gpus: reached.gpus,
-                layout: Layout::of(reached.outcome.as_ref()?),
+                layout: Layout::from_outcome(reached.outcome.as_ref()?),
                 tokens_per_second: reached.tokens_per_second,
                 days: reached.days,
                 cost: reached.cost,
@@ -61,11 +61,11 @@ impl ReplyLine {
 }
 
 impl Reply {
-    pub(super) fn of(asking: &Asking, goes_on: bool) -> Self {
+    pub(super) fn new(asking: &Asking, goes_on: bool) -> Self {
         let lines = asking.lines();
         // Of many models that do not fit the last tell enough.
         let untold = lines.len().saturating_sub(TOLD_LINES);
-        let lines = lines.into_iter().skip(untold).map(ReplyLine::of).collect();
+        let lines = lines.into_iter().skip(untold).map(ReplyLine::new).collect();
         Self { goes_on, sentence: asking.answer(), lines }
     }
 

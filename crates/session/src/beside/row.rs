@@ -17,10 +17,10 @@ pub struct EvidenceRow {
 
 impl EvidenceRow {
     /// The row of what `state` shows, measured by the log beside it.
-    pub(super) fn of(state: &State, provenance: &Provenance) -> Self {
+    pub(super) fn new(state: &State, provenance: &Provenance) -> Self {
         let measured = read(log_text(&state.input).as_bytes()).unwrap_or_default();
         let measured: Vec<_> = measured.iter().collect();
-        match Contribution::of(&state.answer.resolution, &measured, provenance) {
+        match Contribution::from_run(&state.answer.resolution, &measured, provenance) {
             Some(Contribution { row, lacking }) => Self { line: row.line(), lacking },
             None => Self::default(),
         }

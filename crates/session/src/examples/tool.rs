@@ -16,7 +16,7 @@ pub(super) fn chapter() -> Chapter {
         name: "The tool's own script".to_owned(),
         about: "24 layers of 4096 on 16 GPUs, TP 2, PP 2, as a launch script".to_owned(),
         published: None,
-        input: UserInput::of(EXAMPLE),
+        input: UserInput::from_text(EXAMPLE),
     }];
     examples.extend(MEASURED.iter().map(|&(numbers, published)| measured(numbers, published)));
     Chapter {
@@ -35,7 +35,7 @@ fn measured([data, pipeline, tensor, micro, global]: [u64; 5], printed: &'static
          --use-distributed-optimizer --tensor-model-parallel-size {tensor} --pipeline-model-parallel-size {pipeline} \\\n  \
          --micro-batch-size {micro} --global-batch-size {global}\n"
     );
-    let mut input = UserInput::of(&script);
+    let mut input = UserInput::from_text(&script);
     input.settings.push(("accelerator".to_owned(), "H800-SXM".to_owned()));
     Example {
         name: format!("Llama2 7B of the tool, DP {data}, PP {pipeline}, TP {tensor}"),

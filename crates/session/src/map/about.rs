@@ -69,7 +69,7 @@ pub fn find_gpu(plan: &Plan, wanted: &str) -> Option<Rank> {
 /// The kinds of groups of `plan` that hold more than one GPU and that are communicated in.
 #[must_use]
 pub fn relations(plan: &Plan) -> Vec<GroupKind> {
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     let moe = plan.model().experts.is_some();
     let data = if plan.layout().context > 1 { GroupKind::DataContext } else { GroupKind::Data };
     let tied = plan.model().embeddings == Embeddings::Tied;
@@ -112,7 +112,7 @@ pub fn relation_name(kind: GroupKind) -> &'static str {
 /// What there is to say about `rank`; nothing when it is not in the cluster.
 #[must_use]
 pub fn about(plan: &Plan, rank: Rank) -> Option<About> {
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     if rank.get() >= groups.world() {
         return None;
     }

@@ -11,7 +11,7 @@ use shardscope_units::{grouped, size};
 /// hang too.
 #[must_use]
 pub fn company_of(plan: &Plan, colour: Colour, rank: Rank) -> Vec<u64> {
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     if let Colour::Group(kind) = colour {
         return groups.group(kind, rank).iter().flat_map(|group| group.ranks().map(Rank::get)).collect();
     }
@@ -23,7 +23,7 @@ pub fn company_of(plan: &Plan, colour: Colour, rank: Rank) -> Vec<u64> {
 /// step; of its stage what it holds. Nothing where the colour tells of neither.
 #[must_use]
 pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank) -> Option<String> {
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     let label = rank.label(plan.cluster().gpus_per_node);
     let kind = match colour {
         Colour::Group(kind) => kind,

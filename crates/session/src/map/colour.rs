@@ -76,7 +76,7 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    pub(super) fn of(&self, colour: Colour, stage: u64) -> Option<Bytes> {
+    pub(super) fn at(&self, colour: Colour, stage: u64) -> Option<Bytes> {
         let stage = usize::try_from(stage).ok()?;
         match colour {
             Colour::Memory => self.memory.get(stage).copied(),
@@ -93,7 +93,7 @@ fn hue(index: u64) -> u8 {
 /// The colours of the GPUs of `plan` that are drawn.
 #[must_use]
 pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts, gpus: &mut dyn Iterator<Item = u64>) -> Paint {
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     let mut by_stage = Vec::new();
     let (legend, ramp) = match colour {
         Colour::Stage => {

@@ -143,7 +143,7 @@ fn rows(plan: &Plan, geometry: &Geometry, nodes: &Range<u64>) -> Vec<Row> {
     if geometry.gutter() == 0 {
         return rows;
     }
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     let staged = plan.layout().pipeline > 1;
     let (across, per_node) = (geometry.across().max(1), geometry.per_node());
     let mut last = None;
@@ -180,7 +180,7 @@ fn fills(geometry: &Geometry, first: u64, classes: &[u8]) -> Vec<(u8, String)> {
 }
 
 fn value(plan: &Plan, colour: Colour, amounts: &Amounts, rank: Rank, detail: Detail) -> String {
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     let wordy = detail == Detail::Words;
     match colour {
         Colour::Stage => {
@@ -193,7 +193,7 @@ fn value(plan: &Plan, colour: Colour, amounts: &Amounts, rank: Rank, detail: Det
             None => "–".to_owned(),
         },
         Colour::Memory | Colour::Traffic if wordy => {
-            amounts.of(colour, groups.coordinates(rank).pipeline).map_or_else(String::new, size)
+            amounts.at(colour, groups.coordinates(rank).pipeline).map_or_else(String::new, size)
         }
         Colour::Memory | Colour::Traffic => String::new(),
     }

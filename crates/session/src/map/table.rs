@@ -24,7 +24,7 @@ pub struct GpuLine {
 /// `count` GPUs from `first` on.
 #[must_use]
 pub fn gpu_lines(plan: &Plan, first: u64, count: u64) -> Vec<GpuLine> {
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     let kinds = relations(plan);
     let last = first.saturating_add(count).min(groups.world());
     let line = |index| {
@@ -42,7 +42,7 @@ pub fn gpu_lines(plan: &Plan, first: u64, count: u64) -> Vec<GpuLine> {
 /// Every group of every kind that communicates, in the notation `[n0_g0 n0_g1]`.
 #[must_use]
 pub fn all_groups(plan: &Plan) -> String {
-    let groups = Groups::of(plan.layout());
+    let groups = Groups::new(plan.layout());
     let block = |kind: GroupKind| {
         let count = groups.count(kind);
         format!("{count} {} groups\n{}", relation_name(kind), written_groups(plan, kind, MOST_GROUPS))

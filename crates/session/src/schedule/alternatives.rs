@@ -34,7 +34,7 @@ pub struct Alternative {
 /// The plan under every schedule that its layers and micro-batches allow, its own among them.
 #[must_use]
 pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
-    let own = Variant::of(plan);
+    let own = Variant::from_plan(plan);
     let mut out = Vec::new();
     for schedule in PipelineSchedule::all() {
         let chunks: &[u64] =

@@ -75,7 +75,7 @@ pub struct Curve {
 impl StepTimeline {
     /// The step of the plan shown.
     #[must_use]
-    pub fn of(shown: &Shown) -> Self {
+    pub fn new(shown: &Shown) -> Self {
         Self::of_times(&shown.report.time.schedule).until(shown.report.time.step)
     }
 
@@ -106,7 +106,7 @@ impl StepTimeline {
     #[must_use]
     pub fn of_times(times: &ScheduleTimes) -> Self {
         let shape = shortened(times.shape);
-        let order = Order::of(shape);
+        let order = Order::new(shape);
         let line = timeline(&order, &times.durations);
         Self { order, line, micro_batches: (shape.micro_batches, times.shape.micro_batches) }
     }
@@ -141,7 +141,7 @@ impl StepTimeline {
     #[must_use]
     pub fn works(&self) -> Vec<Work> {
         let has = |work: &Work| {
-            self.line.stages.iter().flatten().any(|timed| Work::of(timed.event.action) == *work)
+            self.line.stages.iter().flatten().any(|timed| Work::from_action(timed.event.action) == *work)
         };
         let ends = self.empty_from() < 1.0 - LEAST_END;
         Work::ALL.into_iter().filter(|work| has(work) || ends && *work == Work::End).collect()
@@ -154,7 +154,7 @@ impl StepTimeline {
         let next = lane.partition_point(|timed| self.share(timed.end) <= moment);
         let timed = lane.get(next).filter(|timed| self.share(timed.start) <= moment)?;
         Some(Running {
-            work: Work::of(timed.event.action),
+            work: Work::from_action(timed.event.action),
             micro_batch: timed.event.micro_batch,
             chunk: timed.event.chunk,
             chunks: self.order.shape().chunks,
@@ -256,7 +256,7 @@ impl StepTimeline {
         for timed in events {
             let from = window.place(self.share(timed.start)).max(0.0);
             let to = window.place(self.share(timed.end)).min(1.0);
-            picture.add(Work::of(timed.event.action), from, to, lane);
+            picture.add(Work::from_action(timed.event.action), from, to, lane);
             if to - from > READABLE {
                 let micro_batch = timed.event.micro_batch;
                 picture.numbers.push(Number { at: (from + to) / 2.0, lane, micro_batch });
@@ -274,7 +274,7 @@ impl StepTimeline {
             let middle = place(column) + 0.5 / columns as f64;
             while rest.next_if(|timed| window.place(self.share(timed.end)) <= middle).is_some() {}
             let now = rest.peek().filter(|timed| window.place(self.share(timed.start)) <= middle);
-            let work = now.filter(|_| column < columns).map(|timed| Work::of(timed.event.action));
+            let work = now.filter(|_| column < columns).map(|timed| Work::from_action(timed.event.action));
             match run {
                 Some((kind, _)) if Some(kind) == work => {}
                 _ => {

@@ -48,7 +48,7 @@ impl Work {
         }
     }
 
-    pub(super) const fn of(action: Action) -> Self {
+    pub(super) const fn from_action(action: Action) -> Self {
         match action {
             Action::Forward => Self::Forward,
             Action::Backward | Action::BackwardInput => Self::Backward,

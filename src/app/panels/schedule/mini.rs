@@ -24,7 +24,7 @@ const MINI_HIGHEST: u32 = 96;
 /// The whole step, small.
 #[component(MiniSchedule)]
 pub(crate) fn mini_schedule(MiniProps { shown, wide }: &MiniProps) -> Html {
-    let timeline = use_memo(shown.clone(), |shown| StepTimeline::of(shown));
+    let timeline = use_memo(shown.clone(), |shown| StepTimeline::new(shown));
     small(&timeline, *wide)
 }
 
@@ -98,7 +98,7 @@ pub(super) fn names(timeline: &StepTimeline, readable: bool) -> Html {
 
 /// The names of the kinds of work that a plan has, as a legend.
 pub(crate) fn work_legend(shown: &Shown) -> Html {
-    let timeline = StepTimeline::of(shown);
+    let timeline = StepTimeline::new(shown);
     html! {
         <>
             { for timeline.works().into_iter().map(|work: Work| html! {

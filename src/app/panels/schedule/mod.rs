@@ -43,7 +43,7 @@ pub(super) const PANEL: Panel = Panel {
 
 #[component(Schedule)]
 fn schedule(PlanProps { shown }: &PlanProps) -> Html {
-    let timeline = use_memo(shown.clone(), |shown| StepTimeline::of(shown));
+    let timeline = use_memo(shown.clone(), |shown| StepTimeline::new(shown));
     let window = use_state_eq(|| Viewport::WHOLE);
     let cursor = use_state_eq(|| None::<f64>);
     let pan = {

@@ -96,7 +96,7 @@ impl Reader for MaxText {
     }
 
     fn read(&self, root: &Node) -> Reading {
-        read(&Scalars::of(root), false)
+        read(&Scalars::from_node(root), false)
     }
 
     fn is_word(&self, word: &str) -> bool {

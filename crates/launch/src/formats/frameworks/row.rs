@@ -55,9 +55,9 @@ impl Reader for Row {
     fn read(&self, root: &Node) -> Reading {
         // A job of MosaicML's cluster has the settings under `parameters`, its machines under `compute`.
         let own = root.get("parameters").filter(|node| node.get("train_loader").is_some());
-        let mut scalars = Scalars::of(own.unwrap_or(root));
+        let mut scalars = Scalars::from_node(own.unwrap_or(root));
         if let Some(machines) = root.get("compute").filter(|_| own.is_some()) {
-            scalars.extend(Scalars::of(machines));
+            scalars.extend(Scalars::from_node(machines));
         }
         self.read_scalars(&scalars)
     }
@@ -65,7 +65,7 @@ impl Reader for Row {
     fn read_with_words(&self, root: &Node, words: &[Argument]) -> Option<Reading> {
         let (_, keys) = self.program?;
         self.overriding(words)?;
-        let mut scalars = Scalars::of(root);
+        let mut scalars = Scalars::from_node(root);
         scalars.extend(Scalars::of_words_under(words, keys));
         Some(self.read_scalars(&scalars))
     }

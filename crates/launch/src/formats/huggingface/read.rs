@@ -60,7 +60,7 @@ impl Reader for HuggingFace {
 fn read(root: &Node) -> Reading {
     let inner = INNER.iter().find_map(|path| root.at(path)).filter(|node| !node.entries().is_empty());
     let node = inner.unwrap_or(root);
-    let scalars = Scalars::of(node);
+    let scalars = Scalars::from_node(node);
     let mut leaves = Leaves::over(&scalars);
     let stated = [node, root].into_iter().find_map(|node| node.get("model_type")?.word()).unwrap_or("");
     if FOREIGN.split_ascii_whitespace().any(|foreign| foreign == stated)

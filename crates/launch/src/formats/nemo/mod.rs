@@ -142,7 +142,7 @@ impl Reader for Nemo {
 fn read(root: &Node) -> Reading {
     // The launcher's files may stand under `training`.
     let node = root.get("training").filter(|node| node.get("model").is_some()).unwrap_or(root);
-    let scalars = Scalars::of(node);
+    let scalars = Scalars::from_node(node);
     let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);
     built_on(&mut leaves);

@@ -52,7 +52,7 @@ enum Kind {
 
 impl Kind {
     /// Told by what the functions say they return.
-    fn of(function: &Function<'_>) -> Option<Self> {
+    fn from_function(function: &Function<'_>) -> Option<Self> {
         match function.returns {
             "ConfigContainer" => Some(Self::Bridge),
             returns if titan::trainer(returns).is_some() => Some(Self::Titan),
@@ -85,7 +85,7 @@ pub(crate) fn read_recipes(text: &str, asked: Option<&str>, base: u32) -> Option
     let recipes: Vec<(&str, Kind)> = functions
         .iter()
         .filter(whole)
-        .filter_map(|function| Some((function.name, Kind::of(function)?)))
+        .filter_map(|function| Some((function.name, Kind::from_function(function)?)))
         .collect();
     let chosen = match recipes.as_slice() {
         [] => return by_names(text, asked, base),
@@ -138,7 +138,7 @@ pub fn recipe_settings(text: &str, beside: &[&str]) -> Vec<RecipeSettings> {
     functions.extend(beside.iter().flat_map(|text| program::functions(text)));
     let recipes = functions.get(..own).unwrap_or(&[]).iter();
     let kinds: Vec<(&str, Kind)> =
-        recipes.filter_map(|function| Some((function.name, Kind::of(function)?))).collect();
+        recipes.filter_map(|function| Some((function.name, Kind::from_function(function)?))).collect();
     let mut out = Vec::new();
     for (name, kind) in kinds.into_iter().filter(|(name, _)| !name.starts_with('_')) {
         let outcome = kind.evaluate(&functions, name);

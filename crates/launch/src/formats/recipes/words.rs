@@ -141,7 +141,7 @@ pub(crate) fn read_changes(root: &Node, asked: Option<&str>, text: &str) -> Read
     if let Some(name) = asked
         && let Some(outcome) = table::outcome(name)
     {
-        let changes: Vec<Leaf> = Scalars::of(root).all().to_vec();
+        let changes: Vec<Leaf> = Scalars::from_node(root).all().to_vec();
         let mut reading = bridge::read(&outcome, name, 0, changes);
         // The launch says how many machines; the recipe's own number is that of its own layout.
         reading.keep(&|found| found.field != Field::WorldSize);
@@ -176,7 +176,7 @@ const NAMED: [&str; 4] =
 
 /// Last parts of the paths at which a model is named, letters and digits alone.
 fn named_models(root: &Node) -> Vec<String> {
-    let scalars = Scalars::of(root);
+    let scalars = Scalars::from_node(root);
     let leaves = Leaves::over(&scalars);
     let plain = |text: &str| -> String {
         text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()

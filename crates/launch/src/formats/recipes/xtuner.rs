@@ -5,7 +5,7 @@ use super::expression::{Argument, Expression, expression};
 use super::program::statements;
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::reader::{Claim, Command, Reader};
-use crate::formats::trainer::{Dialect, of, spread, words};
+use crate::formats::trainer::{Dialect, read_scalars, spread, words};
 use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Field, Software};
 use shardscope_source::Span;
@@ -118,7 +118,7 @@ pub(crate) fn read_xtuner(text: &str, base: u32) -> Option<Reading> {
         state("optim", name, Some(*span));
     }
     let scalars = Scalars::from_leaves(leaves);
-    let mut reading = of(Dialect::Transformers, &scalars);
+    let mut reading = read_scalars(Dialect::Transformers, &scalars);
     let mut lack = |name: &str, value: &str, span: Option<Span>, effect, what: &str| {
         reading.not_modelled.push(NotModelled::new(name, value, effect, what).at_some(span));
     };

@@ -22,7 +22,7 @@ struct Allocation<'t> {
 }
 
 impl<'t> Allocation<'t> {
-    fn of(text: &'t str) -> Self {
+    fn parse(text: &'t str) -> Self {
         let (engine, degrees) = text.split_once([':', '.']).unwrap_or(("", text));
         Self { engine: engine.split('[').next().unwrap_or(engine), degrees }
     }
@@ -48,7 +48,7 @@ impl<'t> Allocation<'t> {
 /// Where training or rollouts run: an engine's own `backend`, or its part of `allocation_mode`, joined by `+`.
 fn allocation<'t>(leaves: &Leaves<'t>, path: &str, generates: bool) -> Option<(Allocation<'t>, &'t Leaf)> {
     let leaf = leaves.first(&[path, "allocation_mode"])?;
-    let mut parts = leaf.value.split('+').map(|part| Allocation::of(part.trim()));
+    let mut parts = leaf.value.split('+').map(|part| Allocation::parse(part.trim()));
     parts.find(|part| part.generates() == generates).map(|found| (found, leaf))
 }
 

@@ -57,14 +57,14 @@ pub(super) fn renamed(arguments: &[Argument]) -> Option<Scalars> {
         leaves.push(Leaf { path, ..leaf.clone() });
     }
     if let Some(leaf) = find("flash_attn") {
-        leaves.push(of(leaf, "ds.attn_implementation", "flash_attention_2"));
+        leaves.push(restated(leaf, "ds.attn_implementation", "flash_attention_2"));
     }
     let lengths = ["prompt_max_len", "generate_max_len"].map(find);
     if let Some(last) = lengths.iter().flatten().last().filter(|_| rl) {
         let whole = |leaf: &Option<&Leaf>| leaf.map_or(Some(LENGTH), Leaf::whole);
         let [prompt, response] = [whole(&lengths[0]), whole(&lengths[1])];
         let sum = prompt.zip(response).map(|(prompt, response)| prompt.saturating_add(response).to_string());
-        leaves.push(of(last, "data.max_len", sum.as_deref().unwrap_or("")));
+        leaves.push(restated(last, "data.max_len", sum.as_deref().unwrap_or("")));
     }
     if find("bf16").is_none() {
         leaves.push(Leaf::of_base("openrlhf/cli", "ds.bf16", "false"));
@@ -76,6 +76,6 @@ pub(super) fn renamed(arguments: &[Argument]) -> Option<Scalars> {
 }
 
 /// A value that follows from another leaf, at its place.
-fn of(leaf: &Leaf, path: &str, value: &str) -> Leaf {
+fn restated(leaf: &Leaf, path: &str, value: &str) -> Leaf {
     Leaf { path: path.to_owned(), value: value.to_owned(), ..leaf.clone() }
 }

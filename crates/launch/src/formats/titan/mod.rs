@@ -126,7 +126,7 @@ impl Reader for Torchtitan {
 
 /// Reads a torchtitan TOML file.
 fn read(root: &Node) -> Reading {
-    finish(&Scalars::of(root))
+    finish(&Scalars::from_node(root))
 }
 
 /// Reads the words of a torchtitan command.
@@ -136,7 +136,7 @@ fn read_words(words: &[Argument]) -> Reading {
 
 /// Reads a TOML file with the words of the command that takes it, which win.
 fn read_both(root: &Node, words: &[Argument]) -> Reading {
-    let mut scalars = Scalars::of(root);
+    let mut scalars = Scalars::from_node(root);
     scalars.extend(Scalars::of_words(words));
     finish(&scalars)
 }

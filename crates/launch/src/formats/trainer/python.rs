@@ -3,7 +3,7 @@
 
 use super::super::scalars::Scalars;
 use super::dialect::Dialect;
-use super::read::of;
+use super::read::read_scalars;
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use program::{MOST, Program};
 use shardscope_plan::Field;
@@ -156,7 +156,7 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
     let computed = std::mem::take(&mut program.computed);
     let open = std::mem::take(&mut program.open);
     let scalars = Scalars::from_leaves(program.leaves);
-    let mut reading = of(dialect, &scalars);
+    let mut reading = read_scalars(dialect, &scalars);
     if loaded && dialect == Dialect::Trl {
         in_its_own_format(&mut reading);
     }

@@ -14,17 +14,17 @@ use shardscope_source::{Code, Diagnostic, Span};
 
 /// Reads a trainer's settings file.
 pub(super) fn read(dialect: Dialect, root: &Node) -> Reading {
-    let scalars = Scalars::of(root);
+    let scalars = Scalars::from_node(root);
     reading(dialect, &scalars, true)
 }
 
 /// Reads the words of a trainer's command.
 pub(super) fn read_words(dialect: Dialect, arguments: &[Argument]) -> Reading {
     let scalars = words::leaves(arguments);
-    of(dialect, &scalars)
+    read_scalars(dialect, &scalars)
 }
 
-pub(in crate::formats) fn of(dialect: Dialect, scalars: &Scalars) -> Reading {
+pub(in crate::formats) fn read_scalars(dialect: Dialect, scalars: &Scalars) -> Reading {
     reading(dialect, scalars, false)
 }
 
