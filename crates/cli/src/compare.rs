@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use shardscope::link::Pasted;
 use shardscope::plan::Plan;
-use shardscope::report::compare::{Amount, Cause, Comparison, Line, SettingDifference, Side, compare_plans};
+use shardscope::report::compare::{
+    Amount, Cause, ComparedNumber, Comparison, SettingDifference, Side, compare_plans,
+};
 use shardscope::report::{Report, text::inert};
 
 use crate::beside::{Places, completed};
@@ -183,7 +185,7 @@ struct CauseOf {
 /// What differs between two runs.
 pub(crate) fn document(before: &Read, after: &Read) -> Differences {
     let comparison = compare_plans(before.side(), after.side());
-    let line = |line: &Line| LineOf {
+    let line = |line: &ComparedNumber| LineOf {
         label: line.label.clone(),
         unit: line.before.or(line.after).map_or("", |amount| amount.unit()),
         before: line.before.map(|amount| amount.number()),
@@ -219,28 +221,28 @@ pub(crate) fn document(before: &Read, after: &Read) -> Differences {
 }
 
 /// A row: what, before, after, change, and whether it is for the better.
-struct Row {
+struct ComparedRow {
     cells: [String; 4],
     better: Option<bool>,
 }
 
 /// A title and its rows.
-type Block = (String, Vec<Row>);
+type Block = (String, Vec<ComparedRow>);
 
 fn blocks(comparison: &Comparison, all: bool) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let settings = comparison.settings.iter().filter(|setting| all || setting.stated);
     let shown = |value: &str| if value.is_empty() { "-".to_owned() } else { harmless(value) };
-    let rows = settings.map(|setting| Row {
+    let rows = settings.map(|setting| ComparedRow {
         cells: [setting.name.to_owned(), shown(&setting.before), shown(&setting.after), String::new()],
         better: None,
     });
-    let settings: Vec<Row> = rows.collect();
+    let settings: Vec<ComparedRow> = rows.collect();
     blocks.push(("Settings".to_owned(), settings));
     for section in &comparison.sections {
         let lines = section.lines.iter().filter(|line| all || line.change().is_some());
         let amount = |amount: Option<Amount>| amount.map_or_else(|| "-".to_owned(), |amount| amount.shown());
-        let rows = lines.map(|line| Row {
+        let rows = lines.map(|line| ComparedRow {
             cells: [
                 line.label.clone(),
                 amount(line.before),
@@ -255,7 +257,7 @@ fn blocks(comparison: &Comparison, all: bool) -> Vec<Block> {
         ("Why the memory differs", &comparison.memory_causes),
         ("Why the time differs", &comparison.time_causes),
     ] {
-        let rows = causes.iter().take(CAUSES).map(|cause| Row {
+        let rows = causes.iter().take(CAUSES).map(|cause| ComparedRow {
             cells: [
                 cause.path.clone(),
                 cause.before.shown(),

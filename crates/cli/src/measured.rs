@@ -29,14 +29,14 @@ pub(crate) struct MeasuredArguments {
 }
 
 /// What a tool says, and the file that it says it in.
-pub(crate) struct Found {
+pub(crate) struct MeasuredFile {
     pub(crate) file: String,
     pub(crate) measured: Measured,
 }
 
 /// One figure, predicted and measured. Numbers are bare, in the unit beside them.
 #[derive(Serialize)]
-struct Line {
+struct MeasuredLine {
     figure: &'static str,
     unit: &'static str,
     predicted: f64,
@@ -71,13 +71,13 @@ pub(crate) fn run(arguments: &MeasuredArguments) -> ExitCode {
         return ExitCode::from(NO_PLAN);
     };
     tell(&answer.problems());
-    let lines: Vec<Line> = found.iter().flat_map(|found| lines(found, &plan, &report)).collect();
+    let lines: Vec<MeasuredLine> = found.iter().flat_map(|found| lines(found, &plan, &report)).collect();
     match arguments.format {
-        Format::Text => print(&lines.iter().map(Line::text).collect::<String>()),
+        Format::Text => print(&lines.iter().map(MeasuredLine::text).collect::<String>()),
         Format::Json => print_json(&lines),
         Format::Markdown => {
             print("| figure | predicted | measured | off | by |\n|---|---:|---:|---:|---|\n");
-            print(&lines.iter().map(Line::markdown).collect::<String>());
+            print(&lines.iter().map(MeasuredLine::markdown).collect::<String>());
         }
     }
     ExitCode::SUCCESS
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &MeasuredArguments) -> ExitCode {
 ///
 /// # Errors
 /// What cannot be read, a pickle that is no memory snapshot among it.
-pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<Found>), CallError> {
+pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<MeasuredFile>), CallError> {
     let mut found = Vec::new();
     let mut files = Vec::new();
     for file in &input.files {
@@ -98,7 +98,7 @@ pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<Found>), CallEr
         let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
         match read(&bytes_up_to(file, MOST_BYTES as u64)?) {
             Ok(all) => {
-                found.extend(all.into_iter().map(|measured| Found { file: name.to_owned(), measured }))
+                found.extend(all.into_iter().map(|measured| MeasuredFile { file: name.to_owned(), measured }))
             }
             Err(Unread::Nothing) => files.push(file.clone()),
             Err(why) => return Err(CallError::Unmeasured { path: file.clone(), why }),
@@ -109,7 +109,7 @@ pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<Found>), CallEr
     // Standard input has been read with the run.
     pasted.texts.retain(|text| match read(text.text.as_bytes()) {
         Ok(all) if text.name == "-" => {
-            found.extend(all.into_iter().map(|measured| Found { file: "-".to_owned(), measured }));
+            found.extend(all.into_iter().map(|measured| MeasuredFile { file: "-".to_owned(), measured }));
             false
         }
         _ => true,
@@ -117,12 +117,12 @@ pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<Found>), CallEr
     Ok((input, pasted, found))
 }
 
-fn lines(found: &Found, plan: &Plan, report: &Report) -> Vec<Line> {
+fn lines(found: &MeasuredFile, plan: &Plan, report: &Report) -> Vec<MeasuredLine> {
     let (time, memory) = (&report.time, &report.memory);
     let mut lines = Vec::new();
     let mut line = |figure, unit, figures: [f64; 2], words: [String; 2]| {
         let [predicted, measured] = figures;
-        lines.push(Line {
+        lines.push(MeasuredLine {
             figure,
             unit,
             predicted,
@@ -167,7 +167,7 @@ fn lines(found: &Found, plan: &Plan, report: &Report) -> Vec<Line> {
     lines
 }
 
-impl Line {
+impl MeasuredLine {
     fn text(&self) -> String {
         let [predicted, measured] = &self.words;
         let remark = if self.remark.is_empty() { String::new() } else { format!("; {}", self.remark) };

@@ -4,10 +4,10 @@
 use std::ops::Range;
 
 use shardscope_explain::Formula;
-use shardscope_operators::{SectionKind, Symbols, Work, frozen_counts, sections, work_of};
-use shardscope_plan::{
-    Activation, FeedForward, LayerKind, LinearKind, Model, Plan, Recompute, RecomputeModule,
+use shardscope_operators::{
+    SectionKind, Symbols, Work, frozen_counts, linear_as_megatron_counts, sections, work_of,
 };
+use shardscope_plan::{Activation, FeedForward, LayerKind, Model, Plan, Recompute, RecomputeModule};
 use shardscope_units::Flops;
 
 static MODEL: Formula = Formula {
@@ -194,7 +194,7 @@ fn megatron(plan: &Plan) -> Flops {
     let moe = count(&|kind| kind.feed_forward == FeedForward::Moe);
     let mlp = h * number(model.ffn_hidden_size) * gate * dense + megatron_experts(model, gate) * moe;
     let attention = megatron_attention(model, plan.attended_length()) * count(&|kind| kind.mixer.attends())
-        + megatron_linear(model) * count(&|kind| kind.mixer.is_linear());
+        + linear_as_megatron_counts(model) * count(&|kind| kind.mixer.is_linear());
     let joining = depths * (3.0 * h + 2.0 * h * h);
     let outputs = plan.recipe().tuning.objective.labels().unwrap_or(model.padded_vocab_size);
     let logits = h * number(outputs) * (depths + 1.0);
@@ -231,25 +231,6 @@ fn megatron_attention(model: &Model, attended: u64) -> f64 {
     };
     let pairs = rank * (h + heads * (plain + value) + 1.0) + h * rotated;
     queries + pairs + heads * value * h + s * heads * (query + value) / 2.0
-}
-
-/// Multiply-adds of one linear mixer per token: projections and scan, and of a gated delta rule the convolution
-/// (`mamba_layer_flops`; the `gated_delta_net` branch of `num_floating_point_operations`).
-fn megatron_linear(model: &Model) -> f64 {
-    let Some(linear) = &model.mixers.linear else { return 0.0 };
-    let [h, keys, values, heads] =
-        [model.hidden_size, linear.keys(), linear.values(), linear.value_heads].map(number);
-    let [key, value] = [linear.key_width, linear.value_width].map(number);
-    let projections = h * (2.0 * keys + 2.0 * values + heads) + h * values;
-    match linear.kind {
-        LinearKind::Mamba2 | LinearKind::Mamba => projections + 3.5 * values * key,
-        // Megatron has none; as it counts the projections and the convolution of others.
-        LinearKind::ShortConvolution => h * (2.0 * keys + 2.0 * values) + number(linear.convolution) * values,
-        LinearKind::GatedDeltaNet | LinearKind::KimiDelta => {
-            let convolution = number(linear.convolution) * (2.0 * keys + values);
-            projections + h * heads + convolution + 4.0 * heads * value * value
-        }
-    }
 }
 
 /// Narayanan's closed form, where its assumptions hold.

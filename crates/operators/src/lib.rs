@@ -38,6 +38,7 @@ mod work;
 
 pub use creation::Creation;
 pub use letters::LETTERS;
+pub use linear::linear_as_megatron_counts;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use operator::Operator;
 pub use part::{Account, Axis, Created, Shard, Weight, WeightGroup, WeightPart, WeightRole};

@@ -16,9 +16,9 @@ pub(super) fn fill(table: &mut Table) {
     let found = catalog::find(&name);
     let address = found.address();
     let Some(model) = found.model() else {
-        let message = [&name, " is not in the model catalog"].concat();
+        let message = format!("{name} is not in the model catalog");
         let hint = match address {
-            Some(address) => ["paste or drop its config.json: ", &address].concat(),
+            Some(address) => format!("paste or drop its config.json: {address}"),
             None => "paste or drop its config.json".to_owned(),
         };
         let span = table.span(Field::Model);

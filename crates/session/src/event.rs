@@ -1,7 +1,7 @@
 //! What can happen to the state.
 
 use super::map::Colour;
-use super::{Kept, PtrEq, Shown, UserInput};
+use super::{PtrEq, Shown, StoredSession, UserInput};
 use shardscope_source::{Diagnostic, Severity};
 use shardscope_topology::Rank;
 
@@ -46,7 +46,7 @@ pub enum Event {
     /// What a link's fragment carries takes the place of everything in hand; what cannot be read leaves it.
     Follow(String),
     /// What the browser kept comes back.
-    Restore(Box<Kept>),
+    Restore(Box<StoredSession>),
     /// One step back.
     Undo,
     /// One step forth again.

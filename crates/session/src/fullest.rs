@@ -6,7 +6,7 @@ use shardscope_units::Bytes;
 
 /// Where the verdict comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FullestPlace {
     /// A pipeline stage, by its rank.
     Stage(u64),
     /// A phase of reinforcement learning, on the fullest GPU.
@@ -19,7 +19,7 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fullest {
     /// Where.
-    pub place: Place,
+    pub place: FullestPlace,
     /// What the device holds there at its peak, above its capacity only where it runs out of memory.
     pub peak: Bytes,
     /// Cached blocks that PyTorch's allocator must release for that; nothing where they fit.
@@ -29,7 +29,7 @@ pub struct Fullest {
 }
 
 impl Fullest {
-    const fn new(place: Place, needs: Needs, fit: Fit) -> Self {
+    const fn new(place: FullestPlace, needs: Needs, fit: Fit) -> Self {
         Self { place, peak: needs.bytes, released: needs.released, fit }
     }
 
@@ -43,9 +43,9 @@ impl Fullest {
     #[must_use]
     pub fn place_name(&self) -> String {
         match self.place {
-            Place::Stage(stage) => format!("stage {stage}"),
-            Place::Phase(kind) => format!("the {} phase", kind.name()),
-            Place::Starved => format!("the {} phase", PhaseKind::Rollout.name()),
+            FullestPlace::Stage(stage) => format!("stage {stage}"),
+            FullestPlace::Phase(kind) => format!("the {} phase", kind.name()),
+            FullestPlace::Starved => format!("the {} phase", PhaseKind::Rollout.name()),
         }
     }
 }
@@ -56,11 +56,11 @@ impl Shown {
     pub fn fullest(&self) -> Option<Fullest> {
         let phase = self.phases.iter().max_by_key(|phase| (phase.fit, phase.peak));
         if let Some(phase) = phase {
-            let place = if phase.starved { Place::Starved } else { Place::Phase(phase.kind) };
+            let place = if phase.starved { FullestPlace::Starved } else { FullestPlace::Phase(phase.kind) };
             return Some(Fullest::new(place, phase.needs, phase.fit));
         }
         let worst = self.worst()?;
-        Some(Fullest::new(Place::Stage(worst.stage), worst.needs, worst.fit))
+        Some(Fullest::new(FullestPlace::Stage(worst.stage), worst.needs, worst.fit))
     }
 
     /// Whether the plan runs out of memory anywhere.

@@ -4,7 +4,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::kept::Kept;
+use super::kept::StoredSession;
 use super::{State, UserInput};
 use shardscope_link::{Compact, Pasted};
 
@@ -53,10 +53,10 @@ fn keep_pair(input: &UserInput, pinned: Option<&UserInput>) -> String {
 
 /// What `text` keeps, if it is what [`keep`] gave.
 #[must_use]
-pub fn restore(text: &str) -> Option<Kept> {
+pub fn restore(text: &str) -> Option<StoredSession> {
     let value: Value = serde_json::from_str(text).ok()?;
     let input = |key: &str| Pasted::from_json(value.get(key)?).map(UserInput::of_pasted);
-    Some(Kept { input: input("hand")?, pinned: input("pinned") })
+    Some(StoredSession { input: input("hand")?, pinned: input("pinned") })
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use crate::user_input::UserInput;
 
-/// What was kept.
+/// A session as the browser stores it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct StoredSession {
     /// What was in hand.
     pub input: UserInput,
     /// What was pinned beside it.

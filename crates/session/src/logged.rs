@@ -68,7 +68,7 @@ pub fn measured_sentence(shown: &Shown) -> String {
             "), what one layout is off by tells nothing of the next: estimates of other layouts stay as they are.",
         )
     };
-    [before, family.name, after].concat()
+    format!("{before}{}{after}", family.name)
 }
 
 /// What the log lines in hand say of the plan shown; empty where there are none.

@@ -13,11 +13,11 @@ use super::{File, Rewritten, UserInput, patched, rewritten};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadTask {
     input: UserInput,
-    work: Work,
+    work: ReadWork,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-enum Work {
+enum ReadWork {
     Texts,
     Files(Vec<File>),
     Rewritten,
@@ -44,34 +44,34 @@ impl ReadTask {
     /// To say what the texts of `input` say.
     #[must_use]
     pub fn texts(input: &UserInput) -> Self {
-        Self::new(input, Work::Texts)
+        Self::new(input, ReadWork::Texts)
     }
 
     /// To take up files, as [`UserInput::with_files`] does.
     #[must_use]
     pub fn files(input: &UserInput, files: Vec<File>) -> Self {
-        Self::new(input, Work::Files(files))
+        Self::new(input, ReadWork::Files(files))
     }
 
     /// To write the values by hand into the texts, as [`rewritten`] does.
     #[must_use]
     pub fn rewritten(input: &UserInput) -> Self {
-        Self::new(input, Work::Rewritten)
+        Self::new(input, ReadWork::Rewritten)
     }
 
     /// To write changes into the text, as [`patched`] does.
     #[must_use]
     pub fn patched(input: &UserInput, changes: &[(Field, String)]) -> Self {
-        Self::new(input, Work::Patched(changes.to_vec()))
+        Self::new(input, ReadWork::Patched(changes.to_vec()))
     }
 
     /// To write the plan as commands.
     #[must_use]
     pub fn commands(input: &UserInput) -> Self {
-        Self::new(input, Work::Commands)
+        Self::new(input, ReadWork::Commands)
     }
 
-    fn new(input: &UserInput, work: Work) -> Self {
+    fn new(input: &UserInput, work: ReadWork) -> Self {
         Self { input: input.clone(), work }
     }
 
@@ -84,7 +84,7 @@ impl ReadTask {
     /// Whether only the latest of such tasks is of use.
     #[must_use]
     pub fn is_texts(&self) -> bool {
-        matches!(self.work, Work::Texts)
+        matches!(self.work, ReadWork::Texts)
     }
 
     /// As a text.
@@ -99,11 +99,11 @@ impl ReadTask {
     pub fn done(self) -> ReadReply {
         let input = &self.input;
         match self.work {
-            Work::Texts => ReadReply::Texts(readings(&input.source(), &input.shell_environment())),
-            Work::Files(files) => ReadReply::Input(Box::new(input.with_files(files))),
-            Work::Rewritten => ReadReply::Rewritten(rewritten(input).map(Box::new)),
-            Work::Patched(changes) => ReadReply::Patched(patched(input, &changes)),
-            Work::Commands => {
+            ReadWork::Texts => ReadReply::Texts(readings(&input.source(), &input.shell_environment())),
+            ReadWork::Files(files) => ReadReply::Input(Box::new(input.with_files(files))),
+            ReadWork::Rewritten => ReadReply::Rewritten(rewritten(input).map(Box::new)),
+            ReadWork::Patched(changes) => ReadReply::Patched(patched(input, &changes)),
+            ReadWork::Commands => {
                 let (source, environment) = (input.source(), input.shell_environment());
                 let request =
                     Request { source: &source, environment: &environment, overrides: &input.settings };

@@ -13,14 +13,14 @@ pub struct Rewritten {
     /// The texts with the values in place; what found none stays a value given by hand.
     pub input: UserInput,
     /// The lines that changed, in order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ChangedLine>,
     /// Settings for which the texts have no place.
     pub unplaced: Vec<Field>,
 }
 
 /// A changed line: what stands before the change, the change, what stands behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Line {
+pub struct ChangedLine {
     /// The file, where there are several.
     pub file: String,
     /// Its number, from 1.
@@ -68,13 +68,13 @@ pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
 }
 
 /// The line in which `mark` begins, taken apart around it.
-fn line_of(file: &str, text: &str, mark: Span) -> Option<Line> {
+fn line_of(file: &str, text: &str, mark: Span) -> Option<ChangedLine> {
     let (start, end) = (mark.start as usize, mark.end as usize);
     let before = text.get(..start)?;
     let first = before.rfind('\n').map_or(0, |at| at + 1);
     let last = text.get(end..)?.find('\n').map_or(text.len(), |at| end + at);
     let part = |from: usize, to: usize| text.get(from..to).unwrap_or("").to_owned();
-    Some(Line {
+    Some(ChangedLine {
         file: file.to_owned(),
         number: before.matches('\n').count() + 1,
         parts: [part(first, start), part(start, end), part(end, last)],
@@ -96,7 +96,7 @@ pub fn patched(input: &UserInput, changes: &[(Field, String)]) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::super::UserInput;
-    use super::{Field, Line, rewritten};
+    use super::{ChangedLine, Field, rewritten};
 
     #[test]
     fn values_by_hand_are_written_into_the_script() {
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(changed.input.settings, [set("accelerator", "B200")]);
         assert_eq!(changed.unplaced, [Field::Accelerator]);
         let parts = ["  --tensor-model-parallel-size ", "4", " --num-layers 4 \\"].map(str::to_owned);
-        assert_eq!(changed.lines, [Line { file: String::new(), number: 3, parts }]);
+        assert_eq!(changed.lines, [ChangedLine { file: String::new(), number: 3, parts }]);
         input.text = "".into();
         assert_eq!(rewritten(&input), None, "no text to write into");
     }

@@ -1,6 +1,6 @@
 //! The first thing to see: does it fit, by how much, and what the last change did to it.
 
-use shardscope::session::{Fit, Place, PtrEq, Shown, cut};
+use shardscope::session::{Fit, FullestPlace, PtrEq, Shown, cut};
 use shardscope::units::{Bytes, Quantity, Seconds, gib, percent, rounded, seconds};
 use yew::prelude::*;
 
@@ -32,7 +32,7 @@ pub(crate) fn verdict(props: &Props) -> Html {
     let capacity = shown.plan.cluster().accelerator.memory;
     let share = fullest.peak.number() / capacity.number().max(1.0);
     let tenths = |bytes: Bytes| format!("{:.1}", bytes.in_gib());
-    let figures = if fullest.place == Place::Starved {
+    let figures = if fullest.place == FullestPlace::Starved {
         html! { <span>{ "the KV cache that is left for rollouts holds less than one of full length" }</span> }
     } else if fullest.fit == Fit::DoesNotFit {
         let over = Bytes::new(fullest.peak.get().saturating_sub(capacity.get()));
@@ -47,7 +47,7 @@ pub(crate) fn verdict(props: &Props) -> Html {
             <span>
                 { "peak " }<b>{ tenths(fullest.peak) }</b>
                 { format!(" of {} GiB per GPU ({:.0}%)", tenths(capacity), share * 100.0) }
-                if let Place::Phase(_) = fullest.place {
+                if let FullestPlace::Phase(_) = fullest.place {
                     { format!(", in {}", fullest.place_name()) }
                 }
                 { fullest.condition() }

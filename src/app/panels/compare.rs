@@ -1,7 +1,7 @@
 //! The pinned plan beside the one shown: what differs, by how much, and why.
 
 use shardscope::report::compare::{
-    Amount, Cause, Comparison, Line, Section as Numbers, SettingDifference, Side, compare_plans,
+    Amount, Cause, ComparedNumber, Comparison, Section as Numbers, SettingDifference, Side, compare_plans,
 };
 use shardscope::session::{Event, PtrEq, Shown, cut, title};
 use shardscope::units::{decimal, gib, seconds};
@@ -175,7 +175,7 @@ fn numbers_of(section: &Numbers, all: bool) -> Html {
     }
 }
 
-fn row(line: &Line) -> Html {
+fn row(line: &ComparedNumber) -> Html {
     let shown = |amount: Option<Amount>| amount.map_or_else(|| NONE.to_owned(), Amount::shown);
     let (class, spoken) = match line.is_better() {
         Some(true) => (Some("good"), ", better"),

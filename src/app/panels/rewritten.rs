@@ -1,7 +1,7 @@
 //! The reader's own script with the changes written into it.
 
 use shardscope::session::reader::{ReadReply, ReadTask};
-use shardscope::session::{Line, UserInput};
+use shardscope::session::{ChangedLine, UserInput};
 use yew::prelude::*;
 
 use crate::app::action::Action;
@@ -61,7 +61,7 @@ pub(super) fn rewritten_script(props: &Props) -> Html {
     }
 }
 
-fn line(line: &Line) -> Html {
+fn line(line: &ChangedLine) -> Html {
     let [before, changed, behind] = &line.parts;
     let place = match line.file.as_str() {
         "" => line.number.to_string(),

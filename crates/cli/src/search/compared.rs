@@ -99,12 +99,12 @@ struct Document {
     answer: String,
     /// Whether there is one.
     answered: bool,
-    compared: Vec<Line>,
+    compared: Vec<CandidateLine>,
 }
 
 /// One candidate.
 #[derive(Serialize)]
-struct Line {
+struct CandidateLine {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<f64>,
@@ -123,7 +123,7 @@ struct Line {
     change: Vec<(&'static str, String)>,
 }
 
-impl Line {
+impl CandidateLine {
     fn new(candidate: &Candidate, answer: Option<&Reached>) -> Self {
         let outcome = answer.and_then(|one| one.outcome.as_ref());
         let changes = outcome.map(|one| one.changes.iter());
@@ -174,12 +174,12 @@ fn write(
     let chosen = comparison.chosen().and_then(|place| comparison.answers().nth(place));
     let answer = chosen.and_then(|(candidate, answer)| Some(said(&candidate.name, answer?)));
     let answered = answer.is_some();
-    let compared: Vec<Line> =
-        comparison.answers().map(|(candidate, answer)| Line::new(candidate, answer)).collect();
+    let compared: Vec<CandidateLine> =
+        comparison.answers().map(|(candidate, answer)| CandidateLine::new(candidate, answer)).collect();
     let document = Document { answer: answer.unwrap_or_else(|| otherwise.to_owned()), answered, compared };
     // Of many that do not fit the last ones tell enough.
     let told = document.compared.len().saturating_sub(terms.limit);
-    let lines = document.compared.iter().skip(told).map(Line::text);
+    let lines = document.compared.iter().skip(told).map(CandidateLine::text);
     match terms.format {
         Format::Json => print_json(&document),
         Format::Text => {

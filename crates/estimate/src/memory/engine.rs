@@ -61,35 +61,41 @@ pub struct EngineMemory {
     /// Tokens that the cache can hold at most.
     pub cache_tokens: u64,
     /// Every part, explained.
-    parts: Vec<Breakdown<Bytes>>,
+    parts: Vec<(EnginePart, Breakdown<Bytes>)>,
+}
+
+/// What the parts of an engine's memory are freed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EnginePart {
+    /// Its copy of the model.
+    Weights,
+    /// Keys, values, and activations of a forward pass: they are there only while sequences are generated.
+    Cache,
+    /// Captured graphs, which sleeping does not free.
+    Graphs,
+    /// The driver's context, there as long as the process is.
+    Context,
 }
 
 impl EngineMemory {
     /// What it holds while it generates.
     pub(super) fn awake(&self) -> Vec<Breakdown<Bytes>> {
-        self.parts.clone()
+        self.parts_where(|_| true)
     }
 
     /// What it holds while weights are handed over: all but the cache.
     pub(super) fn receiving(&self) -> Vec<Breakdown<Bytes>> {
-        self.parts.iter().filter(|part| !is_cache(part.label())).cloned().collect()
+        self.parts_where(|part| part != EnginePart::Cache)
     }
 
     /// What it holds asleep: graphs and context.
     pub(super) fn asleep(&self) -> Vec<Breakdown<Bytes>> {
-        let stays = |part: &&Breakdown<Bytes>| part.label() == GRAPHS_LABEL || part.label() == CONTEXT_LABEL;
-        self.parts.iter().filter(stays).cloned().collect()
+        self.parts_where(|part| matches!(part, EnginePart::Graphs | EnginePart::Context))
     }
-}
 
-const GRAPHS_LABEL: &str = "CUDA graphs of the engine";
-const CONTEXT_LABEL: &str = "context of the engine's process";
-const CACHE_LABEL: &str = "key/value cache";
-const SHARE_LABEL: &str = "key/value cache and activations";
-const ACTIVATIONS_LABEL: &str = "activations of the engine";
-
-fn is_cache(label: &str) -> bool {
-    matches!(label, CACHE_LABEL | SHARE_LABEL | ACTIVATIONS_LABEL)
+    fn parts_where(&self, holds: impl Fn(EnginePart) -> bool) -> Vec<Breakdown<Bytes>> {
+        self.parts.iter().filter(|(part, _)| holds(*part)).map(|(_, memory)| memory.clone()).collect()
+    }
 }
 
 /// The engine of `rollout` on an accelerator of which `taken` bytes are in use when it starts.
@@ -110,12 +116,15 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
         Breakdown::leaf(label, bytes).because(Explanation::new(formula, symbols))
     };
     let width = Count::new(rollout.weights.width()).number();
-    let mut parts =
-        vec![leaf("weights of the engine", weights, &WEIGHTS, &[("P", count.number()), ("w", width)])];
+    let copy = leaf("weights of the engine", weights, &WEIGHTS, &[("P", count.number()), ("w", width)]);
+    let mut parts = vec![(EnginePart::Weights, copy)];
     match rollout.engine {
-        RolloutEngine::Vllm => parts.push(leaf(SHARE_LABEL, kv_cache, &SHARE, &given)),
+        RolloutEngine::Vllm => {
+            parts
+                .push((EnginePart::Cache, leaf("key/value cache and activations", kv_cache, &SHARE, &given)));
+        }
         RolloutEngine::Sglang => {
-            parts.push(leaf(CACHE_LABEL, kv_cache, &STATIC, &given));
+            parts.push((EnginePart::Cache, leaf("key/value cache", kv_cache, &STATIC, &given)));
             let ffn = widest(model) / rollout.tensor.max(1);
             let elements = Count::of_shape(&[PREFILLED, 2 * model.hidden_size + 3 * ffn]);
             let symbols = [
@@ -124,14 +133,19 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
                 ("f", Count::new(ffn).number()),
                 ("w", 2.0),
             ];
-            parts.push(leaf(ACTIVATIONS_LABEL, elements.bytes(2), &ACTIVATIONS, &symbols));
+            let activations = leaf("activations of the engine", elements.bytes(2), &ACTIVATIONS, &symbols);
+            parts.push((EnginePart::Cache, activations));
         }
     }
     if rollout.graphs {
         let symbols = [("g", GRAPH.number()), ("N", Count::new(rollout.sequences).number())];
-        parts.push(leaf(GRAPHS_LABEL, graphs, &CAPTURED, &symbols));
+        parts.push((EnginePart::Graphs, leaf("CUDA graphs of the engine", graphs, &CAPTURED, &symbols)));
     }
-    parts.push(leaf(CONTEXT_LABEL, accelerator.context, &DRIVER, &[("C", accelerator.context.number())]));
+    let context = [("C", accelerator.context.number())];
+    parts.push((
+        EnginePart::Context,
+        leaf("context of the engine's process", accelerator.context, &DRIVER, &context),
+    ));
     let cache_tokens = kv_cache.get() / cached_token(model, rollout.tensor).get().max(1);
     EngineMemory { weights, kv_cache, graphs, cache_tokens, parts }
 }

@@ -152,16 +152,18 @@ pub struct SavedActivations {
     pub dense: Option<Bytes>,
     /// The fullest layer with experts; none where the model has none.
     pub moe: Option<Bytes>,
-    /// Each kind that the model has, by its name.
-    pub kinds: Vec<(&'static str, Bytes)>,
+    /// Each kind that the model has.
+    pub kinds: Vec<(LayerKind, Bytes)>,
 }
 
 impl SavedActivations {
     /// Each kind by its name, where one of them is another than attention with a dense MLP or with experts.
     pub fn other_kinds(&self) -> impl Iterator<Item = (&'static str, Bytes)> + '_ {
-        let plain = [LayerKind::DENSE, LayerKind::MOE].map(|kind| SectionKind::Layer(kind).name());
-        let others = self.kinds.iter().any(|(name, _)| !plain.contains(name));
-        self.kinds.iter().copied().filter(move |_| others)
+        let others = self.kinds.iter().any(|(kind, _)| ![LayerKind::DENSE, LayerKind::MOE].contains(kind));
+        self.kinds
+            .iter()
+            .filter(move |_| others)
+            .map(|(kind, bytes)| (SectionKind::Layer(*kind).name(), *bytes))
     }
 }
 
@@ -184,7 +186,7 @@ pub fn saved_activations(plan: &Plan) -> SavedActivations {
     let mut saved = SavedActivations::default();
     for kind in LayerKind::ALL.into_iter().filter(|kind| model.count_layers(|layer| layer == *kind) > 0) {
         let bytes = kept(kind);
-        saved.kinds.push((SectionKind::Layer(kind).name(), bytes));
+        saved.kinds.push((kind, bytes));
         match kind.feed_forward {
             FeedForward::Dense => saved.dense = saved.dense.max(Some(bytes)),
             FeedForward::Moe => saved.moe = saved.moe.max(Some(bytes)),

@@ -11,6 +11,7 @@ mod parts;
 mod short_convolution;
 mod transient;
 
+pub use kinds::linear_as_megatron_counts;
 pub(super) use kinds::{saved, weights, work};
 pub(super) use messages::messages;
 pub(super) use parts::CHUNK;

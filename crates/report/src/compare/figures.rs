@@ -1,6 +1,6 @@
 //! Every number that is set beside another.
 
-use super::line::{Amount, Line, Section};
+use super::line::{Amount, ComparedNumber, Section};
 use crate::Report;
 use shardscope_estimate::RankMemory;
 use shardscope_estimate::time::part_words;
@@ -23,8 +23,8 @@ const fn figure(label: &'static str, of: fn(&Report) -> Amount, less_is_better: 
     Figure { label, of, less_is_better }
 }
 
-fn lines(figures: &[Figure], before: &Report, after: &Report) -> Vec<Line> {
-    let line = |figure: &Figure| Line {
+fn lines(figures: &[Figure], before: &Report, after: &Report) -> Vec<ComparedNumber> {
+    let line = |figure: &Figure| ComparedNumber {
         label: figure.label.to_owned(),
         before: Some((figure.of)(before)),
         after: Some((figure.of)(after)),
@@ -66,7 +66,7 @@ fn memory(before: &Report, after: &Report) -> Section {
     let most = before.memory.ranks.len().max(after.memory.ranks.len());
     if most > 1 {
         for stage in 0..most {
-            lines.push(Line {
+            lines.push(ComparedNumber {
                 label: format!("stage {stage}"),
                 before: stages(before, stage),
                 after: stages(after, stage),
@@ -104,7 +104,7 @@ fn time(before: &Report, after: &Report) -> Section {
     let gone = gone.filter(|child| after.time.breakdown.child(child.label()).is_none());
     for child in after.time.breakdown.children().iter().chain(gone) {
         let label = child.label();
-        lines.push(Line {
+        lines.push(ComparedNumber {
             label: format!("of it {}", part_words(label)),
             before: part(before, label),
             after: part(after, label),
@@ -132,7 +132,7 @@ fn traffic(before: &Report, after: &Report) -> Section {
             continue;
         }
         let label = |what: &str| format!("{}, {what} of a GPU", kind.name());
-        let line = |label, before, after| Line { label, before, after, less_is_better: LESS };
+        let line = |label, before, after| ComparedNumber { label, before, after, less_is_better: LESS };
         lines.push(line(label("bytes"), sent(before), sent(after)));
         lines.push(line(label("calls"), calls(before), calls(after)));
     }
@@ -148,7 +148,7 @@ static MODEL: [Figure; 2] = [
 fn model(before: &Report, after: &Report) -> Section {
     let largest = |of: &Report| of.parameters.ranks.iter().map(|rank| rank.count.get()).max().unwrap_or(0);
     let mut lines = lines(&MODEL, before, after);
-    lines.push(Line {
+    lines.push(ComparedNumber {
         label: "on the GPU with most of them".to_owned(),
         before: Some(Amount::Count(largest(before))),
         after: Some(Amount::Count(largest(after))),

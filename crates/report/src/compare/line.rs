@@ -8,12 +8,12 @@ pub struct Section {
     /// What they are about.
     pub title: &'static str,
     /// The numbers.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ComparedNumber>,
 }
 
 /// One number of both plans.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct ComparedNumber {
     /// Label of the figure.
     pub label: String,
     /// Of the pinned plan; none where it has no such number.
@@ -115,7 +115,7 @@ fn apart(a: Bytes, b: Bytes) -> Bytes {
     Bytes::new(a.get().abs_diff(b.get()))
 }
 
-impl Line {
+impl ComparedNumber {
     /// The change in words: `+1.20 GiB, +4.3 %`; none where nothing changed or one side has no such number.
     #[must_use]
     pub fn change(&self) -> Option<String> {

@@ -5,7 +5,7 @@ mod causes;
 mod figures;
 mod line;
 
-pub use line::{Amount, Cause, Line, Section};
+pub use line::{Amount, Cause, ComparedNumber, Section};
 
 use super::Report;
 use shardscope_plan::{Field, Origin, Plan, Resolution, SettingValue};

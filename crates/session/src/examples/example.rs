@@ -76,7 +76,7 @@ impl Published {
             Measure::Tokens => "tokens/s per GPU",
             Measure::Allocated => "GiB allocated",
         };
-        [self.printed, " ", unit, self.beside].concat()
+        format!("{} {unit}{}", self.printed, self.beside)
     }
 
     /// How far `value` is from the figure, as a share of it; nothing within the rounding of its last digit.

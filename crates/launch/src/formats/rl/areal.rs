@@ -229,7 +229,7 @@ fn rollout(leaves: &mut Leaves<'_>) {
     let engine = if vllm { "vllm" } else { "sglang" };
     leaves.state(Field::RolloutEngine, engine, Origin::Derived, "rollout.backend");
     let shared = |leaves: &Leaves<'_>, role: &str| {
-        leaves.text(&[role, ".scheduling_strategy.type"].concat()) == Some("colocation")
+        leaves.text(&format!("{role}.scheduling_strategy.type")) == Some("colocation")
     };
     let co_located =
         shared(leaves, "rollout") || leaves.text("actor.scheduling_strategy.target") == Some("rollout");
@@ -288,7 +288,7 @@ fn beside(leaves: &mut Leaves<'_>) {
         ("critic", Field::RlCritic, true),
         ("teacher", Field::RlReference, true),
     ] {
-        let at = |key: &str| [role, key].concat();
+        let at = |key: &str| format!("{role}{key}");
         let Some(leaf) = leaves.get(&at(".path")).filter(|_| wanted) else {
             leaves.state(field, "none", Origin::Derived, "the text has none that is used");
             continue;

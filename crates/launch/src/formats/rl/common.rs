@@ -132,7 +132,7 @@ pub(super) fn machines(leaves: &mut Leaves<'_>, leaf: &Leaf, all: Option<u64>, e
             leaves.state(Field::NumNodes, "1", Origin::Derived, key);
         }
         Some(all) if all.is_multiple_of(each) => {
-            let note = [key, " / accelerators of a node"].concat();
+            let note = format!("{key} / accelerators of a node");
             leaves.say_noted(Field::NumNodes, &(all / each).to_string(), leaf, &note);
             leaves.state(Field::GpusPerNode, &each.to_string(), Origin::Derived, "accelerators of a node");
         }
