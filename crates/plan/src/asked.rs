@@ -17,9 +17,9 @@ pub struct Budget {
 /// as allocated to what nvidia-smi shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The driver's context.
+    /// The driver context.
     pub context: bool,
-    /// The communicators' buffers.
+    /// The communicator buffers.
     pub communicators: bool,
     /// What torch's allocator holds and does not use.
     pub slack: bool,

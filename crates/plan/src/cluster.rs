@@ -63,7 +63,7 @@ pub struct Accelerator {
     pub host_link: Link,
     /// Network, per direction and accelerator.
     pub network: Link,
-    /// Bytes of the driver's context on the device.
+    /// Bytes of the driver context on the device.
     pub context: Bytes,
     /// Processors of the usual node, which issue the kernels.
     pub processor: Processor,

@@ -16,7 +16,11 @@ fn with(value: f64, places: usize, unit: &str) -> String {
 /// An exact integer with its digits grouped by thousands: `6,738,415,616`.
 #[must_use]
 pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
+    group_digits(&value.to_string())
+}
+
+/// A comma before every third digit from the right. A sign counts as a digit: what is grouped is never negative.
+fn group_digits(digits: &str) -> String {
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
@@ -55,14 +59,14 @@ pub fn size(bytes: Bytes) -> String {
     }
 }
 
-/// A count in words: `6.74B`, `12.3M`, `512`.
+/// A count in words: `6.74B`, `12.3k`, `1,244`, `512`.
 #[must_use]
 pub fn rounded(count: f64) -> String {
     let units = [(1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")];
     match units.into_iter().find(|(unit, _)| count >= *unit) {
         Some((1e4, name)) => with(count / 1e3, 1, name),
         Some((unit, name)) => with(count / unit, 2, name),
-        None => decimal(count, 0),
+        None => group_digits(&decimal(count, 0)),
     }
 }
 
@@ -121,6 +125,8 @@ mod tests {
         check(&size(Bytes::gib(1_932)), "1.89 TiB");
         check(&rounded(6_738_415_616.0), "6.74B");
         check(&rounded(12_288.0), "12.3k");
+        check(&rounded(9_999.4), "9,999");
+        check(&rounded(1_244.3), "1,244");
         check(&rounded(512.0), "512");
         check(&seconds(Seconds::milliseconds(12.5)), "12.50 ms");
         check(&percent(0.4567), "45.7%");

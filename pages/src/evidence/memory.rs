@@ -10,9 +10,9 @@ use shardscope::source::Source;
 
 const RUNS: &str = include_str!("../../../tests/data/measured/memory.jsonl");
 
-/// The source on whose reserved figures the allocator's slack was found (`SLACK_LEAST`, `SLACK_PART`, `SLACK_PART_LEAST`).
+/// The source on whose reserved figures the allocator slack was found (`SLACK_LEAST`, `SLACK_PART`, `SLACK_PART_LEAST`).
 const SLACK_FROM: &str = "simumax-b200";
-/// The sources in whose logs the driver's context was read.
+/// The sources in whose logs the driver context was read.
 const CONTEXT_FROM: [&str; 3] = ["bloom-prequel", "bigscience-1b3-v100", "bigscience-gpt2-v100"];
 
 /// One published run.

@@ -117,6 +117,8 @@ fn summary(shown: &Shown) -> Html {
 fn dimension(plan: &Plan, index: usize, of: &DimensionTraffic) -> Html {
     let name = of.parallelism.name();
     let line = dimension_line(of);
+    // The table above shows one stage; a GPU of another may send more in this dimension.
+    let even = of.stages.iter().all(|stage| stage.bytes == of.per_gpu().bytes);
     let mut listed = written_groups(plan, of.group, LISTED);
     if let Some(more @ 1..) = of.groups.checked_sub(LISTED as u64) {
         listed += &format!("… and {} more", grouped(more));
@@ -130,7 +132,7 @@ fn dimension(plan: &Plan, index: usize, of: &DimensionTraffic) -> Html {
             <summary>
                 <strong>{ name }</strong>
                 <span class="soft">{ &line }</span>
-                <span class="end">{ format!("{} per GPU", size(of.per_gpu().bytes)) }</span>
+                <span class="end">{ format!("{}{} per GPU", if even { "" } else { "up to " }, size(of.per_gpu().bytes)) }</span>
             </summary>
             { wide(format!("{name}-parallel collectives"), html! { <table class="figures">
                     <thead>

@@ -123,7 +123,7 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
             <figcaption class="small">
                 <span role="status">
                     { told.as_ref().map_or_else(
-                        || html! { <span class="soft">{ "Each point is a layout that fits, hollow where it is tight: right of the capacity once PyTorch releases cached blocks. The line is the Pareto front. Hover a point to read it, click to apply it." }</span> },
+                        || html! { <span class="soft">{ "Each point is a layout that fits, hollow where it is tight: at the edge of the device, or beyond it until PyTorch releases cached blocks. The line is the Pareto front. Hover a point to read it, click to apply it." }</span> },
                         |one| html! { <>
                             <strong>{ format!("{}, peak {}", seconds(one.step()), gib(one.peak())) }</strong>
                             { format!(": {}", one.words()) }

@@ -141,18 +141,25 @@ fn about(stage: &StageMemory) -> String {
 
 /// What is counted beside the run's own tensors, in the order of [`LeftOut::NAMES`].
 const OVERHEADS: [&str; 5] = [
-    "CUDA context",
-    "NCCL buffers",
+    "driver context",
+    "communicator buffers",
     "allocator slack",
     "DeepSpeed's flat buffers",
     "cuBLAS and cuDNN workspaces",
 ];
 
+/// DeepSpeed's flat buffers, by their name in [`LeftOut::NAMES`].
+const FLAT: &str = "flat";
+
 /// What is counted beside the run's own tensors, each to be left out.
 #[component(Overheads)]
 fn overheads(PlanProps { shown }: &PlanProps) -> Html {
     let dispatch = use_dispatch();
-    let left = shown.plan.recipe().left_out;
+    let recipe = shown.plan.recipe();
+    let left = recipe.left_out;
+    // Offered where this run has it: flat buffers are DeepSpeed's alone. What a link left out can be put back anywhere.
+    let counts =
+        |name: &str| name != FLAT || recipe.software.semantics().deepspeed_engine || left.holds(name);
     let switch = |(name, label): (&'static str, &'static str)| {
         let others = LeftOut::NAMES.into_iter().filter(|other| (*other != name) == left.holds(other));
         let value = others.collect::<Vec<_>>().join(" ");
@@ -174,7 +181,7 @@ fn overheads(PlanProps { shown }: &PlanProps) -> Html {
             <legend>
                 { "Overheads included on top of torch " }<Term name="allocated">{ "allocations" }</Term>
             </legend>
-            { for LeftOut::NAMES.into_iter().zip(OVERHEADS).map(switch) }
+            { for LeftOut::NAMES.into_iter().zip(OVERHEADS).filter(|(name, _)| counts(name)).map(switch) }
         </fieldset>
     }
 }

@@ -3,7 +3,7 @@
 use crate::finding::Advisor;
 use shardscope_report::{Expected, Finding};
 use shardscope_search::one_edit;
-use shardscope_units::{gib, percent, seconds};
+use shardscope_units::{gib, seconds};
 
 /// Less than this share of a step is not worth a change.
 const WORTH: f64 = 0.01;
@@ -23,10 +23,10 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     Some(Finding {
         code: "best-change",
         message: format!(
-            "{}: {} per step, {} less; peak {}",
+            "{}: {} per step, {:.0}% faster; peak {}",
             best.words.join(", and "),
             seconds(best.step),
-            percent(share),
+            (now.get() / best.step.get() - 1.0) * 100.0,
             gib(best.peak)
         ),
         why: "the fastest of all layouts that fit and differ from this one by a single change; each was estimated"

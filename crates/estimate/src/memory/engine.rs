@@ -16,7 +16,7 @@ const VLLM: &str = "vllm/v1/worker/gpu_worker.py:determine_available_memory";
 const SGLANG: &str = "sglang/srt/model_executor/pool_configurator.py:profile_available_bytes";
 const GRAPHS: &str = "sglang/srt/server_args.py: memory reserved for CUDA graphs";
 const CACHE: &str = "vllm/v1/kv_cache_interface.py:AttentionSpec.page_size_bytes";
-const CONTEXT: &str = "catalog: bytes of the driver's context on the accelerator";
+const CONTEXT: &str = "catalog: bytes of the driver context on the accelerator";
 const FORWARD: &str = "a layer's forward pass without gradients, of as many tokens as are prefilled at once";
 
 static WEIGHTS: Formula =
@@ -38,7 +38,7 @@ static ACTIVATIONS: Formula = Formula::new(
 );
 static CAPTURED: Formula =
     Formula::new("g·N", "CUDA graphs, g bytes for each of the N sequences decoded at once at most.", GRAPHS);
-static DRIVER: Formula = Formula::new("C", "The driver's context of the engine's own process.", CONTEXT);
+static DRIVER: Formula = Formula::new("C", "The driver context of the engine's own process.", CONTEXT);
 
 /// Bytes that SGLang sets aside for CUDA graphs per sequence of the largest batch (`reserved_mem += cuda_graph_max_bs * 2`,
 /// in MiB).
@@ -73,7 +73,7 @@ enum EnginePart {
     Cache,
     /// Captured graphs, which sleeping does not free.
     Graphs,
-    /// The driver's context, there as long as the process is.
+    /// The driver context, there as long as the process is.
     Context,
 }
 

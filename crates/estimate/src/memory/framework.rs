@@ -1,5 +1,5 @@
-//! From what torch counts as allocated to what the device shows: the allocator's slack, DeepSpeed's flat
-//! buffers, the driver's context, the communicators' buffers. Each is a term of its own.
+//! From what torch counts as allocated to what the device shows: the allocator slack, DeepSpeed's flat
+//! buffers, the driver context, the communicator buffers. Each is a term of its own.
 
 use super::term::Term;
 use crate::constant::Constant;
@@ -10,7 +10,7 @@ use shardscope_units::{Bytes, Count, Quantity};
 
 const ALLOCATOR: &str =
     "c10/cuda/CUDACachingAllocator.cpp; reserved over allocated of 13 stages on B200 (SimuMax)";
-const CONTEXT: &str = "catalog: bytes of the driver's context on the accelerator";
+const CONTEXT: &str = "catalog: bytes of the driver context on the accelerator";
 const NCCL: &str = "NCCL src/include/device.h: buffers of the LL, LL128 and Simple protocols per connection";
 const DEEPSPEED: &str = "deepspeed/runtime/zero/stage_1_and_2.py: reduce_bucket_size, allgather_bucket_size";
 const FLAT: &str = "deepspeed/runtime/zero/stage_1_and_2.py:step";
@@ -25,7 +25,7 @@ static SLACK: Formula = Formula::new(
      full the allocator gives back what it can, at the price of waiting for the device; it is counted all the same.",
     ALLOCATOR,
 );
-static DRIVER: Formula = Formula::new("C", "The driver's context and the kernels' code.", CONTEXT);
+static DRIVER: Formula = Formula::new("C", "The driver context and the kernels' code.", CONTEXT);
 static COMMUNICATORS: Formula = Formula::new("c·Z", "Buffers of c communicators, Z bytes each.", NCCL);
 static BUCKETS: Formula =
     Formula::new("w·K", "Two buckets of K elements: to reduce gradients, and to gather weights.", DEEPSPEED);
@@ -123,7 +123,7 @@ pub(super) struct Load {
     pub(super) part: Count,
 }
 
-/// Device memory beside the tensors in use: CUDA context and communicators, DeepSpeed's flat buffers, the allocator's slack.
+/// Device memory beside the tensors in use: CUDA context and communicators, DeepSpeed's flat buffers, the allocator slack.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Framework {
     /// Held outside of torch's allocator.
@@ -196,12 +196,12 @@ fn grows_segments(x: &Symbols<'_>) -> bool {
 
 fn context(x: &Symbols<'_>) -> Term {
     let context = x.plan.cluster().accelerator.context;
-    Term::new("driver's context", context, &DRIVER).given(&[("C", context.number())])
+    Term::new("driver context", context, &DRIVER).given(&[("C", context.number())])
 }
 
 fn communicators(x: &Symbols<'_>) -> Term {
     let count = groups(x);
-    Term::new("communicators' buffers", COMMUNICATOR * count, &COMMUNICATORS)
+    Term::new("communicator buffers", COMMUNICATOR * count, &COMMUNICATORS)
         .given(&[("c", Count::new(count).number()), ("Z", COMMUNICATOR.number())])
 }
 
@@ -211,7 +211,7 @@ fn slack(load: Load, part: f64) -> Term {
     let cached = SLACK_LEAST + Count::rounded_up(moving * part).bytes(1);
     let part = cached.less(SLACK_LEAST).number() / moving.max(1.0);
     let given = [("k", SLACK_LEAST.number()), ("q", part), ("N", moving)];
-    Term::new("allocator's slack", cached, &SLACK).given(&given)
+    Term::new("allocator slack", cached, &SLACK).given(&given)
 }
 
 /// One of DeepSpeed's flat buffers.

@@ -22,7 +22,7 @@ static LEFT: Formula = Formula::new(
 );
 static OUTSIDE: Formula = Formula::new(
     "X",
-    "The trainer's context and communicators' buffers, which stay.",
+    "The trainer's context and communicator buffers, which stay.",
     "torch: what is outside of its allocator",
 );
 static REFERENCE: Formula = Formula::new("W", "Weights of the reference model.", COPIES);

@@ -20,7 +20,7 @@ pub struct Totals {
     pub peak_allocated: Bytes,
     /// With what the allocator has cached or cut: what `torch.cuda.max_memory_reserved()` shows.
     pub peak_cached: Bytes,
-    /// What the device shows beside the allocated: the allocator's slack, the driver's context, communicators.
+    /// What the device shows beside the allocated: the allocator slack, the driver context, communicators.
     pub framework: Bytes,
     /// Of that, what is outside of torch's allocator: context and communicators.
     pub outside: Bytes,

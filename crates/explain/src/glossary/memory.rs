@@ -33,20 +33,20 @@ terms! {
         ["transient memory"], ["activations", "workspace"];
     Memory page "allocated":
         "Bytes in tensors, as torch.cuda.max_memory_allocated counts them. The device shows more.",
-        "Bytes of live tensors, each rounded up as PyTorch's allocator does: what torch.cuda.max_memory_allocated reports. The device shows more: what the allocator holds and does not use, the driver's context and the communicators' buffers.",
+        "Bytes of live tensors, each rounded up as PyTorch's allocator does: what torch.cuda.max_memory_allocated reports. The device shows more: what the allocator holds and does not use, the driver context and the communicator buffers.",
         "PyTorch documentation, CUDA semantics: memory management",
         [], ["reserved", "framework memory"];
     Memory guide "reserved":
         "What PyTorch's allocator has taken from the device: allocated blocks and those it caches.",
-        "What PyTorch's allocator has taken from the device (torch.cuda.max_memory_reserved): allocated blocks, and those it keeps to hand out again. The report's peak_reserved goes on to what nvidia-smi shows: with the driver's context and the communicators' buffers.",
+        "What PyTorch's allocator has taken from the device (torch.cuda.max_memory_reserved): allocated blocks, and those it keeps to hand out again. The report's peak_reserved goes on to what nvidia-smi shows: with the driver context and the communicator buffers.",
         "PyTorch documentation, CUDA semantics: memory management",
         [], ["allocated", "fragmentation", "framework memory"];
     Memory page "framework memory":
-        "What the device holds beside torch's tensors: the driver's context, communicators' buffers, blocks the allocator keeps.",
-        "What the device holds beside torch's tensors: the driver's context with the code of kernels, buffers of NCCL's communicators, blocks that the allocator keeps and does not use, DeepSpeed's flat buffers. Each is a term of its own and can be left out.",
+        "What the device holds beside torch's tensors: the driver context, communicator buffers, blocks the allocator keeps.",
+        "What the device holds beside torch's tensors: the driver context with the code of kernels, buffers of NCCL's communicators, blocks that the allocator keeps and does not use, DeepSpeed's flat buffers. Each is a term of its own and can be left out.",
         "c10/cuda/CUDACachingAllocator.cpp; NCCL src/include/device.h",
-        ["framework"], ["driver's context", "fragmentation", "memory_left_out"];
-    Memory guide "driver's context":
+        ["framework"], ["driver context", "fragmentation", "memory_left_out"];
+    Memory guide "driver context":
         "What the CUDA driver takes of a device for a process: kernels' code, stacks, its own tables.",
         "What the CUDA driver takes of a device before a process allocates anything: code of kernels, stacks, its own tables. It depends on accelerator, driver and libraries.",
         "CUDA C++ Programming Guide, context; measured values in the hardware catalog",
@@ -60,7 +60,7 @@ terms! {
         "Free room in pieces too small for what is asked.",
         "Free room in pieces too small for what is asked, or in blocks of another size class: the allocator then takes more from the device, and reserved grows beyond allocated. Expandable segments lessen it.",
         "PyTorch documentation, CUDA semantics: PYTORCH_CUDA_ALLOC_CONF",
-        ["allocator's slack"], ["reserved", "fits"];
+        ["allocator slack"], ["reserved", "fits"];
     Memory page "fits":
         "Whether the peak rank stays within its GPU's memory. Tight: it does, but with so little headroom that fragmentation may cause an out-of-memory error.",
         "Whether the peak rank, at its peak, stays within what the driver shows as total memory. Tight: it does, but with so little headroom, or only once PyTorch's allocator has released the blocks that it caches, that fragmentation, which differs from run to run, may cause an out-of-memory error.",

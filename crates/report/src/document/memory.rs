@@ -99,7 +99,7 @@ pub struct RankOfMemory<'r> {
     pub temporaries: Bytes,
     /// What `torch.cuda.max_memory_allocated()` shows.
     pub peak_allocated: Bytes,
-    /// Outside PyTorch's allocator: CUDA context, NCCL, workspaces; and the allocator's slack.
+    /// Outside PyTorch's allocator: CUDA context, NCCL, workspaces; and the allocator slack.
     pub framework: Bytes,
     /// What the device shows as used, or would have to show: never cut at the capacity.
     pub peak_reserved: Bytes,
