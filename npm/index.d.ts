@@ -181,7 +181,7 @@ export interface Report {
     change: Record<string, string>;
     expected: { step_seconds: number | null; peak_reserved: number | null };
   }[];
-  explanations: Record<string, { formula: string; meaning: string; symbols: Record<string, number>; source: string }>;
+  explanations: Record<string, { formula: string; meaning: string; symbols: Record<string, number>; letters: Record<string, string>; source: string }>;
 }
 /** The document `shardscope/report/2`. Bytes, counts, seconds, FLOPs: bare numbers. */
 export interface Document {

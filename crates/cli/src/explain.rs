@@ -42,6 +42,8 @@ pub(crate) struct Explained {
     pub(crate) meaning: String,
     /// The symbols with this run's values.
     pub(crate) symbols: serde_json::Map<String, Value>,
+    /// What each symbol means, with its unit.
+    pub(crate) letters: serde_json::Map<String, Value>,
     /// Paper, section and equation, or the framework's file.
     pub(crate) source: String,
 }
@@ -69,10 +71,9 @@ pub(crate) fn run(arguments: &ExplainArguments) -> ExitCode {
     for one in &found {
         let value = one.value.map(|value| format!(" = {value} {}", one.unit)).unwrap_or_default();
         out += &format!("{}{value}\n  {}\n  {}\n", coloured(&one.place, BOLD), one.formula, one.meaning);
-        let symbols: Vec<String> =
-            one.symbols.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        if !symbols.is_empty() {
-            out += &format!("  {}\n", symbols.join(", "));
+        for (name, value) in &one.symbols {
+            let meaning = one.letters.get(name).and_then(Value::as_str).unwrap_or_default();
+            out += &format!("    {name} = {value}  {meaning}\n");
         }
         out += &format!("  {}\n", one.source);
     }
@@ -100,13 +101,16 @@ pub(crate) fn explained(document: &str, words: &str) -> Result<(Vec<Explained>, 
         } else if found.len() < MOST {
             let text =
                 |key: &str| explanation.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let map =
+                |key: &str| explanation.get(key).and_then(Value::as_object).cloned().unwrap_or_default();
             found.push(Explained {
                 place: place.clone(),
                 value: value_at(report, place),
                 unit: unit_of(place),
                 formula: text("formula"),
                 meaning: text("meaning"),
-                symbols: explanation.get("symbols").and_then(Value::as_object).cloned().unwrap_or_default(),
+                symbols: map("symbols"),
+                letters: map("letters"),
                 source: text("source"),
             });
         } else {

@@ -8,26 +8,32 @@ use shardscope_units::{Bytes, Quantity};
 const NCCL: &str = "NVIDIA nccl-tests, PERFORMANCE.md; NCCL 2.4 (double binary trees)";
 const SWITCH: &str = "NVLink SHARP and InfiniBand SHARP: the switch adds up and multiplies out";
 
-static SEND: Formula = Formula::new("S", "A send puts its message on the wire once.", NCCL);
+static SEND: Formula = Formula::new("S", "A send puts its message on the wire once.", NCCL)
+    .letters(&[("S", "bytes of the message")]);
 static RING_REDUCE: Formula = Formula::new(
     "2·(n-1)/n·S",
     "Every piece goes round twice, once to be added up, once to be handed out.",
     NCCL,
-);
+)
+.letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
 static TREE_REDUCE: Formula = Formula::new(
     "2·(n-1)/n·S",
     "n-1 messages up the trees and as many down, over n ranks: a ring's bytes in fewer steps.",
     NCCL,
-);
+)
+.letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
 static ONCE_ROUND: Formula =
-    Formula::new("(n-1)/n·S", "Every rank needs, or gives away, all but its own part.", NCCL);
+    Formula::new("(n-1)/n·S", "Every rank needs, or gives away, all but its own part.", NCCL)
+        .letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
 static SWITCH_REDUCE: Formula = Formula::new(
     "(n+1)/n·S",
     "All of it once to the switch, and one part of the sum, read by one rank, to all at once.",
     SWITCH,
-);
+)
+.letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
 static SWITCH_GATHER: Formula =
-    Formula::new("S/n", "A rank's own part once; the switch hands it to all others.", SWITCH);
+    Formula::new("S/n", "A rank's own part once; the switch hands it to all others.", SWITCH)
+        .letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
 
 /// How a collective is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +103,10 @@ pub fn wire_bytes(algorithm: Algorithm, collective: Collective, ranks: u64, mess
 #[must_use]
 pub fn explain_wire(algorithm: Algorithm, collective: Collective, ranks: u64, message: Bytes) -> Explanation {
     let n = shardscope_units::Count::new(ranks).number();
-    Explanation::new(rule(algorithm, collective), &[("n", n), ("S", message.number())])
+    let (rule, given) = (rule(algorithm, collective), [("n", n), ("S", message.number())]);
+    // A send goes to one rank, however many its group has.
+    let given = if collective == Collective::SendRecv { &given[1..] } else { &given[..] };
+    Explanation::new(rule, given)
 }
 
 #[cfg(test)]

@@ -10,33 +10,33 @@ use shardscope_operators::{
 use shardscope_plan::{Activation, FeedForward, LayerKind, Model, Plan, Recompute, RecomputeModule};
 use shardscope_units::Flops;
 
-static MODEL: Formula = Formula {
-    expression: "3 · Σ 2·m·n·k, attention full",
-    meaning: "every matrix product forward and twice backward, scores above the diagonal counted too, \
+static MODEL: Formula = Formula::new(
+    "3 · Σ 2·m·n·k, attention full",
+    "every matrix product forward and twice backward, scores above the diagonal counted too, \
               nothing recomputed",
-    source: "Chowdhery et al. 2022 (PaLM), appendix B; Korthikanti et al. 2022, appendix A",
-};
-static CAUSAL: Formula = Formula {
-    expression: "3 · Σ 2·m·n·k, attention halved",
-    meaning: "as the model FLOPs, with only the half of the scores that causality keeps",
-    source: "Dao 2023 (FlashAttention-2), section 4.1",
-};
-static HARDWARE: Formula = Formula {
-    expression: "model FLOPs + forward FLOPs of what is recomputed and of a reference",
-    meaning: "what the device really multiplies, recomputation counted, attention full",
-    source: "Korthikanti et al. 2022, section 5; Narayanan et al. 2021, appendix",
-};
-static MEGATRON: Formula = Formula {
-    expression: "6·B·s·(L·(projections + a·d·s + g·h·f) + h·V)",
-    meaning: "what Megatron-LM prints as throughput: causal half, no router, multi-token prediction's norms \
+    "Chowdhery et al. 2022 (PaLM), appendix B; Korthikanti et al. 2022, appendix A",
+);
+static CAUSAL: Formula = Formula::new(
+    "3 · Σ 2·m·n·k, attention halved",
+    "as the model FLOPs, with only the half of the scores that causality keeps",
+    "Dao 2023 (FlashAttention-2), section 4.1",
+);
+static HARDWARE: Formula = Formula::new(
+    "model FLOPs + forward FLOPs of what is recomputed and of a reference",
+    "what the device really multiplies, recomputation counted, attention full",
+    "Korthikanti et al. 2022, section 5; Narayanan et al. 2021, appendix",
+);
+static MEGATRON: Formula = Formula::new(
+    "6·B·s·(L·(projections + a·d·s + g·h·f) + h·V)",
+    "what Megatron-LM prints as throughput: causal half, no router, multi-token prediction's norms \
               counted; full attention before core 0.12",
-    source: "megatron/training/training.py:num_floating_point_operations",
-};
-static NARAYANAN: Formula = Formula {
-    expression: "96·B·s·L·h²·(1 + s/6h + V/16Lh)",
-    meaning: "a GPT with an MLP four times as wide as the model and every layer recomputed",
-    source: "Narayanan et al. 2021, section 5.1, equation 2",
-};
+    "megatron/training/training.py:num_floating_point_operations",
+);
+static NARAYANAN: Formula = Formula::new(
+    "96·B·s·L·h²·(1 + s/6h + V/16Lh)",
+    "a GPT with an MLP four times as wide as the model and every layer recomputed",
+    "Narayanan et al. 2021, section 5.1, equation 2",
+);
 
 /// FLOPs of one step over all ranks, by each convention. Unit: FLOP.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,13 +9,27 @@ pub struct Formula {
     pub meaning: &'static str,
     /// Paper, section and equation, or framework file.
     pub source: &'static str,
+    /// What symbols of its own mean, each with its unit. Others are sizes of the plan, which mean the same in every formula.
+    pub letters: &'static [(&'static str, &'static str)],
 }
 
 impl Formula {
     /// The formula `expression`, in words and with its source.
     #[must_use]
     pub const fn new(expression: &'static str, meaning: &'static str, source: &'static str) -> Self {
-        Self { expression, meaning, source }
+        Self { expression, meaning, source, letters: &[] }
+    }
+
+    /// The same, whose symbols `letters` mean what is said here and not what they mean elsewhere.
+    #[must_use]
+    pub const fn letters(self, letters: &'static [(&'static str, &'static str)]) -> Self {
+        Self { letters, ..self }
+    }
+
+    /// What its own symbol `name` means; none for a size of the plan.
+    #[must_use]
+    pub fn letter(&self, name: &str) -> Option<&'static str> {
+        self.letters.iter().find_map(|(letter, meaning)| (*letter == name).then_some(*meaning))
     }
 
     /// The symbols named in the expression, each once, in order of appearance.
@@ -45,6 +59,8 @@ pub struct Symbol {
     pub name: &'static str,
     /// Its value here; exact below 2^53.
     pub value: f64,
+    /// Whether it is a size of the plan, rather than a symbol of this formula alone.
+    pub of_plan: bool,
 }
 
 /// Why a leaf has its value.
@@ -57,12 +73,12 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// `formula` applied to `symbols`.
+    /// `formula` applied to `symbols` of its own.
     #[must_use]
     pub fn new(formula: &'static Formula, symbols: &[(&'static str, f64)]) -> Self {
         let mut all = Vec::with_capacity(symbols.len());
         for &(name, value) in symbols {
-            all.push(Symbol { name, value });
+            all.push(Symbol { name, value, of_plan: false });
         }
         Self { formula, symbols: all }
     }

@@ -1,4 +1,6 @@
-//! What the letters of the formulas mean, for those who read them without a plan at hand.
+//! What the letters of the formulas mean.
+
+use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
 pub const LETTERS: [(&str, &str); 66] = [
@@ -78,3 +80,10 @@ pub const LETTERS: [(&str, &str); 66] = [
     ),
     ("oi", "bytes kept outside of the vision tower's layers once"),
 ];
+
+/// What `symbol` of `formula` means, with its unit where it has one.
+#[must_use]
+pub fn letter_meaning(formula: &Formula, symbol: &Symbol) -> Option<&'static str> {
+    let known = || LETTERS.iter().find_map(|(letter, meaning)| (*letter == symbol.name).then_some(*meaning));
+    if symbol.of_plan { known() } else { formula.letter(symbol.name) }
+}

@@ -37,7 +37,7 @@ mod vision;
 mod work;
 
 pub use creation::Creation;
-pub use letters::LETTERS;
+pub use letters::{LETTERS, letter_meaning};
 pub use linear::linear_as_megatron_counts;
 pub use message::{Collective, Dimension, Message, Pass};
 pub use operator::Operator;

@@ -2,6 +2,7 @@
 
 use shardscope_estimate::time::part_words;
 use shardscope_explain::{Breakdown, Explanation, Rule};
+use shardscope_operators::letter_meaning;
 use shardscope_units::{Quantity, Seconds, decimal, grouped, seconds};
 
 /// A labelled number with the parts it is made of.
@@ -33,7 +34,18 @@ pub struct Reason {
     /// Paper, section and equation, or framework file.
     pub source: &'static str,
     /// The symbols with this plan's values.
-    pub symbols: Vec<(&'static str, String)>,
+    pub symbols: Vec<SymbolValue>,
+}
+
+/// A symbol of a formula under this plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SymbolValue {
+    /// As written in the formula.
+    pub name: &'static str,
+    /// Its value, without a unit.
+    pub value: String,
+    /// What it means, with its unit; empty where no text says it.
+    pub meaning: &'static str,
 }
 
 impl Reason {
@@ -45,7 +57,15 @@ impl Reason {
             expression: formula.expression,
             meaning: formula.meaning,
             source: formula.source,
-            symbols: explanation.symbols.iter().map(|symbol| (symbol.name, plain(symbol.value))).collect(),
+            symbols: explanation
+                .symbols
+                .iter()
+                .map(|symbol| SymbolValue {
+                    name: symbol.name,
+                    value: plain(symbol.value),
+                    meaning: letter_meaning(formula, symbol).unwrap_or_default(),
+                })
+                .collect(),
         }
     }
 }

@@ -43,7 +43,7 @@ mod verdict;
 pub use address::{cut, file_stem, fragment, script_link, settings_link, title};
 pub use answer::{Answer, Shown, answer, estimated};
 pub use asked::{AskError, Asked, AskedLine, Asking, Topic, Trained};
-pub use branch::{Branch, Reason, plain};
+pub use branch::{Branch, Reason, SymbolValue, plain};
 pub use copies::{LONG_LINK, frame, verdict_lines, verdict_markdown};
 pub use difference::Difference;
 pub use event::{Event, Pinned, Refused};

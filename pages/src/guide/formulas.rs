@@ -318,6 +318,14 @@ fn shown(entry: &Entry) -> Markup {
                 (numbers) (value)
                 @if entry.plan > 0 { " " span.whose { "in " (plans()[entry.plan].name) } }
             }
+            @if !formula.letters.is_empty() {
+                p.numbers.own-letters {
+                    @for (place, (letter, meaning)) in formula.letters.iter().enumerate() {
+                        @if place > 0 { "; " }
+                        (letters::expression(letter)) ": " (meaning)
+                    }
+                }
+            }
             p.source { (source(formula.source)) }
         }
     }
@@ -340,4 +348,32 @@ fn put_in(why: &Explanation) -> String {
         out += &symbol.map_or_else(|| word.to_owned(), |symbol| plain(symbol.value));
     });
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::entries;
+    use shardscope::operators::letter_meaning;
+
+    #[test]
+    fn every_symbol_of_every_formula_says_what_it_means() {
+        let mut silent: Vec<String> = Vec::new();
+        for entry in entries() {
+            for symbol in &entry.why.symbols {
+                if letter_meaning(entry.formula, symbol).is_none() {
+                    silent.push(format!(
+                        "{} in {} ({})",
+                        symbol.name, entry.formula.expression, entry.formula.meaning
+                    ));
+                }
+            }
+        }
+        assert!(silent.is_empty(), "{silent:#?}");
+        // A letter that its own expression lacks is a slip of the pen.
+        for entry in entries() {
+            for (letter, _) in entry.formula.letters {
+                assert!(entry.formula.names().contains(letter), "{letter} in {}", entry.formula.expression);
+            }
+        }
+    }
 }

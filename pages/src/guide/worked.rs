@@ -65,7 +65,7 @@ fn branch(of: &Branch, depth: usize) -> Markup {
 
 fn why(of: &Reason) -> Markup {
     let symbols: Vec<Markup> =
-        of.symbols.iter().map(|(name, value)| html! { (letters::expression(name)) " = " (value) }).collect();
+        of.symbols.iter().map(|one| html! { (letters::expression(one.name)) " = " (one.value) }).collect();
     html! {
         p.why-line {
             (letters::expression(of.expression))

@@ -55,8 +55,12 @@ fn reason(reason: &Reason) -> Html {
             <p>{ reason.meaning }</p>
             if !reason.symbols.is_empty() {
                 <dl class="symbols">
-                    { for reason.symbols.iter().map(|(name, value)| html! {
-                        <div><dt class="mono">{ *name }</dt><dd>{ value }</dd></div>
+                    { for reason.symbols.iter().map(|symbol| html! {
+                        <div>
+                            <dt class="mono">{ symbol.name }</dt>
+                            <dd>{ &symbol.value }</dd>
+                            <dd class="soft small">{ symbol.meaning }</dd>
+                        </div>
                     }) }
                 </dl>
             }

@@ -265,8 +265,8 @@ fn every_number_that_has_a_reason_says_it() {
     assert_eq!(
         text,
         format!(
-            "{weights} = {bytes} bytes\n  P·w\n  Every parameter of the rank, w bytes each.\n  P = {parameters}, w = 2\n  \
-             megatron/core/distributed/param_and_grad_buffer.py\n"
+            "{weights} = {bytes} bytes\n  P·w\n  Every parameter of the rank, w bytes each.\n    P = {parameters}  parameters of \
+             the rank\n    w = 2  bytes of an element\n  megatron/core/distributed/param_and_grad_buffer.py\n"
         )
     );
     assert!(

@@ -32,7 +32,7 @@ static STAND_INS: Formula = Formula::new(
     "A stand-in for the weight gradient for each distinct shape of weight, W elements together: gradients are \
      accumulated in the matrix product, and autograd is handed these.",
     DUMMY,
-);
+).letters(&[("W", "elements of weights of distinct shapes")]);
 static PREVIOUS: Formula = Formula::new(
     "S·h·Br",
     "The gradient sent to the stage before, still referenced while the next micro-batch runs.",
@@ -42,24 +42,28 @@ static CUBLAS_WORKSPACE: Formula = Formula::new(
     "2·Z",
     "cuBLAS's workspace of Z bytes, one for the forward thread, one for backward's.",
     CUBLAS,
-);
-static ENGINE_WORKSPACE: Formula = Formula::new("Z", "Transformer Engine's own cuBLAS workspace.", ENGINE);
+)
+.letters(&[("Z", "bytes of a workspace")]);
+static ENGINE_WORKSPACE: Formula = Formula::new("Z", "Transformer Engine's own cuBLAS workspace.", ENGINE)
+    .letters(&[("Z", "bytes of a workspace")]);
 static GROUPED_WORKSPACE: Formula = Formula::new(
     "4·Z",
     "Transformer Engine's workspaces for grouped products, one for each of four streams.",
     ENGINE,
-);
+)
+.letters(&[("Z", "bytes of a workspace")]);
 static DEFER: Formula = Formula::new(
     "L·(n·V·B + S·h·B)",
     "Inputs and gradients of the output projection for the L micro-batches whose weight gradient is put off.",
     DEFERRED,
-);
+)
+.letters(&[("L", "micro-batches whose weight gradient is deferred")]);
 
 static DEQUANTISED: Formula = Formula::new(
     "E·(Bc + 1/16)",
     "Where a quantized weight is put in full, and the constants of its blocks in fp32: E elements of the largest, kept once grown.",
     DEQUANTIZE,
-);
+).letters(&[("E", "elements of the largest quantized weight")]);
 static RETURNING: Formula = Formula::new(
     "2·S·h·Br",
     "Where inputs of layers come back from the host: two buffers, of which the second is given up where less than 512 MiB are free.",

@@ -20,25 +20,33 @@ const CONTEXT: &str = "catalog: bytes of the driver context on the accelerator";
 const FORWARD: &str = "a layer's forward pass without gradients, of as many tokens as are prefilled at once";
 
 static WEIGHTS: Formula =
-    Formula::new("P·w", "Weights of the engine's tensor rank, P elements of w bytes.", CACHE);
+    Formula::new("P·w", "Weights of the engine's tensor rank, P elements of w bytes.", CACHE)
+        .letters(&[("P", "parameters of a tensor rank of the engine"), ("w", "bytes of an element")]);
 static SHARE: Formula = Formula::new(
     "F·C - W",
     "Key/value cache and activations: the share F of the memory C that the engine is given, less its weights W.",
     VLLM,
-);
+).letters(&[("F", "share of the memory that the engine is given"), ("C", "bytes of the memory"), ("W", "bytes of the engine's weights")]);
 static STATIC: Formula = Formula::new(
     "F·C - W",
     "Key/value cache: the share F of the memory C that is free when the engine starts, less its weights W.",
     SGLANG,
-);
+)
+.letters(&[
+    ("F", "share of the free memory that the engine is given"),
+    ("C", "bytes free when the engine starts"),
+    ("W", "bytes of the engine's weights"),
+]);
 static ACTIVATIONS: Formula = Formula::new(
     "T·(2·h + 3·f)·w",
     "Activations of T tokens prefilled at once: stream, a layer's input, and the MLP's halves with their product.",
     FORWARD,
-);
+).letters(&[("T", "tokens prefilled at once"), ("h", "hidden size"), ("f", "inner width of the MLP on one rank"), ("w", "bytes of an element")]);
 static CAPTURED: Formula =
-    Formula::new("g·N", "CUDA graphs, g bytes for each of the N sequences decoded at once at most.", GRAPHS);
-static DRIVER: Formula = Formula::new("C", "The driver context of the engine's own process.", CONTEXT);
+    Formula::new("g·N", "CUDA graphs, g bytes for each of the N sequences decoded at once at most.", GRAPHS)
+        .letters(&[("g", "bytes per sequence"), ("N", "sequences decoded at once at most")]);
+static DRIVER: Formula = Formula::new("C", "The driver context of the engine's own process.", CONTEXT)
+    .letters(&[("C", "bytes of the driver context")]);
 
 /// Bytes that SGLang sets aside for CUDA graphs per sequence of the largest batch (`reserved_mem += cuda_graph_max_bs * 2`,
 /// in MiB).

@@ -24,36 +24,46 @@ static HIDDEN: Formula = Formula::new(
     "be·s·h·B",
     "What the last norm made of an evaluation batch of be sequences; the model's output refers to it.",
     LOSS,
-);
+)
+.letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
 static LOGITS: Formula =
-    Formula::new("be·s·V·Bc", "The logits of an evaluation batch of be sequences.", LOSS);
-static COPY: Formula = Formula::new("4·be·s·V", "The same logits in fp32.", LOSS);
-static SOFTMAX: Formula = Formula::new("4·be·s·V", "Their log-softmax, fp32.", LOSS);
+    Formula::new("be·s·V·Bc", "The logits of an evaluation batch of be sequences.", LOSS)
+        .letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
+static COPY: Formula = Formula::new("4·be·s·V", "The same logits in fp32.", LOSS)
+    .letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
+static SOFTMAX: Formula = Formula::new("4·be·s·V", "Their log-softmax, fp32.", LOSS)
+    .letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
 static LABELS: Formula = Formula::new(
     "8·be·(2·s + 1) + 8",
     "The labels padded by one and the same moved by one, int64; the loss and its weight.",
     LOSS,
-);
+)
+.letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
 static ONE_LABELS: Formula =
     Formula::new("8·(s + 1) + 8", "The labels padded by one, int64; the loss and its weight.", LOSS);
 static PAIRS: Formula = Formula::new(
     "2·be·s·V·Bl",
     "The logits of an evaluation batch of be pairs, as the loss gets them.",
     OF_PAIRS,
-);
-static BESIDE: Formula = Formula::new("2·be·s·V·Bl", "The reference's logits of the same pairs.", OF_PAIRS);
+)
+.letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
+static BESIDE: Formula = Formula::new("2·be·s·V·Bl", "The reference's logits of the same pairs.", OF_PAIRS)
+    .letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
 static FLAT: Formula =
-    Formula::new("2·be·(s - 1)·V·Bl", "A copy of the logits but the last of each sequence.", OF_PAIRS);
+    Formula::new("2·be·(s - 1)·V·Bl", "A copy of the logits but the last of each sequence.", OF_PAIRS)
+        .letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
 static WHOLE: Formula = Formula::new(
     "2·be·(s - 1)·V·Bl",
     "Log-softmax of the logits of an evaluation batch of be pairs.",
     "princeton-nlp/SimPO scripts/simpo_trainer.py:SimPOTrainer.get_batch_logps",
-);
+)
+.letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
 static ENTROPY: Formula = Formula::new(
     "6·be·(s - 1)·V·Bl",
     "Log-softmax, probabilities and their product, from which the entropy of a few rows is taken.",
     OF_PAIRS,
-);
+)
+.letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
 static ENTROPY_PART: Formula = Formula::new(
     "3·128·V·Bl",
     "Log-softmax, probabilities and their product, from which the entropy is taken of 128 rows at once.",
@@ -63,7 +73,8 @@ static CAST: Formula = Formula::new(
     "2·W",
     "Copies in 16 bits of W elements of weights, which autocast holds until the pass is over.",
     "aten/src/ATen/autocast_mode.cpp:cached_cast",
-);
+)
+.letters(&[("W", "elements of weights")]);
 
 /// What is alive while the loss of an evaluation is computed, gathered weights among it; nothing where none is counted.
 /// Recorded runs are met to the byte (`tests/data/activations/evaluation_peak.tsv`).
@@ -123,12 +134,14 @@ fn of_pairs(x: &Symbols<'_>, reference: Reference, gathered: &Gathered) -> Vec<T
     if reference != Reference::Precomputed {
         terms.push(term("the reference's logits in evaluation", &logits, &BESIDE));
     }
-    let few = behind <= ENTROPY_ROWS;
-    let (rows, formula) = if few { (behind, &ENTROPY) } else { (ENTROPY_ROWS, &ENTROPY_PART) };
-    let mut metrics = vec![
-        term("rows of evaluation's logits", &[behind, x.v], &FLAT),
-        term("entropy of evaluation's logits", &[3, rows, x.v], formula),
-    ];
+    let entropy = "entropy of evaluation's logits";
+    let entropy = if behind <= ENTROPY_ROWS {
+        term(entropy, &[3, behind, x.v], &ENTROPY)
+    } else {
+        // A fixed number of rows at once: the batch is no part of its size.
+        Term::new(entropy, Count::of_shape(&[3, ENTROPY_ROWS, x.v]).bytes(width), &ENTROPY_PART).passing()
+    };
+    let mut metrics = vec![term("rows of evaluation's logits", &[behind, x.v], &FLAT), entropy];
     // SimPO's trainer takes no entropy, but the log-softmax of all at once.
     if x.recipe().transformers.preference_logits == PreferenceLogits::Whole {
         metrics = vec![term("log-softmax of evaluation's logits", &[behind, x.v], &WHOLE)];

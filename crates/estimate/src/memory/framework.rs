@@ -24,31 +24,36 @@ static SLACK: Formula = Formula::new(
     "Blocks cut or cached and not in use: k bytes and the part q of what is not state. Where the device is \
      full the allocator gives back what it can, at the price of waiting for the device; it is counted all the same.",
     ALLOCATOR,
-);
-static DRIVER: Formula = Formula::new("C", "The driver context and the kernels' code.", CONTEXT);
-static COMMUNICATORS: Formula = Formula::new("c·Z", "Buffers of c communicators, Z bytes each.", NCCL);
+).letters(&[("k", "bytes cached whatever the run"), ("q", "part of N that is cached"), ("N", "bytes allocated that are not states")]);
+static DRIVER: Formula = Formula::new("C", "The driver context and the kernels' code.", CONTEXT)
+    .letters(&[("C", "bytes of the driver context")]);
+static COMMUNICATORS: Formula = Formula::new("c·Z", "Buffers of c communicators, Z bytes each.", NCCL)
+    .letters(&[("c", "communicators of the rank"), ("Z", "bytes of one")]);
 static BUCKETS: Formula =
-    Formula::new("w·K", "Two buckets of K elements: to reduce gradients, and to gather weights.", DEEPSPEED);
+    Formula::new("w·K", "Two buckets of K elements: to reduce gradients, and to gather weights.", DEEPSPEED)
+        .letters(&[("K", "elements"), ("w", "bytes of an element")]);
 static REDUCED: Formula =
-    Formula::new("w·K", "A flat copy of K elements of fp32 gradients, which is reduced.", ENGINE);
+    Formula::new("w·K", "A flat copy of K elements of fp32 gradients, which is reduced.", ENGINE)
+        .letters(&[("K", "elements"), ("w", "bytes of an element")]);
 static FLAT_COPIES: Formula = Formula::new(
     "w·K",
     "Flat copies of the K elements that the rank updates: gradient in 16 and 32 bits, weight in 16 bits, less \
      those alive at the peak.",
     FLAT,
-);
+).letters(&[("K", "elements that the rank updates"), ("w", "bytes of an element")]);
 static FIRST_WEIGHTS: Formula = Formula::new(
     "w·K",
     "Blocks of the weights from before they were put into one flat buffer; freed, but cached.",
     BF16,
-);
+)
+.letters(&[("K", "weights of the rank"), ("w", "bytes of an element")]);
 
 static REDUCING: Formula = Formula::new(
     "G",
     "Blocks of the sharded gradients that backward has not made yet: freed after the step before, they stay with the stream \
      that reduces gradients, and no other can take them.",
     STREAMS,
-);
+).letters(&[("G", "bytes of the shards of gradients that are not made yet")]);
 
 /// Bytes that the caching allocator holds beside what is in use, whatever runs.
 const SLACK_LEAST: Bytes = Bytes::mib(920);

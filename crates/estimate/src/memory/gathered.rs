@@ -13,49 +13,56 @@ const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
 const COLLECTIVES: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py";
 
 static LAYERS: Formula =
-    Formula::new("2·W·w", "Weights of the layer that runs and of the next one, W elements each.", FSDP);
-static LAYER: Formula = Formula::new("W·w", "Weights of the layer that runs, W elements.", FSDP);
+    Formula::new("2·W·w", "Weights of the layer that runs and of the next one, W elements each.", FSDP)
+        .letters(&[("W", "elements of the weights of a layer"), ("w", "bytes of an element")]);
+static LAYER: Formula = Formula::new("W·w", "Weights of the layer that runs, W elements.", FSDP)
+    .letters(&[("W", "elements of the weights of a layer"), ("w", "bytes of an element")]);
 static ENDS: Formula = Formula::new(
     "W·w",
     "Weights outside of the layers, W elements: gathered once, kept until backward is over.",
     FSDP,
-);
+)
+.letters(&[("W", "elements of the weights outside of layers"), ("w", "bytes of an element")]);
 static HEAD: Formula = Formula::new(
-    "V·h·w",
-    "The output layer's weight, whole while the loss is made and its backward runs.",
+    "W·w",
+    "The output layer's weight, W elements, whole while the loss is made and its backward runs.",
     "deepspeed/runtime/zero/partitioned_param_coordinator.py:fetch_sub_module",
-);
+)
+.letters(&[("W", "elements of the output layer's weight"), ("w", "bytes of an element")]);
 static GRADIENTS: Formula =
-    Formula::new("W·w", "Gradients of the layer that runs, before they are shared.", COLLECTIVES);
+    Formula::new("W·w", "Gradients of the layer that runs, before they are shared.", COLLECTIVES)
+        .letters(&[("W", "elements of the gradients of a layer"), ("w", "bytes of an element")]);
 static REDUCED: Formula = Formula::new(
     "W·w",
     "The gradients of the layer before, in the format in which they are reduced.",
     COLLECTIVES,
-);
+)
+.letters(&[("W", "elements of the gradients of a layer"), ("w", "bytes of an element")]);
 
 static WHOLE: Formula = Formula::new(
     "P·w",
     "Gradients of the micro-batches before, P elements: FSDP2 reduces them with the last micro-batch alone.",
     FSDP,
-);
+)
+.letters(&[("P", "parameters of the rank that train"), ("w", "bytes of an element")]);
 
 static BUCKET: Formula = Formula::new(
     "5·10^8·w",
     "Where gradients are put to be reduced together: `reduce_bucket_size`, which \"auto\" leaves at DeepSpeed's default.",
     "deepspeed/runtime/zero/stage_1_and_2.py:setup_buckets, stage3.py:_setup_for_real_optimizer, config.py",
-);
+).letters(&[("w", "bytes of an element")]);
 
 static SECOND: Formula = Formula::new(
     "P·w/D",
     "A second shard of the weights over D ranks, made by a step's first forward and dropped after it: what is gathered next comes from it (ZeRO++ hpZ).",
     "deepspeed/runtime/zero/partition_parameters.py:_partition_param_sec",
-);
+).letters(&[("P", "parameters"), ("w", "bytes of an element"), ("D", "ranks that share them")]);
 
 static ADDED: Formula = Formula::new(
-    "V·h·w",
-    "The output layer's gradient of this micro-batch: the unit outside of layers is reduced when backward is over.",
+    "W·w",
+    "The output layer's gradient of this micro-batch, W elements: the unit outside of layers is reduced when backward is over.",
     FSDP,
-);
+).letters(&[("W", "elements of the output layer's weight"), ("w", "bytes of an element")]);
 
 /// What stands beside the tensors of a stage's passes while weights are whole.
 #[derive(Clone, Debug, Default)]

@@ -14,42 +14,52 @@ const STATES: &str = "what torch.cuda.memory_allocated() shows between steps, le
 const COPIES: &str = "as the policy's own, cut in the same way";
 
 static PEAK: Formula =
-    Formula::new("M", "The policy's training on the fullest accelerator, as the device shows it.", STATES);
+    Formula::new("M", "The policy's training on the fullest accelerator, as the device shows it.", STATES)
+        .letters(&[("M", "bytes")]);
 static LEFT: Formula = Formula::new(
     "H - O",
     "What the trainer leaves on the accelerator: H bytes between steps, of which O bytes are moved to the host.",
     STATES,
-);
+).letters(&[("H", "bytes held between steps"), ("O", "bytes that go to the host")]);
 static OUTSIDE: Formula = Formula::new(
     "X",
     "The trainer's context and communicator buffers, which stay.",
     "torch: what is outside of its allocator",
-);
-static REFERENCE: Formula = Formula::new("W", "Weights of the reference model.", COPIES);
+)
+.letters(&[("X", "bytes")]);
+static REFERENCE: Formula =
+    Formula::new("W", "Weights of the reference model.", COPIES).letters(&[("W", "bytes of the weights")]);
 static CRITIC_PEAK: Formula = Formula::new(
     "M",
     "The critic's training on the fullest accelerator: the policy's model with one value for each token in the place of the output layer.",
     COPIES,
-);
+).letters(&[("M", "bytes")]);
 static CRITIC: Formula =
-    Formula::new("W + G + O", "Weights, gradients and optimizer states of the critic.", COPIES);
+    Formula::new("W + G + O", "Weights, gradients and optimizer states of the critic.", COPIES).letters(&[
+        ("W", "bytes of weights"),
+        ("G", "bytes of gradients"),
+        ("O", "bytes of optimizer states"),
+    ]);
 static LOADED: Formula = Formula::new(
     "W",
     "The policy's weights, brought back to be handed over.",
     "see the framework's hand-over",
-);
+)
+.letters(&[("W", "bytes of the weights")]);
 static TENSOR: Formula = Formula::new(
     "V·h·w",
     "The largest tensor, gathered whole: the embedding, w bytes an element.",
     "see the framework's hand-over",
-);
+)
+.letters(&[("V", "rows of the vocabulary, padded"), ("h", "hidden size"), ("w", "bytes of an element")]);
 static COPIED: Formula = Formula::new(
     "P·w·q",
     "All weights at once, P elements: a copy that is sent, and of sharded ones the gathered weights beside it (q = 2).",
     "open_instruct/vllm_utils.py:broadcast_weights_to_vllm, gather_whole_model",
-);
+).letters(&[("P", "parameters"), ("w", "bytes of an element"), ("q", "copies at once")]);
 static BUFFER: Formula =
-    Formula::new("u", "A buffer of weights on their way.", "slime --update-weight-buffer-size");
+    Formula::new("u", "A buffer of weights on their way.", "slime --update-weight-buffer-size")
+        .letters(&[("u", "bytes")]);
 
 /// A phase of reinforcement learning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

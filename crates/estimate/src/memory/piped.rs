@@ -14,22 +14,24 @@ static INPUTS: Formula = Formula::new(
     "i·S·h·Br",
     "Buffers for the inputs of i micro-batches: each has its own, made once; those in flight are with the activations.",
     STAGE,
-);
+).letters(&[("i", "micro-batches")]);
 static INPUT_GRADIENTS: Formula = Formula::new(
     "i·S·h·Br",
     "Gradients of the inputs of i micro-batches whose backward is over: they stay on the buffers until the next step.",
     BACKWARD,
-);
+).letters(&[("i", "micro-batches")]);
 static OUTPUT_GRADIENTS: Formula = Formula::new(
     "i·S·h·Br",
     "Buffers for the gradients of the outputs of i micro-batches: each has its own, made once.",
     STAGE,
-);
+)
+.letters(&[("i", "micro-batches")]);
 static OUTPUTS: Formula = Formula::new(
     "i·n·V·B",
     "The logits of i micro-batches: the last stage gathers its outputs until the next step begins.",
     STAGE,
-);
+)
+.letters(&[("i", "micro-batches")]);
 
 /// Whether `x`'s plan runs PyTorch's pipelines.
 pub(super) fn is_piped(x: &Symbols<'_>) -> bool {

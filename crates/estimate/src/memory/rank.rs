@@ -22,7 +22,7 @@ static RECEIVED: Formula = Formula::new(
     "2·chunks·S·h·Br",
     "The last input of every chunk that receives one, and its gradient: the model refers to them until the next.",
     "megatron/core/transformer/transformer_block.py:set_input_tensor",
-);
+).letters(&[("chunks", "chunks of layers that receive an input")]);
 
 /// What all ranks with equal stages have in common.
 #[derive(Clone, Debug)]

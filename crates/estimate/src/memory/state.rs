@@ -9,16 +9,29 @@ const WEIGHTS: &str = "megatron/core/distributed/param_and_grad_buffer.py";
 const OPTIMIZER: &str = "megatron/core/optimizer/distrib_optimizer.py";
 const ENGINE: &str = "transformer_engine/pytorch/module/base.py";
 
-static WHOLE: Formula = Formula::new("P·w", "Every parameter of the rank, w bytes each.", WEIGHTS);
+static WHOLE: Formula = Formula::new("P·w", "Every parameter of the rank, w bytes each.", WEIGHTS)
+    .letters(&[("P", "parameters of the rank"), ("w", "bytes of an element")]);
 static SHARED: Formula =
-    Formula::new("P·w/D", "Every parameter of the rank, w bytes each, spread over D ranks.", OPTIMIZER);
+    Formula::new("P·w/D", "Every parameter of the rank, w bytes each, spread over D ranks.", OPTIMIZER)
+        .letters(&[
+            ("P", "parameters of the rank"),
+            ("w", "bytes of an element"),
+            ("D", "ranks that share them"),
+        ]);
 static HOST: Formula =
-    Formula::new("P·w/D·q", "Spread over D ranks, of which the part q stays on the device.", OPTIMIZER);
+    Formula::new("P·w/D·q", "Spread over D ranks, of which the part q stays on the device.", OPTIMIZER)
+        .letters(&[
+            ("P", "parameters of the rank"),
+            ("w", "bytes of an element"),
+            ("D", "ranks that share them"),
+            ("q", "part that stays on the device"),
+        ]);
 static COPIES: Formula = Formula::new(
     "P·w",
     "fp8 copies of the linear layers' weights, kept from micro-batch to micro-batch.",
     ENGINE,
-);
+)
+.letters(&[("P", "parameters of the rank's linear layers"), ("w", "bytes of an element")]);
 
 /// Which of the report's terms a state belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

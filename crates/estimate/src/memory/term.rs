@@ -41,12 +41,14 @@ impl Term {
     /// As an explained leaf.
     pub(super) fn leaf(&self, x: &Symbols<'_>) -> Breakdown<Bytes> {
         let mut why = x.explain(self.formula);
+        let names = self.formula.names();
         for (name, value) in self.given {
-            if !name.is_empty() {
+            // Several formulas of one call site are given the same symbols, and not each of them needs all.
+            if names.contains(&name) {
                 if let Some(known) = why.symbols.iter().position(|symbol| symbol.name == name) {
                     why.symbols.remove(known);
                 }
-                why.symbols.push(shardscope_explain::Symbol { name, value });
+                why.symbols.push(shardscope_explain::Symbol { name, value, of_plan: false });
             }
         }
         Breakdown::leaf(self.name, self.bytes)

@@ -26,7 +26,7 @@ static ADDED_UP: Formula = Formula::new(
     "Shards of the gradients that backward has made, P elements: FSDP2 adds them up across groups of replicas in the format of \
      reduction, and holds them until backward is over.",
     "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py:_all_reduce_state",
-);
+).letters(&[("P", "parameters of the rank that train"), ("w", "bytes of an element")]);
 
 /// The whole rank: what is allocated, and what the device shows beside it.
 pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {

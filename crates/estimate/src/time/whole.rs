@@ -191,41 +191,59 @@ fn name(shape: &Shape) -> &'static str {
 
 const MODEL: &str = "Shardscope's step-time model (estimate/time)";
 static PER_MICRO_BATCH: Formula =
-    Formula::new("m·t", "Time per micro-batch × micro-batches, on the slowest stage.", MODEL);
+    Formula::new("m·t", "Time per micro-batch × micro-batches, on the slowest stage.", MODEL)
+        .letters(&[("m", "micro-batches of a step"), ("t", "s per micro-batch, on the slowest stage")]);
 static TENSOR: Formula =
-    Formula::new("m·t", "Exposed tensor-parallel communication, on the slowest stage.", MODEL);
+    Formula::new("m·t", "Exposed tensor-parallel communication, on the slowest stage.", MODEL)
+        .letters(&[("m", "micro-batches of a step"), ("t", "s per micro-batch, on the slowest stage")]);
 static PIPELINE: Formula = Formula::new(
     "T - Tf",
     "Exposed pipeline communication: the pipeline's time with stage-to-stage sends less its time without.",
     MODEL,
-);
+)
+.letters(&[
+    ("T", "s of the pipeline with its sends"),
+    ("Tf", "s of the pipeline with sends that take no time"),
+]);
 static BUBBLE: Formula = Formula::new(
     "Tf - m·t",
     "Pipeline bubble: the time the slowest stage is idle in warm-up and cool-down.",
     MODEL,
-);
+)
+.letters(&[
+    ("Tf", "s of the pipeline with sends that take no time"),
+    ("m", "micro-batches of a step"),
+    ("t", "s of work per micro-batch, on the slowest stage"),
+]);
 static DATA: Formula = Formula::new(
     "g + e + m·t",
     "Exposed gradient reduce-scatter and parameter all-gather; the all-reduce of tied embeddings; and, with \
      sharded weights, what every micro-batch waits for.",
     MODEL,
-);
+)
+.letters(&[
+    ("g", "s of exposed reduce-scatter and all-gather"),
+    ("e", "s of the all-reduce of tied embeddings"),
+    ("m", "micro-batches of a step"),
+    ("t", "s that a micro-batch waits for sharded weights"),
+]);
 static OPTIMIZER: Formula = Formula::new(
     "o",
     "Gradient norm, clipping, the update and the cast back: memory traffic of the rank's own shard.",
     MODEL,
-);
+)
+.letters(&[("o", "s of the optimizer step")]);
 static HOST: Formula = Formula::new(
     "m·t",
     "Time in which the device waits for the host to issue kernels: operators, kernels and messages of a pass, each with what \
      the software spends on it, beyond the device's own time.",
     MODEL,
-);
+).letters(&[("m", "micro-batches of a step"), ("t", "s per micro-batch in which the device waits for the host")]);
 static OTHER: Formula = Formula::new(
     "i + m·t + w",
     "The fixed cost of an iteration; gradients added outside of the products; waiting for the slowest of many ranks.",
     MODEL,
-);
+).letters(&[("i", "s of an iteration whatever it computes"), ("m", "micro-batches of a step"), ("t", "s per micro-batch to add up gradients outside of GEMMs"), ("w", "s of waiting for the slowest of many ranks")]);
 
 /// Share of a sum within which two orders of summing it differ: no bubble.
 const ROUNDING: f64 = 1e-12;

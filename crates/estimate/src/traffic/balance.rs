@@ -12,12 +12,13 @@ static COUNTS: Formula = Formula::new(
     "elements·8",
     "How many tokens each expert got, int64, for the balancing loss; done once, in the pass that records gradients.",
     "megatron/core/transformer/moe/moe_utils.py:switch_load_balancing_loss_func",
-);
+).letters(&[("elements", "experts of a layer")]);
 static BIAS: Formula = Formula::new(
     "elements·4",
     "How many tokens each expert of each layer got in the step, fp32; their biases follow.",
     "megatron/core/distributed/finalize_model_grads.py:_update_router_expert_bias",
-);
+)
+.letters(&[("elements", "experts of all layers")]);
 
 /// Adds what the balancing loss and the experts' biases send.
 pub(super) fn add(builder: &mut Builder<'_>) {

@@ -14,28 +14,35 @@ const FSDP: &str = "megatron/core/distributed/fsdp; torch.distributed.fsdp";
 const DEEPSPEED_BUCKET: u64 = 500_000_000;
 
 static REDUCE: Formula =
-    Formula::new("elements·Bg", "Every replica ends up with the sum of all gradients of a bucket.", BUFFER);
+    Formula::new("elements·Bg", "Every replica ends up with the sum of all gradients of a bucket.", BUFFER)
+        .letters(&[("elements", "elements of the tensor that is sent")]);
 static SCATTER: Formula = Formula::new(
     "elements·Bg",
     "Each replica ends up with the summed gradients of the part whose optimizer state it holds.",
     BUFFER,
-);
+)
+.letters(&[("elements", "elements of the tensor that is sent")]);
 static ACROSS: Formula = Formula::new(
     "elements·Bg",
     "The shards of the gradients are added up across optimizer instances.",
     BUFFER,
-);
+)
+.letters(&[("elements", "elements of the tensor that is sent")]);
 static GATHER: Formula =
-    Formula::new("elements·B", "Each replica gets the weights that the others have stepped.", BUFFER);
+    Formula::new("elements·B", "Each replica gets the weights that the others have stepped.", BUFFER)
+        .letters(&[("elements", "elements of the tensor that is sent")]);
 static GATHER_FP8: Formula =
-    Formula::new("elements", "Each replica gets the weights that the others have stepped, in fp8.", BUFFER);
+    Formula::new("elements", "Each replica gets the weights that the others have stepped, in fp8.", BUFFER)
+        .letters(&[("elements", "elements of the tensor that is sent")]);
 static UNIT_GATHER: Formula =
-    Formula::new("elements·B", "The weights of a unit are gathered just before they are used.", FSDP);
+    Formula::new("elements·B", "The weights of a unit are gathered just before they are used.", FSDP)
+        .letters(&[("elements", "elements of the tensor that is sent")]);
 static UNIT_SCATTER: Formula = Formula::new(
     "elements·Bg",
     "The gradients of a unit are added up and cut as soon as they are there.",
     FSDP,
-);
+)
+.letters(&[("elements", "elements of the tensor that is sent")]);
 
 /// Adds what replicas send each other.
 pub(super) fn add(builder: &mut Builder<'_>) {

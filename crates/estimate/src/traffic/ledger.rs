@@ -132,7 +132,7 @@ impl Operation {
         let mut why = x.explain(self.formula);
         if self.formula.names().contains(&"elements") {
             let value = Count::of_shape(&self.shape).number();
-            why.symbols.insert(0, Symbol { name: "elements", value });
+            why.symbols.insert(0, Symbol { name: "elements", value, of_plan: false });
         }
         why
     }

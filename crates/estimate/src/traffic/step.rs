@@ -24,7 +24,8 @@ static WHOLE: Formula = Formula::new(
     "elements·Bg",
     "Each tensor rank has seen a part of the sequence: gradients of weights that all hold are added up.",
     FINALIZE,
-);
+)
+.letters(&[("elements", "elements of the tensor that is sent")]);
 static NORM: Formula =
     Formula::new("4", "The sum of squares of all gradients, for clipping, fp32.", OPTIMIZER);
 static OVERFLOW: Formula =

@@ -1,7 +1,7 @@
 //! Symbols by the names under which formulas write them.
 
 use super::Symbols;
-use shardscope_explain::{Explanation, Formula};
+use shardscope_explain::{Explanation, Formula, Symbol};
 use shardscope_units::{Count, Quantity};
 
 impl Symbols<'_> {
@@ -85,12 +85,12 @@ impl Symbols<'_> {
     /// Why a number is what `formula` says: the formula with the values of its symbols under this plan.
     #[must_use]
     pub fn explain(&self, formula: &'static Formula) -> Explanation {
-        let mut symbols: Vec<(&'static str, f64)> = Vec::new();
+        let mut symbols = Vec::new();
         for name in formula.names() {
             if let Some(value) = self.value(name) {
-                symbols.push((name, Count::new(value).number()));
+                symbols.push(Symbol { name, value: Count::new(value).number(), of_plan: true });
             }
         }
-        Explanation::new(formula, &symbols)
+        Explanation { formula, symbols }
     }
 }

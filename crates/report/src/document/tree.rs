@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use shardscope_explain::{Breakdown, Explanation};
+use shardscope_operators::letter_meaning;
 use shardscope_units::Quantity;
 
 /// A JSON object whose names are data (settings, paths, variables), in the order given.
@@ -70,8 +71,10 @@ pub struct Explained {
     pub formula: &'static str,
     /// In words, one sentence.
     pub meaning: &'static str,
-    /// The symbols with this plan's values, in the units that `meaning` names.
+    /// The symbols with this plan's values, in the units that `letters` names.
     pub symbols: Object<&'static str, Number>,
+    /// What each symbol means.
+    pub letters: Object<&'static str, &'static str>,
     /// Paper, section and equation, or framework file.
     pub source: &'static str,
 }
@@ -82,6 +85,12 @@ impl Explained {
             formula: why.formula.expression,
             meaning: why.formula.meaning,
             symbols: Object(why.symbols.iter().map(|symbol| (symbol.name, Number(symbol.value))).collect()),
+            letters: Object(
+                why.symbols
+                    .iter()
+                    .filter_map(|symbol| Some((symbol.name, letter_meaning(why.formula, symbol)?)))
+                    .collect(),
+            ),
             source: why.formula.source,
         }
     }
