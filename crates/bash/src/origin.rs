@@ -48,6 +48,7 @@ pub(crate) struct Mark {
 
 /// Whether a piece continues the one before it in the source.
 pub(crate) fn joins(last: &Mark, next: Origin) -> bool {
+    // Only text that lies in one run in the source may join: its bytes are then those under the joined span.
     last.hole.is_none()
         && last.origin.exact
         && next.exact

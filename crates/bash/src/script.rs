@@ -171,6 +171,7 @@ impl Script {
 
     /// The holes that `id` comes down to: itself if it needs no other.
     pub fn roots(&self, id: HoleId) -> Vec<HoleId> {
+        // A stack, not recursion: chains of holes are as long as the script makes them. `rev` keeps source order.
         let (mut roots, mut seen, mut open) = (Vec::new(), Vec::new(), vec![id]);
         while let Some(id) = open.pop() {
             if seen.contains(&id) {

@@ -6,6 +6,7 @@ pub use super::origin::{HoleId, Origin};
 use shardscope_source::Span;
 
 /// Text after expansion, each piece of it pointing at its source; what is not known stands in it as a named hole.
+/// The empty text is `None`, and so has no origin either.
 /// Copies share their text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Value(Option<Rc<Content>>);
@@ -161,6 +162,7 @@ impl Value {
         let mut span = first.origin.span;
         for mark in marks {
             let next = mark.origin.span;
+            // Backwards or far away: the rest was written elsewhere.
             if next.start < span.end || next.start - span.end > GAP {
                 break;
             }
@@ -175,6 +177,7 @@ impl Value {
 
     /// How much copying it costs, in evaluation steps.
     pub(crate) fn weight(&self) -> u32 {
+        // A piece is as much work as 256 bytes of text.
         u32::try_from(self.marks().len() + self.len() / 256).unwrap_or(u32::MAX)
     }
 
@@ -182,6 +185,7 @@ impl Value {
         if text.is_empty() {
             return;
         }
+        // Copies on write: whoever shares this text keeps theirs.
         let content = Rc::make_mut(self.0.get_or_insert_default());
         content.text.push_str(text);
         let end = u32::try_from(content.text.len()).unwrap_or(u32::MAX);
@@ -260,6 +264,7 @@ impl Value {
         let mut fields = Vec::new();
         let mut field = Value::default();
         for piece in self.pieces() {
+            // The blanks in `$(a b)` are of the hole's name, not of what it will stand for.
             if piece.hole.is_some() {
                 piece.add_to(&mut field);
                 continue;
@@ -304,6 +309,7 @@ impl Piece<'_> {
     /// Adds a part of this piece to a value.
     fn copy(&self, from: usize, to: usize, out: &mut Value) {
         let mut origin = self.origin;
+        // Only text that is the source byte for byte has a place for each part; all else keeps that of the whole.
         if origin.exact {
             let base = origin.span.start as usize;
             origin.span = Span::from_bytes(base + from, base + to);

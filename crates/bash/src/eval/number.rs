@@ -73,12 +73,14 @@ pub(super) fn apply(sign: &str, left: i64, right: i64) -> Result<i64, Arithmetic
         "-" => left.wrapping_sub(right),
         "*" => left.wrapping_mul(right),
         "/" | "%" if right == 0 => return Err(ArithmeticError::DivisionByZero),
+        // The least number by -1 is itself, as in bash; elsewhere Rust would panic.
         "/" => left.wrapping_div(right),
         "%" => left.wrapping_rem(right),
         "**" => match u32::try_from(right) {
             Ok(power) => left.wrapping_pow(power),
             Err(_) => return Err(ArithmeticError::NegativePower),
         },
+        // Bash leaves shifts past 63 to the processor, which takes the low six bits.
         "<<" => left.wrapping_shl(u32::try_from(right & 63).unwrap_or(0)),
         ">>" => left.wrapping_shr(u32::try_from(right & 63).unwrap_or(0)),
         "&" => left & right,

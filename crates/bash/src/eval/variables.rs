@@ -53,6 +53,7 @@ impl Elements {
     }
 
     fn place(&self, index: u32, key: &str) -> Result<usize, usize> {
+        // The index of a map's elements is 0 and the key of an array's is empty: one order serves both.
         self.0
             .binary_search_by(|element| element.index.cmp(&index).then_with(|| element.key.as_str().cmp(key)))
     }
@@ -86,6 +87,7 @@ impl Elements {
     /// Where an index points; negative ones count from the end.
     pub(crate) fn position(&self, index: i64) -> Option<u32> {
         let size = self.0.last().map_or(0, |last| i64::from(last.index) + 1);
+        // Bash counts from one past the largest index, gaps included, not from the number of elements.
         u32::try_from(if index < 0 { size.saturating_add(index) } else { index }).ok()
     }
 
@@ -119,6 +121,7 @@ impl Variables {
     /// The variable, to be changed.
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Slot> {
         let at = self.place(name).ok()?;
+        // A subshell's copy of the table shares its slots: only the one that is changed is copied.
         Some(Rc::make_mut(&mut self.0.get_mut(at)?.1))
     }
 
