@@ -43,6 +43,7 @@ impl Entry {
 
     /// What it is made of.
     pub(crate) fn architecture(self) -> Option<Architecture> {
+        // Parsed only now: hundreds of lines are searched by name for one whose configuration is read.
         let tree = read_json(self.config, 0);
         Architecture::read(tree.documents.first()?).ok()
     }
@@ -56,6 +57,7 @@ pub(crate) fn entries() -> impl Iterator<Item = Entry> {
 /// The line with a name, and the name as it stands there: without its organisation, in lower case, with `-` for `_`.
 pub(crate) fn named(wanted: &str) -> Option<(Entry, &'static str)> {
     let fold = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    // `wanted` is folded already.
     let same = |name: &str| name.len() == wanted.len() && name.bytes().map(fold).eq(wanted.bytes());
     entries().find_map(|entry| Some((entry, entry.names().map(last).find(|name| same(name))?)))
 }

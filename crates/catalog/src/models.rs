@@ -186,6 +186,7 @@ pub fn find(name: &str) -> Named {
     };
     let of =
         |wanted: &str| own(wanted).or_else(|| own(ALIASES.iter().find(|(alias, _)| *alias == wanted)?.1));
+    // Exact names first: an ending that is cut off must not find another model than the one of that very name.
     if let Some(model) = own(&wanted) {
         return Named::Known(model);
     }
@@ -196,6 +197,7 @@ pub fn find(name: &str) -> Named {
         return Named::Alias(model);
     }
     let mut rest = wanted.as_str();
+    // One ending after the other: `-Instruct-FP8`.
     while let Some(shorter) = VARIANTS.iter().find_map(|end| rest.strip_suffix(end)) {
         rest = shorter;
         if let Some(model) = of(rest) {
@@ -221,6 +223,7 @@ fn parts(written: &str) -> (Option<&str>, &str) {
     let rest = rest.trim_end_matches('/');
     match rest.rsplit_once('/') {
         Some((organisation, name))
+            // `./x`, `$HOME/x` and `/data/x/y` are paths, which say nothing of the Hub.
             if !organisation.is_empty() && !organisation.contains(['/', '.', '$', '~']) =>
         {
             (Some(organisation), name)

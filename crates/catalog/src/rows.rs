@@ -147,6 +147,7 @@ pub(crate) fn settings(row: &Row) -> Vec<(Field, String)> {
             count(Field::QLoraRank, query);
         }
         count(Field::KvLoraRank, key_value);
+        // Of all models of this family here (`Latent`).
         count(Field::QkHeadDim, 128);
         count(Field::QkPosEmbHeadDim, 64);
         count(Field::VHeadDim, 128);

@@ -19,10 +19,12 @@ pub enum Rule {
 /// A labelled value with the reason for it. Equal parts are one node `times` over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Breakdown<Q> {
+    // Mostly constants; only those with a number in them are made.
     label: Cow<'static, str>,
     value: Q,
     times: u64,
     rule: Rule,
+    // Boxed: most nodes have none, and trees are moved about.
     why: Option<Box<Explanation>>,
     children: Vec<Breakdown<Q>>,
 }

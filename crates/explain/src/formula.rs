@@ -23,6 +23,7 @@ impl Formula {
     pub fn names(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         let (text, mut start) = (self.expression, 0);
+        // One past the end, where the last word is closed. Signs beyond ASCII (`·`) are separators.
         for end in 0..=text.len() {
             let byte = text.as_bytes().get(end);
             if byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {

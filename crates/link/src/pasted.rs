@@ -117,6 +117,7 @@ pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
 }
 
 fn text(value: &Value) -> Option<PastedText> {
+    // A later version may add members behind; these two stay what they are.
     let [name, text, ..] = value.as_array()?.as_slice() else { return None };
     Some(PastedText { name: name.as_str()?.to_owned(), text: text.as_str()?.to_owned() })
 }

@@ -1,6 +1,6 @@
 //! What a tool says of a run.
 
-/// Whose words they are.
+/// Which tool printed the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tool {
     /// Iteration lines of Megatron-LM and its forks.
@@ -41,7 +41,7 @@ pub struct Step {
     pub count: u64,
 }
 
-/// What one tool says.
+/// What one tool says; at least one figure is there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The tool.

@@ -77,6 +77,7 @@ impl Contribution {
     /// The row of the run that `resolution` is of, measured by `found`; none where settings alone cannot say its plan.
     #[must_use]
     pub fn from_run(resolution: &Resolution, found: &[&Measured], provenance: &Provenance) -> Option<Self> {
+        // Settings instead of the script: a row can be published without what else a script tells of its writer.
         let settings = minimal_settings(resolution)?;
         let left_out = |name: &str| LEFT_OUT.iter().any(|field| field.name() == name);
         let of = |tools: &'static [Tool]| found.iter().filter(|one| tools.contains(&one.tool));
@@ -91,6 +92,7 @@ impl Contribution {
             steps: step.map_or(0, |step| step.count),
             step_seconds: step.map(|step| step.seconds),
             tflops_per_gpu: of(&PACE).filter_map(|one| one.tflops_per_gpu).next_back(),
+            // The fullest rank is the one that decides whether a run fits.
             max_allocated: of(&MEMORY).filter_map(|one| one.allocated).max(),
             max_reserved: of(&MEMORY).filter_map(|one| one.reserved).max(),
         };

@@ -60,6 +60,7 @@ impl Snapshot {
     /// the rest of what it was cut from was too small to keep, so that the peak of what was allocated is a lower bound.
     pub(crate) fn measured(&self) -> Measured {
         let mut found = Measured::by(Tool::MemorySnapshot);
+        // Signed and wide: going back through a hostile trace may lead below nothing or beyond 64 bits.
         let mut devices: BTreeMap<u64, (i128, i128)> = BTreeMap::new();
         for held in &self.segments {
             let (reserved, allocated) = devices.entry(held.device).or_default();
@@ -74,6 +75,7 @@ impl Snapshot {
             let (mut most_reserved, mut most_allocated) = (reserved, allocated);
             let trace = usize::try_from(device).ok().and_then(|device| self.traces.get(device));
             for (change, size) in trace.into_iter().flatten().rev() {
+                // At least one block, also for a request of no bytes (`round_size`).
                 let block = i128::from(size.div_ceil(BLOCK).max(1)) * i128::from(BLOCK);
                 match change {
                     Change::Allocated => allocated -= block,

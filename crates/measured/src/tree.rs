@@ -38,6 +38,7 @@ impl Tree<'_> {
     /// The value of `key`, where `id` is a dict.
     pub(crate) fn get(&self, id: Id, key: &str) -> Option<Id> {
         let Some(Node::Dict(pairs)) = self.node(id) else { return None };
+        // Of equal keys the last counts, as in Python.
         pairs.iter().rev().find(|(name, _)| self.text(*name) == Some(key.as_bytes())).map(|(_, value)| *value)
     }
 

@@ -73,6 +73,7 @@ impl Variant {
         // Chunks may have been given by their layers, which are others in other stages.
         let same_stages = self.pipeline == other.pipeline && self.split_beside(other) == other.split;
         let told = if same_stages || other.virtual_pipeline <= 1 { other.virtual_pipeline } else { 0 };
+        // 0 is no size, so that the setting is always said.
         change(Field::VirtualPipelineModelParallelSize, self.virtual_pipeline, told);
         change(Field::ContextParallelSize, self.context, other.context);
         change(Field::ExpertModelParallelSize, self.expert, other.expert);

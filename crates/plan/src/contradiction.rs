@@ -5,7 +5,7 @@ use shardscope_source::Code;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
-/// One reason why the settings make no plan.
+/// One reason why the settings make no plan, as data: which rule, which settings, what would work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contradiction {
     /// What cannot hold.

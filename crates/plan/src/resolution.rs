@@ -38,6 +38,7 @@ impl Resolution {
     /// A setting by its name.
     #[must_use]
     pub fn setting(&self, field: Field) -> Option<&Setting> {
+        // All fields are there, in their order.
         self.settings.get(field.index())
     }
 }

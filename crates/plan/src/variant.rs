@@ -128,10 +128,12 @@ impl Variant {
         let same_chunks = (self.pipeline, self.virtual_pipeline)
             == (plan.layout().pipeline, plan.layout().virtual_pipeline);
         recipe.overlap.pipeline = if same_chunks { self.overlap.pipeline } else { self.virtual_pipeline > 1 };
+        // `--tp-comm-overlap` without sequence parallelism would be refused.
         recipe.overlap.tensor &= layout.sequence_parallel;
         recipe.fp8.clone_from(&self.fp8);
         self.move_optimizer(&mut recipe);
         recipe.offload.modules = self.offloaded;
+        // Padded to a multiple of the tensor size, the vocabulary's rows are others under another one.
         if let Some(padding) = model.vocab_padding {
             model.padded_vocab_size = padding.padded(self.tensor);
         }
@@ -157,6 +159,7 @@ impl Variant {
         if recipe.optimizer_on_host() == self.optimizer_on_host {
             return;
         }
+        // Both ways of saying it are cleared, of which a software knows one.
         (recipe.offload.optimizer, recipe.optimizer.cpu_offload_fraction) = (false, 0.0);
         match recipe.software.semantics().offers.host_optimizer {
             HostOptimizer::Fraction if self.optimizer_on_host => {
@@ -175,6 +178,7 @@ impl Variant {
             tensor: self.tensor,
             pipeline: self.pipeline,
             virtual_pipeline: match self.schedule.own_chunks() {
+                // Asked for with 1, `Layout::new` gives these schedules the chunks that they lay out themselves.
                 Some(own) if own == self.virtual_pipeline => 1,
                 _ => self.virtual_pipeline,
             },
@@ -184,6 +188,7 @@ impl Variant {
             sequence_parallel: self.sequence_parallel,
             rank_order: self.rank_order,
             context_kind: old.context_kind,
+            // Levels multiply to one size; for another they would be refused.
             hierarchical_context: if self.context == old.context {
                 old.hierarchical_context.clone()
             } else {

@@ -97,6 +97,7 @@ impl VisionKept {
                 word => kept.size(word)?,
             }
         }
+        // Without these two nothing of a layer can be counted.
         (kept.heads > 0 && kept.ffn > 0).then_some(kept)
     }
 
@@ -138,6 +139,7 @@ impl Projector {
     /// Parameters of it between these widths.
     #[must_use]
     pub const fn parameters(&self, tower: u64, decoder: u64) -> u64 {
+        // Each with a bias, hence the one more row.
         let behind = self.layers.saturating_sub(1);
         (tower + 1)
             .saturating_mul(decoder)

@@ -45,7 +45,7 @@ impl Order {
         self.stages.iter().map(Vec::len).sum()
     }
 
-    /// Whether nothing is done at all, which no shape asks for.
+    /// Whether there are no events at all, which no settled shape gives.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -62,6 +62,7 @@ impl Timeline {
     /// What it becomes after `rounds` more of what it has over `shorter`, no faster than its busiest stage works.
     fn continued(mut self, shorter: &Self, rounds: f64) -> Self {
         let busiest = |of: &Self| of.busy.iter().fold(Seconds::ZERO, |most, busy| most.greater(*busy));
+        // Where the longer run settles better a round looks faster than it is; its busiest stage has to work all the same.
         let least = busiest(&self) - busiest(shorter);
         let on = |long: Seconds, short: Seconds| long + (long - short).greater(least) * rounds;
         self.total = on(self.total, shorter.total);
@@ -142,6 +143,7 @@ impl Rehearsal {
         let round = round(&shape);
         let whole = |micro_batches: u64| micro_batches.div_ceil(round).saturating_mul(round);
         let fill = fill(&shape);
+        // With the remainder that the whole step has: how a step ends depends on it.
         let long = whole(halves.max(LEAST_FILLS.0).saturating_mul(fill) / LEAST_FILLS.1) + all % round;
         let again = whole(fill);
         if long >= all {

@@ -76,6 +76,7 @@ impl Tally {
         self.faults += other.faults;
     }
 
+    // A handful of codes: searched one by one, in the order in which they were met.
     pub(crate) fn refuse(&mut self, code: Code, count: u64) {
         match self.refused.iter_mut().find(|(known, _)| *known == code) {
             Some((_, known)) => *known += count,

@@ -106,6 +106,7 @@ impl Inquiry {
                 }
                 sizes
             }
+            // Doubled, as a row of every number of nodes would be as many searches; the last one is what there is.
             Question::Cheapest { most_nodes, .. } | Question::Scaling { most_nodes } => {
                 let mut sizes = Vec::new();
                 let mut count = 1;
@@ -204,6 +205,7 @@ impl Inquiry {
             let before = self.before.iter().cloned().chain(more).collect();
             let mut choices = self.choices.clone();
             if self.question == Question::LargestMicroBatch {
+                // `Between`, not `Stated`: the plan's own size is another one.
                 choices = choices.with(Dimension::MicroBatch, Values::Between(size, size));
             }
             let space = Space::with(&plan, choices).told_from(&self.origin, before);
@@ -250,6 +252,7 @@ impl Inquiry {
             Question::Cheapest { tokens, price, .. } => Some((tokens, price)),
             _ => None,
         };
+        // Whole steps: the last one is paid for even where few tokens are left for it.
         let days = asked.and_then(|(all, _)| {
             seconds.map(|step| real(all.div_ceil(tokens.max(1))) * step / SECONDS_PER_DAY)
         });
@@ -261,6 +264,7 @@ impl Inquiry {
         match self.question {
             Question::FewestGpus if free && !self.narrowing => self.narrow_gpus(size),
             Question::FewestGpus | Question::LargestMicroBatch if free => self.left.clear(),
+            // Longer sequences take more memory: the first that does not fit ends the doubling.
             Question::LongestSequence if !free && !self.narrowing => self.narrow_sequence(size),
             Question::LongestSequence if !free => self.left.clear(),
             Question::OneMoreNode if self.reached.len() == 2 => self.left.clear(),
@@ -271,6 +275,7 @@ impl Inquiry {
     /// Sizes between the last that does not hold the run and `size`, which does: every number of nodes, the fewest first.
     fn narrow_gpus(&mut self, size: u64) {
         self.narrowing = true;
+        // Less than half of `size` was tried before and did not hold the run.
         let per_node = self.plan.cluster().gpus_per_node;
         self.left = (size / 2 + 1..size).filter(|size| size.is_multiple_of(per_node)).collect();
         self.left.reverse();

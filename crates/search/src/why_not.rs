@@ -50,7 +50,7 @@ pub struct Slower {
     pub parts: Vec<(String, Seconds)>,
 }
 
-/// Differences below this share of the best step are not told.
+/// Differences below this share of the best step are not told: no run would show them.
 const TOLD: f64 = 1e-3;
 
 /// Why `layout` is not the answer where `best` is.
@@ -92,6 +92,7 @@ pub fn why_not(layout: &Result<Plan, Vec<Contradiction>>, best: &Plan) -> WhyNot
 }
 
 fn slower(own: &Time, best: &Time) -> Slower {
+    // A step of no time would make every share infinite.
     let whole = best.step.get().max(f64::MIN_POSITIVE);
     let mut parts: Vec<(String, Seconds)> = Vec::new();
     for part in own.breakdown.children() {

@@ -12,7 +12,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis along which nothing moves.
+    /// An axis of one point, in the place of one that is not part of a lattice.
     pub(super) const NONE: Self = Self { size: 1, stride: 1 };
 
     /// Where `rank` is along the axis.
@@ -36,6 +36,7 @@ impl Lattice {
         let mut offset = 0;
         for axis in self.0 {
             offset += index % axis.size * axis.stride;
+            // The digits of `index`, the fastest axis first.
             index /= axis.size;
         }
         offset
@@ -43,6 +44,7 @@ impl Lattice {
 
     /// The point on which `rank` lies.
     pub(super) fn index_of(&self, rank: u64) -> u64 {
+        // The inverse of `at`: an axis of one point has the digit 0 whatever the rank.
         self.0.iter().rev().fold(0, |index, axis| index * axis.size + axis.coordinate(rank))
     }
 
@@ -81,6 +83,7 @@ pub(super) enum Name {
 fn strided(axes: [(Name, u64); 4]) -> [(Name, Axis); 4] {
     let mut stride = 1_u64;
     axes.map(|(name, size)| {
+        // Coordinates divide by sizes, so that none may be 0, whatever a layout holds.
         let axis = Axis { size: size.max(1), stride };
         stride = product(stride, axis.size);
         (name, axis)

@@ -69,6 +69,7 @@ impl Pattern {
             Cut::Slices { size, unit } => {
                 let per_base = self.members.len() / size;
                 let (base, slice) = (group / per_base, group % per_base);
+                // Slices are dealt run by run; within a run they interleave, `unit` apart.
                 let first = slice / unit * size * unit + slice % unit;
                 self.bases.at(base) + self.members.at(first + place * unit)
             }
@@ -85,6 +86,7 @@ impl Pattern {
             Cut::Whole => Some(base),
             Cut::Partial => {
                 let first = self.bases.at(base);
+                // Two members at most: the ends of a pipeline.
                 (0..self.members.len()).any(|place| first + self.members.at(place) == rank).then_some(base)
             }
             Cut::Slices { size, unit } => {
@@ -216,6 +218,7 @@ impl Groups {
     pub(super) fn is_aligned(&self, kind: GroupKind, cluster: &Cluster) -> bool {
         let pattern = self.pattern(kind);
         let extent = pattern.members.extent();
+        // A group of one crosses no link wherever it is.
         if pattern.size() <= 1 {
             return true;
         }

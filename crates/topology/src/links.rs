@@ -36,6 +36,7 @@ impl Link {
     }
 
     fn spanning(cluster: &Cluster, low: u64, high: u64) -> Self {
+        // Domains and nodes are blocks of neighbouring ranks: if both ends are in one, so is all between.
         let together = |size: u64| low / size.max(1) == high / size.max(1);
         if low == high {
             Self::Alone
@@ -93,6 +94,7 @@ impl Groups {
     #[must_use]
     pub fn slowest(&self, kind: GroupKind, cluster: &Cluster) -> Option<Group> {
         let mut slowest: Option<(Link, Group)> = None;
+        // All groups lie alike, so that the first stands for them: no list of 16,384 ranks.
         if self.is_aligned(kind, cluster) {
             return self.all(kind).next();
         }
@@ -101,6 +103,7 @@ impl Groups {
             if slowest.is_none_or(|(other, _)| link > other) {
                 slowest = Some((link, group));
             }
+            // Nothing is slower.
             if link == Link::Network {
                 break;
             }

@@ -75,6 +75,7 @@ fn divided(axes: &[Steps], points: u64) -> Option<(Vec<Steps>, Vec<Steps>)> {
     let (mut low, mut high, mut left) = (Vec::new(), Vec::new(), points.max(1));
     for axis in axes {
         let inside = left.min(axis.count);
+        // Neither divides the other: the cut goes through the middle of the axis.
         if !axis.count.is_multiple_of(inside) || !left.is_multiple_of(inside) {
             return None;
         }

@@ -217,8 +217,8 @@ impl Evaluator<'_> {
     pub(crate) fn emit(&mut self, value: &Value, span: Span) {
         if self.output.is_some() {
             self.write(value);
-        // `echo "torchrun ... --tp 8"` at the top level: often the command that others run.
         } else if self.substituting == 0 && value.text().contains(" --") {
+            // `echo "torchrun ... --tp 8"` at the top level: often the command that others run.
             let mut words = Vec::new();
             for value in value.fields() {
                 words.push(Word { value, span });

@@ -26,6 +26,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         divisor: layout.expert,
         fields: &[Field::ExpertModelParallelSize, Field::NumExperts],
     });
+    // Experts' weights are cut over ETP, shared experts are a dense MLP and cut over TP.
     refusals.divides(&Division {
         code: Code::MoeFfnOverEtp,
         what: "moe_ffn_hidden_size {}",

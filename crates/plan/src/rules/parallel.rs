@@ -48,6 +48,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     let stages = &layout.stages.stages;
     let held: u64 = stages.iter().map(crate::Stage::layers).sum();
     let ranks = stages.len() as u64;
+    // A map need not come from `Layout::new`: estimators index stages and chunks without asking.
     let complete = ranks == p
         && stages.iter().all(|stage| stage.chunks.len() as u64 == layout.virtual_pipeline)
         && held == plan.model().num_layers.saturating_mul(layout.copies());
@@ -83,6 +84,7 @@ fn data_alone(plan: &Plan, refusals: &mut Refusals) {
 }
 
 fn product(degrees: &[u64]) -> u64 {
+    // Saturated it is no world size that passed the bounds.
     degrees.iter().fold(1_u64, |product, degree| product.saturating_mul(*degree))
 }
 

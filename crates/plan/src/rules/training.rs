@@ -9,6 +9,7 @@ use shardscope_source::Code;
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     on_host(plan, refusals);
     between(plan, refusals);
+    // What follows is asserted by Megatron's own argument checks (`arguments.py:validate_args`).
     if !matches!(
         plan.recipe().software,
         Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe
