@@ -25,7 +25,7 @@ pub struct Piece<'a> {
     pub text: &'a str,
     /// Where it comes from.
     pub origin: Origin,
-    /// The hole it stands for.
+    /// The hole it stands for; none for text that is known.
     pub hole: Option<HoleId>,
 }
 
@@ -66,7 +66,7 @@ impl Value {
         Self::from_text(text, Origin::computed(span))
     }
 
-    /// Text of one origin.
+    /// Text that has one origin throughout.
     pub(crate) fn from_text(text: &str, origin: Origin) -> Self {
         let mut value = Self::default();
         value.push(text, origin, None);
@@ -100,7 +100,7 @@ impl Value {
         self.first_hole().is_some()
     }
 
-    /// The first unknown in it.
+    /// The first unknown in it; none where all is known.
     pub fn first_hole(&self) -> Option<HoleId> {
         self.marks().iter().find_map(|mark| mark.hole)
     }
@@ -182,6 +182,7 @@ impl Value {
     }
 
     pub(crate) fn push(&mut self, text: &str, origin: Origin, hole: Option<HoleId>) {
+        // The empty text stays `None`, and a mark of no length would have no place.
         if text.is_empty() {
             return;
         }

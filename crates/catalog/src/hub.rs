@@ -20,9 +20,9 @@ pub fn tables() -> impl Iterator<Item = &'static LaterText> {
 pub(crate) struct Entry {
     /// `organisation/name`, one or more: the same configuration.
     names: &'static str,
-    /// Where it was read.
+    /// Repository, commit and file that the configuration was read from.
     pub(crate) source: &'static str,
-    /// Parameters as published.
+    /// Parameters as published, all digits or rounded with a letter; none where nobody publishes them.
     pub(crate) published: Option<&'static str>,
     /// The configuration, as far as it makes the shape.
     config: &'static str,
@@ -41,7 +41,7 @@ impl Entry {
         self.names.split(' ')
     }
 
-    /// What it is made of.
+    /// What the configuration describes; none where it cannot be read, which the tests rule out.
     pub(crate) fn architecture(self) -> Option<Architecture> {
         // Parsed only now: hundreds of lines are searched by name for one whose configuration is read.
         let tree = read_json(self.config, 0);
@@ -49,7 +49,7 @@ impl Entry {
     }
 }
 
-/// All lines.
+/// All lines of the table that can be read; comments begin with `#`.
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
     LINES.text().lines().filter(|line| !line.starts_with('#')).filter_map(Entry::parse)
 }

@@ -32,7 +32,7 @@ enum Source {
 }
 
 impl Model {
-    /// Name in the catalog.
+    /// The model's name in the catalog.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self.0 {
@@ -66,7 +66,7 @@ impl Model {
         }
     }
 
-    /// Where its shape was read.
+    /// Where its shape was read; none for models under short names, which are settings of the catalog's own.
     #[must_use]
     pub fn source(self) -> Option<&'static str> {
         match self.0 {
@@ -119,7 +119,7 @@ pub enum Named {
     Known(Model),
     /// Another name of the same model: all sizes are equal.
     Alias(Model),
-    /// None of that name.
+    /// The catalog has none of that name.
     Unknown {
         /// Whose it is on the Hub, where the name says.
         organisation: Option<String>,
@@ -129,7 +129,7 @@ pub enum Named {
 }
 
 impl Named {
-    /// The model, if it is known.
+    /// The model, by its own name or another of it; none where it is unknown.
     #[must_use]
     pub fn model(self) -> Option<Model> {
         match self {
@@ -153,7 +153,7 @@ impl Named {
 /// Ends of a name that change no size of the model: tuned on instructions, in another layout or element format.
 const VARIANTS: [&str; 7] = ["-instruct", "-chat", "-hf", "-base", "-it", "-fp8", "-bf16"];
 
-/// Other official names.
+/// Other official names, folded, with the names of the rows that they mean.
 const ALIASES: &[(&str, &str)] = &[
     ("gpt2", "GPT-2-124M"),
     ("gpt2-medium", "GPT-2-355M"),
@@ -243,6 +243,7 @@ pub fn model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
 /// none where no model of the catalog has that shape, and where they differ in it (Llama 2 and 3 of 70B).
 #[must_use]
 pub fn vocabulary_of_shape([layers, hidden, heads, ffn]: [u64; 4]) -> Option<(&'static str, u64)> {
+    // Scripts often give a shape without a vocabulary: it can be proposed where all models of that shape agree.
     let mut alike = ROWS.iter().filter(|row| rows::sizes(row) == [layers, hidden, heads, ffn]);
     let first = alike.next()?;
     let vocabulary = rows::vocabulary(first);

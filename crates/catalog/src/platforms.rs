@@ -25,7 +25,7 @@ struct Row {
     accelerator: &'static str,
     gpus: u32,
     adapters: u32,
-    /// Of one adapter, Gbit/s.
+    /// Of one adapter, per direction. Unit: Gbit/s.
     gbit: u32,
     network: &'static str,
     source: &'static str,

@@ -119,7 +119,7 @@ pub(crate) const ROWS: &[Row] = &[
     moe("GLM-4.5-Air", Qwen2, [46, 4096, 10_944, 96, 8, 128, 151_552, 131_072], [128, 8, 1408, 1408, 1]),
 ];
 
-/// The settings of a row.
+/// The settings that a row stands for, by Megatron's names.
 pub(crate) fn settings(row: &Row) -> Vec<(Field, String)> {
     let [layers, hidden, ffn, heads, groups, head, vocabulary, positions] = row.shape;
     let mut out: Vec<(Field, String)> = Vec::new();

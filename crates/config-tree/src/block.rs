@@ -39,7 +39,7 @@ pub(super) fn read_tolerantly(text: &str, base: u32) -> Tree {
     cursor.finish(documents)
 }
 
-/// What a value stands behind.
+/// What a value stands behind, on which its indentation depends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behind {
     Key,

@@ -4,7 +4,7 @@ use std::ops::Range;
 use super::node::{Entry, Node, Scalar, Value};
 use shardscope_source::{Code, Diagnostic, Span};
 
-/// Deepest nesting read.
+/// Deepest nesting of lists and maps that is read: reading and dropping trees is recursive.
 pub(super) const MAX_DEPTH: usize = 64;
 /// Most nodes read, aliases expanded; real files have under 5,000.
 const MAX_NODES: usize = 50_000;

@@ -6,7 +6,7 @@ use shardscope_source::Span;
 pub struct Node {
     /// Where it stands, quotes and brackets included.
     pub span: Span,
-    /// The parsed value.
+    /// The value as it was read.
     pub value: Value,
 }
 
@@ -97,17 +97,17 @@ impl Node {
         matches!(&self.value, Value::Scalar(scalar) if !scalar.quoted && scalar::is_null(&scalar.text))
     }
 
-    /// A whole number, quoted or not.
+    /// A whole number from 0 on, quoted or not, in any spelling that comes to one (`1e6`); none for anything else.
     pub fn whole(&self) -> Option<u64> {
         self.text().and_then(scalar::whole)
     }
 
-    /// A number, quoted or not.
+    /// A finite number, quoted or not; none for anything else.
     pub fn real(&self) -> Option<f64> {
         self.text().and_then(scalar::real)
     }
 
-    /// Yes or no, quoted or not.
+    /// Yes or no, quoted or not; none for any other word, 0 and 1 among them.
     pub fn flag(&self) -> Option<bool> {
         self.text().and_then(scalar::flag)
     }

@@ -38,7 +38,7 @@ pub fn whole(text: &str) -> Option<u64> {
     value.checked_mul(10_u64.checked_pow(shift)?)
 }
 
-/// A finite number.
+/// A finite number, digits grouped by `_` or not; none for words, `inf` and `nan` among them.
 pub(super) fn real(text: &str) -> Option<f64> {
     // Rust also parses `nan`, `inf` and `infinity`, which here are words.
     let plausible = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));

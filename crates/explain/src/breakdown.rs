@@ -10,9 +10,9 @@ use shardscope_units::{Quantity, product};
 pub enum Rule {
     /// No children: the value is the node's own.
     Leaf,
-    /// The children add up.
+    /// The value is the sum of the children's, times the node's own multiplicity.
     Sum,
-    /// The greatest child counts.
+    /// The value is the greatest child's, times the node's own multiplicity.
     Greatest,
 }
 
@@ -99,13 +99,13 @@ impl<Q: Quantity> Breakdown<Q> {
         self.why.as_deref()
     }
 
-    /// The parts.
+    /// The parts that the value follows from, by [`Breakdown::rule`]; empty for a leaf.
     #[must_use]
     pub fn children(&self) -> &[Self] {
         &self.children
     }
 
-    /// The child called `label`.
+    /// The first child called `label`; none where there is no such child.
     #[must_use]
     pub fn child(&self, label: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.label == label)

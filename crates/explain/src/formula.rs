@@ -48,7 +48,7 @@ pub struct Symbol {
     pub value: f64,
 }
 
-/// Why a leaf has its value.
+/// Why a value is what it is: a formula, and its symbols with the values of this plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// The formula applied.

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::bounds::{Damage, LinkError, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
 
-/// Everything a user has in hand.
+/// The state that a link carries: texts, and what was answered and changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pasted {
     /// The texts in order: a script, perhaps a configuration beside it.
@@ -37,7 +37,7 @@ fn by_name<S: Serializer>(values: &[(String, String)], serializer: S) -> Result<
 pub struct PastedText {
     /// File name; empty when pasted.
     pub name: String,
-    /// The text.
+    /// The text itself, whole.
     pub text: String,
 }
 

@@ -14,7 +14,7 @@ const NEWEST: u8 = 5;
 /// Why a pickle is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PickleError {
-    /// It ends before its end.
+    /// The file ends before the pickle's last instruction.
     Short,
     /// An instruction that imports, makes or calls something.
     Runs(&'static str),
@@ -62,7 +62,7 @@ struct Machine<'a> {
     at: usize,
     nodes: Vec<Node>,
     stack: Vec<Id>,
-    /// Heights of the stack.
+    /// Heights of the stack at its marks, the innermost last.
     marks: Vec<usize>,
     memo: Vec<Option<Id>>,
 }

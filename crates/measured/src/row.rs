@@ -30,7 +30,7 @@ const LEFT_OUT: [Field; 6] = [
 pub struct Provenance {
     /// Address at which the run can be looked up: a log, an issue, a paper.
     pub source: String,
-    /// When it ran, as `YYYY-MM`.
+    /// Year and month of the run, as `YYYY-MM`.
     pub date: String,
     /// Versions of framework, torch and driver.
     pub versions: String,
@@ -42,7 +42,7 @@ pub struct Provenance {
 pub struct Row {
     /// Where the run can be looked up.
     pub source: String,
-    /// Year and month.
+    /// Year and month of the run, as `YYYY-MM`.
     pub date: String,
     /// Of framework, torch and driver.
     pub versions: String,
@@ -106,7 +106,7 @@ impl Contribution {
 }
 
 impl Row {
-    /// The row that a line holds.
+    /// The row that a line of JSON holds.
     ///
     /// # Errors
     /// Where it is no JSON, or has other fields than a row.
@@ -114,7 +114,7 @@ impl Row {
         serde_json::from_str(line)
     }
 
-    /// The row as a line.
+    /// The row as a line of JSON, its line end included.
     #[must_use]
     pub fn line(&self) -> String {
         // Writing to memory cannot fail, and all keys are text.

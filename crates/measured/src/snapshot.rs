@@ -14,9 +14,9 @@ const BLOCK: u64 = 512;
 pub(crate) struct Held {
     /// Index of the device.
     pub(crate) device: u64,
-    /// Unit: byte.
+    /// Held by the allocator's segments. Unit: byte.
     pub(crate) reserved: u64,
-    /// Unit: byte.
+    /// Of these in tensors. Unit: byte.
     pub(crate) allocated: u64,
 }
 
@@ -45,7 +45,7 @@ impl Change {
 /// A change and its size in bytes.
 pub(crate) type Entry = (Change, u64);
 
-/// A snapshot.
+/// A snapshot: what is held at its moment, and what was done before, as far as that was recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) segments: Vec<Held>,

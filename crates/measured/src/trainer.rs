@@ -20,7 +20,7 @@ struct Bar {
     last: u64,
 }
 
-/// What the lines say.
+/// What the lines say; none where there are neither bars nor metrics.
 pub(crate) fn read(text: &str) -> Option<Measured> {
     // Training has a bar, and evaluations may have others: told apart by how far they go.
     let mut bars: BTreeMap<u64, Bar> = BTreeMap::new();

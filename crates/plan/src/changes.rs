@@ -115,6 +115,7 @@ impl Variant {
             }
             said
         };
+        // All five settings of both: what the other one said and this one does not is taken back by an empty value.
         let (ours, theirs) = (said(&self.split_beside(other)), said(&other.split));
         ours.into_iter().zip(theirs).filter(|(ours, theirs)| ours != theirs).map(|(ours, _)| ours).collect()
     }
@@ -160,6 +161,7 @@ impl Variant {
                 (Field::Fp8ParamGather, fp8.param_gather.to_string()),
             ],
         };
+        // `--fp4-format` would go on to exclude the other formats.
         if four(other) && !four(self) {
             settings.push((Field::Fp4, NOTHING.to_owned()));
         }

@@ -22,7 +22,7 @@ pub struct Cluster {
 /// What the user measured on the machine itself; each takes the place of the calibrated share.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// A large bf16 matrix product.
+    /// Rate of a large bf16 matrix product.
     pub matmul: Option<FlopsPerSecond>,
     /// Bus bandwidth of a large all-reduce within the fast-link domain (NCCL tests).
     pub fast_bus: Option<BytesPerSecond>,
@@ -78,9 +78,9 @@ pub struct Peaks {
     pub fp32: FlopsPerSecond,
     /// bf16 and fp16 tensor cores.
     pub half: FlopsPerSecond,
-    /// fp8, where there is any.
+    /// fp8 tensor cores; none where there are none.
     pub fp8: Option<FlopsPerSecond>,
-    /// nvfp4, where there is any.
+    /// nvfp4 tensor cores; none where there are none.
     pub fp4: Option<FlopsPerSecond>,
 }
 

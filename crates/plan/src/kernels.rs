@@ -87,7 +87,7 @@ pub enum LossKind {
     DistributedWideChunks(u64),
 }
 
-/// What CUDA graphs capture.
+/// What of a step is captured in CUDA graphs, whose memory stays reserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CudaGraphs {
     /// Nothing.

@@ -63,7 +63,7 @@ pub enum FeedForward {
 }
 
 impl FeedForward {
-    /// Every one.
+    /// Every kind, in the order of [`LayerKind::index`].
     pub const ALL: [Self; 3] = [Self::Dense, Self::Moe, Self::None];
 }
 
@@ -206,7 +206,7 @@ impl LinearKind {
 /// A mixer whose work grows with the sequence's length alone, with the sizes of the whole, unsharded layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinearMixer {
-    /// Which.
+    /// Which kind of linear mixer.
     pub kind: LinearKind,
     /// Heads of queries and keys (`--linear-num-key-heads`; Mamba-2's groups).
     pub key_heads: u64,

@@ -76,7 +76,7 @@ pub enum DpSharding {
 }
 
 impl DpSharding {
-    /// The ZeRO stage with the same sharding.
+    /// The ZeRO stage (0 to 3) that shards the same.
     #[must_use]
     pub const fn zero_stage(self) -> u64 {
         match self {

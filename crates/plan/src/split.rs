@@ -52,7 +52,7 @@ pub struct Chunk {
 /// The chunks of one pipeline rank, the earlier part of the model first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// One per virtual stage.
+    /// Its chunks, one per virtual stage.
     pub chunks: Vec<Chunk>,
 }
 
@@ -79,7 +79,7 @@ impl Stage {
 /// Every pipeline rank's chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageMap {
-    /// By pipeline rank.
+    /// The stages, by pipeline rank.
     pub stages: Vec<Stage>,
 }
 

@@ -110,6 +110,7 @@ impl Variant {
     ) -> Result<Plan, Vec<Contradiction>> {
         let layout = self.layout(plan, &model, cluster.gpus())?;
         let mut recipe = plan.recipe().clone();
+        // Asked here and not of the rules: the number of micro-batches is made by this division.
         let batch = self.micro_batch_size.saturating_mul(layout.data);
         if batch == 0 || !recipe.global_batch_size.is_multiple_of(batch) {
             let message = format!(
@@ -207,6 +208,7 @@ impl Variant {
     #[must_use]
     pub fn split_beside(&self, other: &Self) -> StageSplit {
         let cut = |of: &Self| (of.pipeline, of.virtual_pipeline, of.schedule);
+        // A split that the variant changed itself was written for its own stages.
         let stale = self.split == other.split && cut(self) != cut(other);
         match &self.split {
             StageSplit::Ends { .. } | StageSplit::Layout(_) if stale => StageSplit::EVEN,

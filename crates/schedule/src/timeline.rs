@@ -32,7 +32,7 @@ pub struct Timed {
     pub end: Seconds,
 }
 
-/// The step as it runs.
+/// A step as it runs: when each event begins and ends, where that was noted, and what follows of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// By stage, in order.
@@ -49,6 +49,7 @@ pub struct Timeline {
 impl Timeline {
     /// Of one set of durations that the clocks went under.
     fn new<const N: usize>(clocks: &[Clock<N>], lane: usize) -> Self {
+        // Stages may begin late and end early: the step is the last end, a stage's own span the difference.
         let greatest =
             |time: &dyn Fn(&Clock<N>) -> f64| Seconds::new(clocks.iter().map(time).fold(0.0, f64::max));
         Self {
@@ -76,6 +77,7 @@ impl Timeline {
     /// The part of all stages' time in which they stand idle, 0 to 1.
     #[must_use]
     pub fn bubble(&self) -> f64 {
+        // What is left over of p stages times the step; no formula of bubbles.
         let busy: f64 = self.busy.iter().map(|busy| busy.get()).sum();
         let whole = self.total.get() * self.busy.iter().map(|_| 1.0).sum::<f64>();
         if whole > 0.0 { 1.0 - busy / whole } else { 0.0 }

@@ -7,7 +7,7 @@ use shardscope_units::{Bytes, Quantity, Seconds};
 /// One layout whose step was worked out as a report does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The cut.
+    /// The layout.
     pub variant: Variant,
     /// Settings that differ from the plan the search began with.
     pub changes: Vec<(Field, String)>,

@@ -23,11 +23,11 @@ pub enum Question {
     Cheapest {
         /// Tokens to train on.
         tokens: u64,
-        /// Days that there are.
+        /// Most days that it may take; none where it does not matter.
         days: Option<f64>,
         /// Money per accelerator and hour.
         price: f64,
-        /// Nodes that there are.
+        /// Most nodes that there are.
         most_nodes: u64,
     },
     /// The longest sequence that fits.
@@ -48,7 +48,7 @@ pub enum Question {
 pub struct Reached {
     /// What varies along the row: accelerators, tokens of a sequence, or sequences of a micro-batch.
     pub size: u64,
-    /// Accelerators.
+    /// Accelerators of this plan.
     pub gpus: u64,
     /// The best layout: the fastest that leaves the headroom free, else the fastest that fits; none where nothing does.
     pub outcome: Option<Outcome>,
@@ -56,7 +56,7 @@ pub struct Reached {
     pub tokens_per_second: f64,
     /// Days for the tokens asked about.
     pub days: Option<f64>,
-    /// Money for them.
+    /// Money for the tokens asked about, in the price's currency; none where nothing fits or no price was asked with.
     pub cost: Option<f64>,
     /// How the layouts were decided.
     pub tally: Tally,

@@ -31,7 +31,7 @@ pub enum WhyNot {
 pub struct Lack {
     /// Pipeline rank.
     pub pipeline_rank: u64,
-    /// At which moment.
+    /// The moment of the step at which memory is at its peak there, in the report's words.
     pub at: &'static str,
     /// What is lacking there.
     pub by: Bytes,
@@ -42,7 +42,7 @@ pub struct Lack {
 /// What a step takes longer than the best one's, part by part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slower {
-    /// In all.
+    /// The whole difference; negative where it is faster.
     pub by: Seconds,
     /// As a share of the best step.
     pub share: f64,

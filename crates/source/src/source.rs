@@ -57,7 +57,7 @@ impl Source {
         self.lines.extend(breaks.map(|(at, _)| Span::from_bytes(start + at + 1, start + at + 1).start));
     }
 
-    /// All texts, joined.
+    /// All texts, joined; spans count its bytes.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -77,7 +77,7 @@ impl Source {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
 
-    /// Line and column of a byte.
+    /// Part, line and column of a byte, for an editor; a byte past the end counts as the last line's.
     pub fn position(&self, byte: u32) -> Position {
         // Of parts that begin at the same byte (empty ones) the last.
         let part = self.parts.partition_point(|part| part.span.start <= byte).saturating_sub(1);

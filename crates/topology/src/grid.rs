@@ -26,7 +26,7 @@ impl Axis {
 pub(super) struct Lattice(pub(super) [Axis; 4]);
 
 impl Lattice {
-    /// Points.
+    /// How many points it has.
     pub(super) fn len(&self) -> u64 {
         self.0.iter().fold(1, |so_far, axis| product(so_far, axis.size))
     }
@@ -54,7 +54,7 @@ impl Lattice {
         moving.map(|axis| axis.size * axis.stride).max().unwrap_or(1)
     }
 
-    /// The largest offset.
+    /// The largest offset of a point from its base. Unit: rank.
     pub(super) fn span(&self) -> u64 {
         self.0.iter().map(|axis| (axis.size - 1) * axis.stride).sum()
     }

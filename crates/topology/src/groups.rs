@@ -29,7 +29,7 @@ pub(super) struct Pattern {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cut {
-    /// Not at all.
+    /// Not at all: the underlying groups are the groups.
     Whole,
     /// Members only: not every rank of the world belongs to a group (embedding groups).
     Partial,
@@ -147,7 +147,7 @@ impl Groups {
         }
     }
 
-    /// All ranks.
+    /// How many ranks there are.
     #[must_use]
     pub fn world(&self) -> u64 {
         self.world

@@ -55,7 +55,7 @@ impl Link {
 pub struct Spread {
     /// Members.
     pub size: u64,
-    /// Nodes they are on.
+    /// Different nodes they are on.
     pub nodes: u64,
     /// Fast-link domains they are on.
     pub domains: u64,

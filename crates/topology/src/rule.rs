@@ -5,7 +5,7 @@ use super::groups::{Cut, Pattern};
 use super::{GroupKind, Groups};
 use shardscope_sorting::sort_by_key;
 
-/// So many steps of one size.
+/// An axis of a rule: how many places it has, and how far they lie apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     /// How many places there are along this axis.

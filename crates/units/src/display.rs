@@ -2,7 +2,7 @@
 
 use super::{Bytes, FlopsPerSecond, Quantity, Seconds};
 
-/// A number with `places` decimals, ties to the even digit.
+/// A number with `places` decimals, ties to the even digit, without a unit.
 #[must_use]
 pub fn decimal(value: f64, places: usize) -> String {
     format!("{value:.places$}")

@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 /// Why an expression has no number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NoNumber {
-    /// It hangs on this.
+    /// Its value hangs on this unknown.
     Hole(HoleId),
     /// It is not an expression, or has no value.
     Wrong(ArithmeticError),
@@ -18,7 +18,7 @@ pub(crate) enum NoNumber {
 pub(crate) enum ArithmeticError {
     /// Variables refer to each other without end.
     EndlessVariables,
-    /// Too much work.
+    /// The budget of steps is spent.
     TooMuchWork,
     /// This is no integer expression.
     NoExpression,

@@ -51,7 +51,7 @@ fn is_line(text: &str) -> bool {
     !text.is_empty() && !text.contains('\n')
 }
 
-/// What follows the last slash.
+/// The last component of a path: what follows the last slash, all of it where there is none.
 pub fn base_name(path: &str) -> &str {
     path.rfind('/').and_then(|at| path.get(at + 1..)).unwrap_or(path)
 }

@@ -1,6 +1,6 @@
 //! Arithmetic as `python -c`, `bc` and `awk` do it, for expressions of numbers alone.
 
-/// Whose rules hold.
+/// The program whose rules of arithmetic and printing hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// `/` gives a fraction, `//` and `%` round down.

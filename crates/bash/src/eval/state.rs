@@ -10,7 +10,7 @@ use shardscope_source::{Code, Diagnostic, Source, Span};
 /// How sure the outcome of a command is, from least to most: the order is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Certainty {
-    /// Not known; read as false.
+    /// Not known, and read as false.
     Unknown,
     /// A program's success, taken for granted.
     Assumed,
@@ -76,7 +76,7 @@ pub(crate) struct Positional {
 /// A variable's name and what it held before.
 pub(crate) type Saved = (String, Option<Rc<Slot>>);
 
-/// A shell that runs nothing.
+/// The state of a shell that follows a script and runs nothing.
 pub(crate) struct Evaluator<'a> {
     pub(crate) source: &'a Source,
     pub(crate) notes: Notes,

@@ -7,13 +7,13 @@ use super::super::tree::Command;
 use super::super::value::Value;
 use shardscope_source::Span;
 
-/// What a variable holds.
+/// Which of bash's kinds of variable it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// One value, under the index 0.
     Scalar,
     Array,
-    /// Values by keys.
+    /// Values by keys (`declare -A`).
     Map,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Element {
 pub(crate) struct Elements(pub(crate) Vec<Element>);
 
 impl Elements {
-    /// An array without gaps.
+    /// An array of these values, indices from 0 without gaps.
     pub(crate) fn listed(values: Vec<Value>) -> Self {
         let mut elements = Self::default();
         for (index, value) in (0..).zip(values) {
@@ -47,7 +47,7 @@ impl Elements {
         elements
     }
 
-    /// One value.
+    /// The elements of a scalar: its value under index 0.
     pub(crate) fn scalar(value: Value) -> Self {
         Self::listed(vec![value])
     }
@@ -133,7 +133,7 @@ impl Variables {
         self.put_back(name, Some(Rc::new(slot)));
     }
 
-    /// Takes a variable out.
+    /// Takes a variable out; none where no variable has that name.
     pub(crate) fn take(&mut self, name: &str) -> Option<Rc<Slot>> {
         let at = self.place(name).ok()?;
         Some(self.0.remove(at).1)

@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
         self.fail_with(Failure { code, message, at, reached: self.at, fatal: false });
     }
 
-    /// Fails here, for good.
+    /// Fails here for good: nothing behind this place is read.
     pub(crate) fn end_here(&mut self, code: Code, message: &'static str) {
         self.fail_with(Failure { code, message, at: self.at, reached: self.at, fatal: true });
     }
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         self.notes.report(found.at(span));
     }
 
-    /// Counts a piece of the tree.
+    /// Counts a node of the tree, and ends reading where there are too many.
     pub(crate) fn node(&mut self) {
         match self.notes.nodes_left.checked_sub(1) {
             Some(left) => self.notes.nodes_left = left,

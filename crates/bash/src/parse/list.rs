@@ -35,7 +35,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The same, one level down.
+    /// [`Self::list`] one level deeper; empty where that is too deep.
     pub(crate) fn nested_list(&mut self) -> List {
         if !self.enter() {
             return List::new();

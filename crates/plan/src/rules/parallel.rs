@@ -174,6 +174,7 @@ fn interleaving(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(p != 2 || recipe.overlap.pipeline, rule, &[]);
     let (m, g) = (recipe.num_micro_batches, layout.microbatch_group_size);
     let slice = recipe.micro_batch_size.saturating_mul(layout.data);
+    // `schedules.py:forward_backward_pipelining_with_interleaving`, which raises both.
     if g < p || g > m {
         let rule = &Rule {
             code: Code::VppMicroBatches,
@@ -201,6 +202,7 @@ fn rank_order(plan: &Plan, refusals: &mut Refusals) {
     if layout.rank_order == RankOrder::TpCpEpDpPp || layout.pipeline == 1 {
         return;
     }
+    // With the pipeline not outermost its groups would differ between the dense and the expert numbering.
     let (dense, experts) = (layout.tensor * layout.context, layout.expert_tensor * layout.expert);
     let rule = &Rule {
         code: Code::RankOrder,
@@ -226,6 +228,7 @@ fn context(plan: &Plan, refusals: &mut Refusals) {
 
 fn instances(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
+    // Instances are cut from the ranks over which dense states are shared, context ranks among them.
     let (n, replicas) = (layout.distributed_optimizer_instances, layout.data * layout.context);
     if n <= 1 {
         return;

@@ -49,6 +49,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     let (model, t) = (plan.model(), plan.layout().tensor);
     let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
     // Without grouping the heads themselves have said so.
+    // Multi-latent attention makes keys and values of all heads from one latent vector.
     if model.latent.is_some() || groups == heads {
         return;
     }
@@ -126,6 +127,7 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
 fn positions(plan: &Plan, refusals: &mut Refusals) {
     let model = plan.model();
     let (s, positions) = (model.seq_length, model.max_position_embeddings);
+    // `arguments.py:validate_args`, whatever the kind of positions.
     if positions < s {
         let rule = &Rule {
             code: Code::Positions,
