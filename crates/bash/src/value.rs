@@ -226,6 +226,7 @@ impl Value {
         }
     }
 
+    // Copies where the content is shared: another value that has the same text keeps its own places.
     fn marks_mut(&mut self) -> &mut [Mark] {
         self.0.as_mut().map_or(&mut [], |content| &mut Rc::make_mut(content).marks)
     }

@@ -110,6 +110,7 @@ pub fn of_config(text: &str) -> Result<Vec<(Field, String)>, Vec<String>> {
     let root = tree.documents.first().ok_or_else(|| vec!["the text is not a JSON document".to_owned()])?;
     let read = Architecture::read(root).map_err(|refusal| vec![refused(refusal)])?;
     let lacking = lacking(&read);
+    // Settings of a part of the model would be those of another model.
     if lacking.is_empty() { Ok(shape::settings(&read)) } else { Err(lacking) }
 }
 
@@ -217,6 +218,7 @@ fn parts(written: &str) -> (Option<&str>, &str) {
     for host in ["huggingface.co/", "www.huggingface.co/", "hf.co/"] {
         rest = rest.strip_prefix(host).unwrap_or(rest);
     }
+    // Addresses of a branch or file behind the model's own.
     for behind in ["/tree/", "/blob/", "/resolve/"] {
         rest = rest.split_once(behind).map_or(rest, |(front, _)| front);
     }

@@ -212,6 +212,7 @@ fn modules(row: &Row) -> &'static [(Field, &'static str)] {
 
 fn style(row: &Row, out: &mut Vec<(Field, String)>) {
     let mut say = |field: Field, value: &str| out.push((field, value.to_owned()));
+    // What all published decoders since Llama share here.
     let modern = !matches!(row.kind, Family::Gpt | Family::NeoX);
     if row.shape[4] != row.shape[3] {
         say(Field::GroupQueryAttention, "true");
@@ -231,6 +232,7 @@ fn style(row: &Row, out: &mut Vec<(Field, String)>) {
     if row.kind == Family::Qwen2 {
         say(Field::AddQkvBias, "true");
     }
+    // Pretraining of these models has no dropout; Megatron's default is 0.1.
     if modern {
         say(Field::HiddenDropout, "0");
         say(Field::AttentionDropout, "0");

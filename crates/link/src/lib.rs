@@ -56,6 +56,7 @@ pub fn decode(fragment: &str) -> Result<Option<Shared>, LinkError> {
 /// What is wrong with the link.
 pub fn decode_pair(fragment: &str) -> Result<(Option<Shared>, Option<Shared>), LinkError> {
     let fragment = fragment.strip_prefix('#').unwrap_or(fragment);
+    // Before anything is split or decoded.
     if fragment.len() > MAX_LINK {
         return Err(LinkError::TooLong(fragment.len()));
     }

@@ -76,6 +76,7 @@ impl Pasted {
     /// From what [`Pasted::compact`] gave, whoever wrote it; what has another form is left out.
     #[must_use]
     pub fn from_json(value: &Value) -> Option<Self> {
+        // Lenient: a link is read for ever, also by versions that know more or less of it. Without texts it is none.
         Some(Self {
             texts: value.get("texts")?.as_array()?.iter().filter_map(text).collect(),
             settings: pairs(value.get("settings")),

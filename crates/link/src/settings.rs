@@ -32,6 +32,7 @@ pub(super) fn encode(settings: &[(String, String)]) -> String {
     let mut pairs: Vec<String> = settings
         .iter()
         .map(|(name, value)| {
+            // The short names are canonical: equal settings give equal links, whichever name was typed.
             let short =
                 SHORT.iter().find(|(_, long)| long == name).map_or(name.as_str(), |&(short, _)| short);
             format!("{}={}", percent::encode(short), percent::encode(value))

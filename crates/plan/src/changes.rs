@@ -82,6 +82,7 @@ impl Variant {
             change(Field::ExpertTensorParallelSize, self.expert_tensor, 0);
         }
         change(Field::MicroBatchSize, self.micro_batch_size, other.micro_batch_size);
+        // Groups are in force for the stages that they were stated for.
         let group = |of: &Self| of.group.filter(|_| of.pipeline == other.pipeline);
         if group(self) != other.group {
             let given = group(self).map_or_else(|| NOTHING.to_owned(), |group| group.to_string());

@@ -148,6 +148,7 @@ impl Mixers {
     /// The shortest pattern that repeats to `mixers`, as signs; empty where all are attention.
     #[must_use]
     pub fn write(mixers: &[Mixer]) -> String {
+        // The default, which needs no setting.
         if mixers.iter().all(|mixer| *mixer == Mixer::Attention) {
             return String::new();
         }

@@ -119,6 +119,7 @@ impl Layout {
 
     /// The chunks of one copy of the model, stage by stage.
     pub fn model_chunks(&self) -> impl Iterator<Item = &Chunk> {
+        // A rank's second chunk is of the other copy then.
         let own = if self.copies() > 1 { 1 } else { usize::MAX };
         self.stages.stages.iter().flat_map(move |stage| stage.chunks.iter().take(own))
     }
@@ -169,6 +170,7 @@ impl PipelineSchedule {
     #[must_use]
     pub fn named(name: &str) -> Self {
         let known = Self::NAMES.iter().find(|(_, known)| *known == name);
+        // Readers check the word against the names; what comes here otherwise has no schedule of its own.
         known.map_or(Self::OneForwardOneBackward, |(kind, _)| *kind)
     }
 }

@@ -83,6 +83,7 @@ impl Model {
     /// Whether layers of `one` and of `other` are of the same kinds in the same order, as far as both go.
     #[must_use]
     pub fn are_alike(&self, one: &std::ops::Range<u64>, other: &std::ops::Range<u64>) -> bool {
+        // As in `layer_kinds`: two layers can differ in their mixer and in their experts alone.
         let all_alike = self.mixers.pattern.is_empty() && self.experts.is_none();
         let mut pairs = one.clone().zip(other.clone());
         all_alike || pairs.all(|(one, other)| self.layer_kind(one) == self.layer_kind(other))

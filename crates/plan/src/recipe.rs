@@ -61,7 +61,7 @@ pub struct Recipe {
     pub software: Software,
     /// What is moved to the host.
     pub offload: Offload,
-    /// `--decoupled` deferral: micro-batches whose output-layer weight gradient is deferred
+    /// Micro-batches whose weight gradient of the output layer is deferred
     /// (`--defer-embedding-wgrad-compute` with `--wgrad-deferral-limit`); 0 when off.
     pub wgrad_deferral_limit: u64,
     /// Whether every micro-batch brings an attention mask (off with

@@ -63,6 +63,7 @@ impl Variant {
             tensor: layout.tensor,
             pipeline: layout.pipeline,
             virtual_pipeline: layout.virtual_pipeline,
+            // A group that is the pipeline size is the default, and follows another size.
             group: Some(layout.microbatch_group_size).filter(|group| *group != layout.pipeline),
             schedule: layout.schedule,
             split: layout.split.clone(),

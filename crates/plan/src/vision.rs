@@ -117,6 +117,7 @@ impl VisionKept {
             "ends_wide_once" => &mut self.once_wide,
             _ => return None,
         };
+        // Bounded here, as these sizes are words of one setting and have no bounds of their own.
         *size = number.parse().ok().filter(|size| *size <= MAX_KEPT)?;
         Some(())
     }

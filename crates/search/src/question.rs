@@ -287,6 +287,7 @@ impl Inquiry {
         let (fits, step) = (size / 2, size / 2 / PARTS);
         let first = self.plan.model().seq_length;
         self.left.clear();
+        // Where the first length fails nothing fits, and there is nothing between.
         if size > first && step > 0 {
             self.left = (1..PARTS).map(|part| fits + part * step).rev().collect();
         }

@@ -175,6 +175,7 @@ impl Groups {
                 GroupKind::ExpertDataAcross,
             ]);
         }
+        // Always there, all ranks where there is one instance.
         kinds.push(GroupKind::OptimizerInstance);
         kinds
     }
@@ -259,6 +260,7 @@ impl Groups {
             GroupKind::ContextLevel(level) => self.level(usize::from(level)),
             GroupKind::OptimizerInstance => {
                 let replicas = axis(&self.grid.expert, Replica).size;
+                // An instance is all replicas of the experts that share its states: replicas in a row.
                 let joined = (replicas / self.instances).max(1);
                 split(&self.grid.expert, &[Tensor, Middle, Pipeline], Cut::Joined(joined))
             }
@@ -283,6 +285,7 @@ impl Groups {
         let within = (whole / slices).max(1);
         pattern.cut = match part {
             Part::Within => Cut::Slices { size: within, unit: 1 },
+            // One member of each instance: as far apart as an instance is large.
             Part::Across => Cut::Slices { size: whole / within, unit: within },
         };
         pattern

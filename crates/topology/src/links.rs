@@ -75,6 +75,7 @@ impl Group {
     #[must_use]
     pub fn spread(&self, cluster: &Cluster) -> Spread {
         let places = |size: u64| {
+            // Members need not ascend node by node, so that equal places are brought together first.
             let mut places: Vec<u64> = self.ranks().map(|rank| rank.get() / size.max(1)).collect();
             sort(&mut places);
             places.dedup();

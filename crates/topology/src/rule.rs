@@ -55,6 +55,7 @@ impl Groups {
                 ([inner, outer, bases].concat(), slice)
             }
             Cut::Joined(joined) => {
+                // Underlying groups are joined in the order of their bases, the fastest axes first.
                 let (low, high) = divided(&bases, joined)?;
                 (high, [members, low].concat())
             }

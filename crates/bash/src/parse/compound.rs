@@ -170,6 +170,7 @@ impl Parser<'_> {
         let mut header: [Vec<Part>; 3] = Default::default();
         for (index, part) in header.iter_mut().enumerate() {
             *part = self.nested_parts(Mode::Arithmetic);
+            // `for ((;;))`: all three may be empty, the signs between them may not.
             if index < 2 && !self.eat(";") {
                 self.fail(Code::UnreadableLoop, "for (( needs three expressions parted by ;", start);
             }

@@ -74,6 +74,7 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
 
 fn within(field: Field, size: u64, refusals: &mut Refusals) {
     let Kind::Count(least, most) = field.kind() else { return };
+    // The same bounds as where settings are read: plans are also made by variants and by Rust users.
     if size < least || size > most {
         let name = field.name();
         let message = format!("{name} is {size}, and must lie between {least} and {most}");

@@ -99,6 +99,7 @@ const CHUNKS: &[Field] =
 fn chunks(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
     let (p, v) = (layout.pipeline, layout.virtual_pipeline);
+    // What a schedule of several stages asks for has no meaning on one.
     if p < 2 {
         let rule = &Rule {
             code: Code::VppWithoutPp,
@@ -142,6 +143,7 @@ fn micro_batches_of_dualpipe(plan: &Plan, refusals: &mut Refusals) {
     let number = if even { "an even number of at least" } else { "at least" };
     let message =
         format!("{name} over PP {} needs {number} {least} micro-batches, and there are {m}", layout.pipeline);
+    // An even number also where odd ones would do: DualPipe wants one, DualPipeV takes it.
     let near = m.max(least).next_multiple_of(2);
     let batch = plan.recipe().micro_batch_size.saturating_mul(layout.data).saturating_mul(near);
     let fields = [Field::GlobalBatchSize, Field::PipelineModelParallelSize, Field::PipelineSchedule];

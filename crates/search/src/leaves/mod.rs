@@ -110,6 +110,7 @@ impl Leaves {
             return false;
         };
         for (sharding, overlap) in lightest(&self.rests) {
+            // One refused leaf says nothing of the others, so that nothing is decided by it.
             let leaf = Variant { recompute: most.clone(), sharding, overlap, ..self.shape.clone() };
             let Ok(plan) = leaf.retuned(&self.plan) else { return false };
             if workspace.known.fit(&plan).1 != Verdict::OutOfMemory {
