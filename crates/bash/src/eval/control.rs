@@ -27,7 +27,7 @@ impl Evaluator<'_> {
             let status = self.status;
             let runs = match joint {
                 Joint::And => status.ok,
-                // Where the left side is not known neither side runs, as neither branch of such an `if` is taken.
+                // Not known is no failure: `[ -f data ] || exit 1` goes on.
                 Joint::Or => !status.ok && status.certainty != Certainty::Unknown,
             };
             if !runs {
