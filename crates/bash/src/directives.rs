@@ -4,10 +4,10 @@ use super::eval::Evaluator;
 use super::script::Directive;
 use super::value::{Value, is_blank};
 
-/// Markers after `#`.
+/// Markers after `#`: `$` is Grid Engine's, `PJM` Fujitsu's, `BSUB` LSF's.
 const MARKERS: [&str; 7] = ["SBATCH", "PBS", "$", "PJM", "YBATCH", "BSUB", "COBALT"];
 
-/// Directives kept of one text.
+/// Most options kept of one text.
 const MOST: usize = 200;
 
 /// The directives of a text, in order.
@@ -41,6 +41,7 @@ fn options(marker: &str, line: &Value, out: &mut Vec<Directive>) {
         if !text.starts_with('-') || out.len() >= MOST {
             continue;
         }
+        // `-N4`, but not `-lselect=2`: only digits may be glued to a short option here.
         let digits = text.as_bytes().get(2).is_some_and(u8::is_ascii_digit);
         let (length, skipped) = match text.find('=') {
             Some(at) if text.starts_with("--") => (at, 1),
@@ -51,6 +52,7 @@ fn options(marker: &str, line: &Value, out: &mut Vec<Directive>) {
         let mut value = word.rest(length + skipped);
         if let [next, rest @ ..] = words
             && value.is_empty()
+            // `--exclusive -N 2`: a switch takes no value.
             && !next.text().starts_with('-')
         {
             value = next.clone();
@@ -69,7 +71,7 @@ fn unquoted(value: &Value) -> Value {
     value.part(start, text.trim_end_matches(['"', '\'']).len().max(start))
 }
 
-/// The last directive that gives Slurm something under one of these keys.
+/// The last directive that gives Slurm something under one of these keys, as `sbatch` lets the last one win.
 pub fn slurms<'d>(directives: &'d [Directive], keys: &[&str]) -> Option<&'d Directive> {
     let asked = |directive: &&Directive| {
         directive.scheduler == "SBATCH"
@@ -90,6 +92,7 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
         Some(Value::computed(&nodes.checked_mul(per_node)?.to_string(), span))
     });
     let gpus = value(&["--gpus-per-node"]).map(|value| count(&value));
+    // `--gres=gpu:8` sets no SLURM_GPUS_PER_NODE, but Slurm counts its GPUs in SLURM_GPUS_ON_NODE all the same.
     let on_node = gpus.clone().or_else(|| {
         value(&["--gres"]).filter(|value| value.text().contains("gpu")).map(|value| count(&value))
     });
@@ -124,6 +127,8 @@ pub(crate) fn set_variables(shell: &mut Evaluator<'_>, directives: &[Directive])
 }
 
 fn provide(shell: &mut Evaluator<'_>, name: &str, value: Value) {
+    // What the user answers for a variable outranks the directive. A value that is no number (a template's hole) is
+    // better left an unknown of its own name.
     if shell.variables.has(name)
         || !(number(&value).is_some() || matches!(name, "SLURM_JOB_NAME" | "SGE_RESOURCE_TYPE"))
     {
@@ -144,6 +149,7 @@ pub fn resource(value: &Value, name: &str) -> Option<Value> {
     for (at, _) in text.match_indices(name) {
         let start = at + name.len() + 1;
         if text.get(at + name.len()..start) == Some("=")
+            // Where a name begins: `rt_F` is not the end of `my_rt_F`.
             && (at == 0 || text.get(at - 1..at)?.contains([':', ',']))
         {
             let digits = digits(text.get(start..)?);

@@ -4,6 +4,8 @@
 pub(crate) const TEXT_BYTES: usize = 4 << 20;
 /// Parts of words and commands parsed in one script, evaluated text included.
 pub(crate) const TREE_NODES: u32 = 150_000;
+// A statement that cannot be read is read to where it fails and then again from its next line, so that a text of
+// unclosed quotes costs its length squared; this bounds it.
 /// Bytes of unreadable statements read in any text, on top of four times its length.
 pub(crate) const WASTE_BYTES: usize = 64 << 10;
 /// Nesting of commands, quotes and expansions, and of calls while evaluating.

@@ -8,7 +8,7 @@ use shardscope_source::{Diagnostic, Span};
 /// What reading a script collects beside its meaning, and how much of it may still be collected.
 #[derive(Debug)]
 pub(crate) struct Notes {
-    /// The holes, by kind, place and name.
+    /// The holes in the order of [`key`], searched by halves: the same `$X` is asked for wherever it stands.
     index: Vec<HoleId>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) holes: Vec<Hole>,
@@ -32,6 +32,7 @@ impl Notes {
         if self.diagnostics.len() >= limits::DIAGNOSTICS {
             return;
         }
+        // A loop meets the same fault at every turn.
         let repeated = |known: &Diagnostic| known.span == diagnostic.span && known.code == diagnostic.code;
         if !self.diagnostics.iter().any(repeated) {
             self.diagnostics.push(diagnostic);
@@ -49,6 +50,7 @@ impl Notes {
             Err(at) => at,
         };
         if self.holes.len() >= limits::HOLES {
+            // Past the bound everything unknown is one and the same hole: still unknown, only under another's name.
             return HoleId(0);
         }
         let id = HoleId(u32::try_from(self.holes.len()).unwrap_or(u32::MAX));
@@ -66,11 +68,14 @@ impl Notes {
 
 /// What tells holes apart: their kind, their place if they follow from others, their name.
 fn key<'h>(kind: HoleKind, name: &'h str, span: Span, needs: &[HoleId]) -> (u8, u32, &'h str) {
+    // A variable that nobody sets is one unknown wherever it stands. What follows from others may differ from place to
+    // place (the same `$(basename $X)` before and after X is assigned), so there the place counts.
     (kind as u8, if needs.is_empty() { 0 } else { span.start.saturating_add(1) }, name)
 }
 
 /// How a hole stands in a text: always from a `$` or `<` on, without quotes.
 pub(crate) fn shown(kind: HoleKind, name: &str) -> String {
+    // The result may be parsed again as shell text (`eval`, `bash -c`): a quote in it would open one there.
     let clean: String =
         name.chars().filter(|c| !matches!(c, '\'' | '"' | '`' | '\\' | '\n')).take(60).collect();
     match kind {

@@ -22,7 +22,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Text standing at `span`.
+    /// Text that is written at `span`, byte for byte.
     pub const fn written(span: Span) -> Self {
         Self { span, via: None, exact: true, given: false, doubt: None }
     }
@@ -32,7 +32,7 @@ impl Origin {
         Self { span, via: None, exact: false, given: false, doubt: None }
     }
 
-    /// Text from outside.
+    /// Text from the environment or the call line, without a place of its own.
     pub const fn given() -> Self {
         Self { span: Span::new(0, 0), via: None, exact: false, given: true, doubt: None }
     }
@@ -48,6 +48,7 @@ pub(crate) struct Mark {
 
 /// Whether a piece continues the one before it in the source.
 pub(crate) fn joins(last: &Mark, next: Origin) -> bool {
+    // Only text that lies in one run in the source may join: its bytes are then those under the joined span.
     last.hole.is_none()
         && last.origin.exact
         && next.exact

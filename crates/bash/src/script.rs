@@ -34,10 +34,10 @@ pub struct Script {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// How a command came to be.
+/// Whether a command would run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
-    /// It runs.
+    /// It runs, as far as the text says.
     Run,
     /// It is only printed by `echo` or `printf`, or written to a file: often the real one, run by other means.
     Shown,
@@ -48,13 +48,13 @@ pub enum CommandKind {
 /// A simple command after expansion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// How it came to be.
+    /// Whether it would run.
     pub kind: CommandKind,
     /// The program and its arguments.
     pub words: Vec<Word>,
     /// Assignments before the program.
     pub environment: Vec<(String, Word)>,
-    /// Where it stands.
+    /// Where the command stands in the source.
     pub span: Span,
     /// Index of the command whose words hold this one: `srun ... bash -c '...'`, `sbatch <<EOF`.
     pub outer: Option<usize>,
@@ -121,7 +121,7 @@ pub struct Branch {
     pub taken: bool,
     /// Whether bash would decide so too, given the variables as they are.
     pub decided: bool,
-    /// Why it was read so.
+    /// Why it was read so, in words for the user.
     pub why: String,
     /// The unknowns it hangs on.
     pub needs: Vec<HoleId>,
@@ -129,7 +129,7 @@ pub struct Branch {
     pub sets: Vec<(String, Span)>,
 }
 
-/// Where an unknown comes from.
+/// What kind of thing an unknown is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoleKind {
     /// A variable nobody sets.
@@ -153,7 +153,7 @@ pub enum HoleKind {
 pub struct Hole {
     /// The variable's name, the number of the positional parameter, or the command's text.
     pub name: String,
-    /// Where it comes from.
+    /// What kind of unknown it is.
     pub kind: HoleKind,
     /// Where it is first met.
     pub span: Span,
@@ -164,13 +164,14 @@ pub struct Hole {
 }
 
 impl Script {
-    /// A hole by its id.
+    /// A hole by its id; none where the id is of another script.
     pub fn hole(&self, id: HoleId) -> Option<&Hole> {
         self.holes.get(id.0 as usize)
     }
 
     /// The holes that `id` comes down to: itself if it needs no other.
     pub fn roots(&self, id: HoleId) -> Vec<HoleId> {
+        // A stack, not recursion: chains of holes are as long as the script makes them. `rev` keeps source order.
         let (mut roots, mut seen, mut open) = (Vec::new(), Vec::new(), vec![id]);
         while let Some(id) = open.pop() {
             if seen.contains(&id) {
@@ -186,7 +187,7 @@ impl Script {
         roots
     }
 
-    /// A variable by its name.
+    /// A variable by its name, found by halves: [`Script::variables`] is sorted.
     pub fn variable(&self, name: &str) -> Option<&Variable> {
         self.variables
             .binary_search_by(|variable| variable.name.as_str().cmp(name))

@@ -41,6 +41,7 @@ pub(crate) enum CommandForm {
     For { name: String, words: Option<Vec<Word>>, body: List },
     ForArithmetic { header: [Vec<Part>; 3], body: List },
     While { condition: List, span: Span, until: bool, body: List },
+    // Shared: a call keeps the body even where what it runs defines the function anew.
     Function { name: String, body: Rc<Command> },
     Group(List),
     Subshell(List),

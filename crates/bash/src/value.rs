@@ -6,6 +6,7 @@ pub use super::origin::{HoleId, Origin};
 use shardscope_source::Span;
 
 /// Text after expansion, each piece of it pointing at its source; what is not known stands in it as a named hole.
+/// The empty text is `None`, and so has no origin either.
 /// Copies share their text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Value(Option<Rc<Content>>);
@@ -24,7 +25,7 @@ pub struct Piece<'a> {
     pub text: &'a str,
     /// Where it comes from.
     pub origin: Origin,
-    /// The hole it stands for.
+    /// The hole it stands for; none for text that is known.
     pub hole: Option<HoleId>,
 }
 
@@ -65,7 +66,7 @@ impl Value {
         Self::from_text(text, Origin::computed(span))
     }
 
-    /// Text of one origin.
+    /// Text that has one origin throughout.
     pub(crate) fn from_text(text: &str, origin: Origin) -> Self {
         let mut value = Self::default();
         value.push(text, origin, None);
@@ -99,7 +100,7 @@ impl Value {
         self.first_hole().is_some()
     }
 
-    /// The first unknown in it.
+    /// The first unknown in it; none where all is known.
     pub fn first_hole(&self) -> Option<HoleId> {
         self.marks().iter().find_map(|mark| mark.hole)
     }
@@ -161,6 +162,7 @@ impl Value {
         let mut span = first.origin.span;
         for mark in marks {
             let next = mark.origin.span;
+            // Backwards or far away: the rest was written elsewhere.
             if next.start < span.end || next.start - span.end > GAP {
                 break;
             }
@@ -175,13 +177,16 @@ impl Value {
 
     /// How much copying it costs, in evaluation steps.
     pub(crate) fn weight(&self) -> u32 {
+        // A piece is as much work as 256 bytes of text.
         u32::try_from(self.marks().len() + self.len() / 256).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn push(&mut self, text: &str, origin: Origin, hole: Option<HoleId>) {
+        // The empty text stays `None`, and a mark of no length would have no place.
         if text.is_empty() {
             return;
         }
+        // Copies on write: whoever shares this text keeps theirs.
         let content = Rc::make_mut(self.0.get_or_insert_default());
         content.text.push_str(text);
         let end = u32::try_from(content.text.len()).unwrap_or(u32::MAX);
@@ -221,6 +226,7 @@ impl Value {
         }
     }
 
+    // Copies where the content is shared: another value that has the same text keeps its own places.
     fn marks_mut(&mut self) -> &mut [Mark] {
         self.0.as_mut().map_or(&mut [], |content| &mut Rc::make_mut(content).marks)
     }
@@ -260,6 +266,7 @@ impl Value {
         let mut fields = Vec::new();
         let mut field = Value::default();
         for piece in self.pieces() {
+            // The blanks in `$(a b)` are of the hole's name, not of what it will stand for.
             if piece.hole.is_some() {
                 piece.add_to(&mut field);
                 continue;
@@ -304,6 +311,7 @@ impl Piece<'_> {
     /// Adds a part of this piece to a value.
     fn copy(&self, from: usize, to: usize, out: &mut Value) {
         let mut origin = self.origin;
+        // Only text that is the source byte for byte has a place for each part; all else keeps that of the whole.
         if origin.exact {
             let base = origin.span.start as usize;
             origin.span = Span::from_bytes(base + from, base + to);

@@ -19,9 +19,9 @@ struct Row {
     generation: Generation,
     /// CUDA's major compute capability ("CUDA GPUs", developer.nvidia.com/cuda-gpus).
     capability: Option<u64>,
-    /// MiB.
+    /// Memory that the driver shows as total. Unit: MiB.
     memory_mib: u64,
-    /// TB/s.
+    /// Bandwidth of the memory. Unit: TB/s.
     memory_tb_s: f64,
     /// TFLOP/s, dense.
     fp32: f64,
@@ -40,7 +40,7 @@ struct Row {
     gpus_per_node: u64,
     /// GB/s per direction and accelerator.
     network: (&'static str, f64),
-    /// MiB.
+    /// The driver's context. Unit: MiB.
     context_mib: u64,
     /// Of the usual node.
     processor: Processor,
@@ -124,6 +124,8 @@ pub fn usual_gpus_per_node(name: &str) -> u64 {
     row(name).map_or(8, |row| row.gpus_per_node)
 }
 
+// A whole name, then the usual part of a family, then the first whose name begins so: `A100` is the SXM part of 80 GB,
+// though the one of 40 GB stands first.
 fn row(name: &str) -> Option<&'static Row> {
     let name = name.trim();
     let same = |known: &str| known.eq_ignore_ascii_case(name);

@@ -20,9 +20,9 @@ pub fn tables() -> impl Iterator<Item = &'static LaterText> {
 pub(crate) struct Entry {
     /// `organisation/name`, one or more: the same configuration.
     names: &'static str,
-    /// Where it was read.
+    /// Repository, commit and file that the configuration was read from.
     pub(crate) source: &'static str,
-    /// Parameters as published.
+    /// Parameters as published, all digits or rounded with a letter; none where nobody publishes them.
     pub(crate) published: Option<&'static str>,
     /// The configuration, as far as it makes the shape.
     config: &'static str,
@@ -41,14 +41,15 @@ impl Entry {
         self.names.split(' ')
     }
 
-    /// What it is made of.
+    /// What the configuration describes; none where it cannot be read, which the tests rule out.
     pub(crate) fn architecture(self) -> Option<Architecture> {
+        // Parsed only now: hundreds of lines are searched by name for one whose configuration is read.
         let tree = read_json(self.config, 0);
         Architecture::read(tree.documents.first()?).ok()
     }
 }
 
-/// All lines.
+/// All lines of the table that can be read; comments begin with `#`.
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
     LINES.text().lines().filter(|line| !line.starts_with('#')).filter_map(Entry::parse)
 }
@@ -56,6 +57,7 @@ pub(crate) fn entries() -> impl Iterator<Item = Entry> {
 /// The line with a name, and the name as it stands there: without its organisation, in lower case, with `-` for `_`.
 pub(crate) fn named(wanted: &str) -> Option<(Entry, &'static str)> {
     let fold = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    // `wanted` is folded already.
     let same = |name: &str| name.len() == wanted.len() && name.bytes().map(fold).eq(wanted.bytes());
     entries().find_map(|entry| Some((entry, entry.names().map(last).find(|name| same(name))?)))
 }

@@ -32,7 +32,7 @@ enum Source {
 }
 
 impl Model {
-    /// Name in the catalog.
+    /// The model's name in the catalog.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self.0 {
@@ -66,7 +66,7 @@ impl Model {
         }
     }
 
-    /// Where its shape was read.
+    /// Where its shape was read; none for models under short names, which are settings of the catalog's own.
     #[must_use]
     pub fn source(self) -> Option<&'static str> {
         match self.0 {
@@ -110,6 +110,7 @@ pub fn of_config(text: &str) -> Result<Vec<(Field, String)>, Vec<String>> {
     let root = tree.documents.first().ok_or_else(|| vec!["the text is not a JSON document".to_owned()])?;
     let read = Architecture::read(root).map_err(|refusal| vec![refused(refusal)])?;
     let lacking = lacking(&read);
+    // Settings of a part of the model would be those of another model.
     if lacking.is_empty() { Ok(shape::settings(&read)) } else { Err(lacking) }
 }
 
@@ -119,7 +120,7 @@ pub enum Named {
     Known(Model),
     /// Another name of the same model: all sizes are equal.
     Alias(Model),
-    /// None of that name.
+    /// The catalog has none of that name.
     Unknown {
         /// Whose it is on the Hub, where the name says.
         organisation: Option<String>,
@@ -129,7 +130,7 @@ pub enum Named {
 }
 
 impl Named {
-    /// The model, if it is known.
+    /// The model, by its own name or another of it; none where it is unknown.
     #[must_use]
     pub fn model(self) -> Option<Model> {
         match self {
@@ -153,7 +154,7 @@ impl Named {
 /// Ends of a name that change no size of the model: tuned on instructions, in another layout or element format.
 const VARIANTS: [&str; 7] = ["-instruct", "-chat", "-hf", "-base", "-it", "-fp8", "-bf16"];
 
-/// Other official names.
+/// Other official names, folded, with the names of the rows that they mean.
 const ALIASES: &[(&str, &str)] = &[
     ("gpt2", "GPT-2-124M"),
     ("gpt2-medium", "GPT-2-355M"),
@@ -186,6 +187,7 @@ pub fn find(name: &str) -> Named {
     };
     let of =
         |wanted: &str| own(wanted).or_else(|| own(ALIASES.iter().find(|(alias, _)| *alias == wanted)?.1));
+    // Exact names first: an ending that is cut off must not find another model than the one of that very name.
     if let Some(model) = own(&wanted) {
         return Named::Known(model);
     }
@@ -196,6 +198,7 @@ pub fn find(name: &str) -> Named {
         return Named::Alias(model);
     }
     let mut rest = wanted.as_str();
+    // One ending after the other: `-Instruct-FP8`.
     while let Some(shorter) = VARIANTS.iter().find_map(|end| rest.strip_suffix(end)) {
         rest = shorter;
         if let Some(model) = of(rest) {
@@ -215,12 +218,14 @@ fn parts(written: &str) -> (Option<&str>, &str) {
     for host in ["huggingface.co/", "www.huggingface.co/", "hf.co/"] {
         rest = rest.strip_prefix(host).unwrap_or(rest);
     }
+    // Addresses of a branch or file behind the model's own.
     for behind in ["/tree/", "/blob/", "/resolve/"] {
         rest = rest.split_once(behind).map_or(rest, |(front, _)| front);
     }
     let rest = rest.trim_end_matches('/');
     match rest.rsplit_once('/') {
         Some((organisation, name))
+            // `./x`, `$HOME/x` and `/data/x/y` are paths, which say nothing of the Hub.
             if !organisation.is_empty() && !organisation.contains(['/', '.', '$', '~']) =>
         {
             (Some(organisation), name)
@@ -240,6 +245,7 @@ pub fn model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
 /// none where no model of the catalog has that shape, and where they differ in it (Llama 2 and 3 of 70B).
 #[must_use]
 pub fn vocabulary_of_shape([layers, hidden, heads, ffn]: [u64; 4]) -> Option<(&'static str, u64)> {
+    // Scripts often give a shape without a vocabulary: it can be proposed where all models of that shape agree.
     let mut alike = ROWS.iter().filter(|row| rows::sizes(row) == [layers, hidden, heads, ffn]);
     let first = alike.next()?;
     let vocabulary = rows::vocabulary(first);

@@ -25,7 +25,7 @@ struct Row {
     accelerator: &'static str,
     gpus: u32,
     adapters: u32,
-    /// Of one adapter, Gbit/s.
+    /// Of one adapter, per direction. Unit: Gbit/s.
     gbit: u32,
     network: &'static str,
     source: &'static str,
@@ -75,6 +75,7 @@ pub fn platform(name: &str) -> Option<Platform> {
 }
 
 fn typed(row: &Row) -> Platform {
+    // Adapters are shared out evenly, whether there are more of them than accelerators or fewer.
     let bits = f64::from(row.adapters) * f64::from(row.gbit);
     Platform {
         name: row.name,

@@ -119,7 +119,7 @@ pub(crate) const ROWS: &[Row] = &[
     moe("GLM-4.5-Air", Qwen2, [46, 4096, 10_944, 96, 8, 128, 151_552, 131_072], [128, 8, 1408, 1408, 1]),
 ];
 
-/// The settings of a row.
+/// The settings that a row stands for, by Megatron's names.
 pub(crate) fn settings(row: &Row) -> Vec<(Field, String)> {
     let [layers, hidden, ffn, heads, groups, head, vocabulary, positions] = row.shape;
     let mut out: Vec<(Field, String)> = Vec::new();
@@ -147,6 +147,7 @@ pub(crate) fn settings(row: &Row) -> Vec<(Field, String)> {
             count(Field::QLoraRank, query);
         }
         count(Field::KvLoraRank, key_value);
+        // Of all models of this family here (`Latent`).
         count(Field::QkHeadDim, 128);
         count(Field::QkPosEmbHeadDim, 64);
         count(Field::VHeadDim, 128);
@@ -211,6 +212,7 @@ fn modules(row: &Row) -> &'static [(Field, &'static str)] {
 
 fn style(row: &Row, out: &mut Vec<(Field, String)>) {
     let mut say = |field: Field, value: &str| out.push((field, value.to_owned()));
+    // What all published decoders since Llama share here.
     let modern = !matches!(row.kind, Family::Gpt | Family::NeoX);
     if row.shape[4] != row.shape[3] {
         say(Field::GroupQueryAttention, "true");
@@ -230,6 +232,7 @@ fn style(row: &Row, out: &mut Vec<(Field, String)>) {
     if row.kind == Family::Qwen2 {
         say(Field::AddQkvBias, "true");
     }
+    // Pretraining of these models has no dropout; Megatron's default is 0.1.
     if modern {
         say(Field::HiddenDropout, "0");
         say(Field::AttentionDropout, "0");

@@ -29,9 +29,11 @@ pub fn settings(architecture: &Architecture) -> Vec<(Field, String)> {
     if let Some(field) = activation {
         out.flag(field, true);
     }
+    // By the weights of a channel: an RMS norm has one, a LayerNorm a bias beside it.
     out.say(Field::Normalization, if shape.norm_weights == 1 { "RMSNorm" } else { "LayerNorm" });
     out.say(Field::PositionEmbeddingType, &shape.position);
     out.flag(Field::UntieEmbeddingsAndOutputWeights, !shape.tied);
+    // Rows of a learned table; with other positions the length that the model was made for, if it is stated.
     if shape.positions > 0 {
         out.count(Field::MaxPositionEmbeddings, shape.positions);
     } else if let Some(longest) = shape.longest {
@@ -100,6 +102,7 @@ fn attention(out: &mut Settings, shape: &Shape) {
             }
         }
     }
+    // Megatron's flag is for all linear layers at once; biases of queries, keys and values alone have one of their own.
     let [qkv, _, mlp] = shape.biases;
     out.flag(Field::AddBiasLinear, mlp && qkv);
     out.flag(Field::AddQkvBias, qkv);
@@ -127,6 +130,7 @@ fn experts(out: &mut Settings, routed: &Routed) {
 
 /// The layers with experts as Megatron's list of 0 and 1; none when all have them.
 fn pattern(layers: &[bool]) -> Option<String> {
+    // The usual pattern, leading dense layers, is written as people write it.
     let dense = layers.iter().take_while(|moe| !**moe).count();
     let rest = layers.get(dense..).unwrap_or_default();
     let late = rest.iter().all(|moe| *moe);
@@ -201,6 +205,7 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
             out.flag(field, true);
         }
     }
+    // Only what differs from Llama's arrangement is said, which is the settings' default.
     if arranged.rotary_percent != 100 {
         out.say(Field::RotaryPercent, &(arranged.rotary_percent as f64 / 100.0).to_string());
     }
@@ -217,6 +222,7 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
         out.say(Field::ModuleVariants, &variants.join(" "));
     }
     let usual = !architecture.variants.iter().any(|variant| variant == "unrecorded");
+    // Shapes of the others are exact too; but what their modules keep for backward was never recorded.
     let known = architecture.is_recorded() && usual && (KERNELS.contains(&act) || STEPS.contains(&act));
     if !known && !architecture.model_type.is_empty() {
         out.say(Field::UnrecordedModules, &architecture.model_type);

@@ -6,7 +6,7 @@
 /// the models named; recalled where no stored copy was at hand, and omitted where not certain.
 type Row = (&'static [&'static str], u64, &'static str);
 
-/// More special names before more general ones.
+/// The first row that fits counts, so that special names stand before general ones.
 const ROWS: &[Row] = &[
     (&["codellama"], 32_016, "Code Llama's tokenizer"),
     (&["llama-3", "llama3", "llama_3"], 128_256, "Llama 3's tokenizer"),

@@ -39,7 +39,7 @@ pub(super) fn read_tolerantly(text: &str, base: u32) -> Tree {
     cursor.finish(documents)
 }
 
-/// What a value stands behind.
+/// What a value stands behind, on which its indentation depends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behind {
     Key,
@@ -59,7 +59,9 @@ impl<'a> Cursor<'a> {
             match self.byte(at) {
                 b'\n' | b'#' => self.skip_line(),
                 b'\r' if self.byte(at + 1) == b'\n' => self.skip_line(),
+                // Blanks at the end of the text.
                 0 if self.line_end(at) == at => self.skip_line(),
+                // A directive (`%YAML 1.2`).
                 b'%' if at == self.at => self.skip_line(),
                 b'{' if self.is_template(at) => self.skip_line(),
                 b'-' | b'.' if at == self.at && self.at_marker() => return None,
@@ -122,6 +124,7 @@ impl<'a> Cursor<'a> {
         let node = if self.peek() == b'-' && self.ends_word(self.at + 1) {
             self.block_list(column)
         } else if self.key_end(self.at).is_some() {
+            // Asked again by `block_map`: two scans of one line, instead of a map begun and taken back.
             self.block_map(column)
         } else {
             self.value(column, Behind::Marker)
@@ -184,6 +187,7 @@ impl<'a> Cursor<'a> {
                 self.at += next;
                 return true;
             }
+            // `key:` behind a list in the key's own column: the list ends, and its map goes on.
             if next == column && list {
                 return false;
             }
@@ -195,6 +199,7 @@ impl<'a> Cursor<'a> {
     /// The colon that ends the key at `at`, if a key stands there.
     fn key_end(&self, at: usize) -> Option<usize> {
         let end = self.line_end(at);
+        // These signs begin something else than a plain key.
         let mut colon = match self.byte(at) {
             b'[' | b'{' | b'&' | b'*' | b'!' | b'|' | b'>' | b'%' | b'@' | b'`' | b'#' => return None,
             quote @ (b'"' | b'\'') => {
@@ -213,6 +218,7 @@ impl<'a> Cursor<'a> {
         };
         while colon < end {
             match self.byte(colon) {
+                // `http://x` and `a:b` have no blank behind the colon and are text.
                 b':' if self.ends_word(colon + 1) => return Some(colon),
                 b'#' if self.at_comment(colon) => return None,
                 _ => colon += 1,
@@ -224,6 +230,7 @@ impl<'a> Cursor<'a> {
     /// The value behind a key's colon, a list's dash or a document's marker that stands in `column`.
     fn value(&mut self, column: usize, behind: Behind) -> Node {
         self.skip_blanks();
+        // Charged before it is copied: anchors that hold anchors grow as aliases do.
         let anchor = self.properties();
         let node = self.value_itself(column, behind);
         if let Some(name) = anchor
@@ -260,6 +267,7 @@ impl<'a> Cursor<'a> {
     fn compact(&mut self, column: usize) -> Node {
         let line = self.slice(0, self.at).rfind('\n').map_or(0, |end| end + 1);
         let inner = self.at - line;
+        // The block's column is counted from the line's start, so that its next lines line up with its first key.
         debug_assert!(inner > column, "a value stands behind its dash");
         self.block(inner)
     }
@@ -271,6 +279,7 @@ impl<'a> Cursor<'a> {
         let Some(next) = self.next_column() else { return Node::null(here) };
         let at = self.at + next;
         let dash = self.byte(at) == b'-' && self.ends_word(at + 1);
+        // YAML lets a list under a key stand in the key's own column.
         let deep = match behind {
             Behind::Key => next > column || (next == column && dash),
             Behind::Dash => next > column,
@@ -329,6 +338,7 @@ impl<'a> Cursor<'a> {
                 indent = if line_end { 0 } else { indent + 1 };
                 ahead += 1;
             }
+            // A plain scalar goes on over deeper lines that are neither comments, list items nor keys.
             let deeper =
                 indent > column || (behind == Behind::Marker && indent >= column && !self.at_marker());
             let item = self.byte(ahead) == b'-' && self.ends_word(ahead + 1);
@@ -345,6 +355,7 @@ impl<'a> Cursor<'a> {
             text.push_str(line);
             end = self.at;
         }
+        // Back over the blank lines that were looked through.
         self.at = end;
         self.scalar(text, false, from)
     }

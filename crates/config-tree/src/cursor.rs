@@ -4,7 +4,7 @@ use std::ops::Range;
 use super::node::{Entry, Node, Scalar, Value};
 use shardscope_source::{Code, Diagnostic, Span};
 
-/// Deepest nesting read.
+/// Deepest nesting of lists and maps that is read: reading and dropping trees is recursive.
 pub(super) const MAX_DEPTH: usize = 64;
 /// Most nodes read, aliases expanded; real files have under 5,000.
 const MAX_NODES: usize = 50_000;
@@ -20,7 +20,7 @@ pub struct Tree {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A place in a text with everything the readers of this room share.
+/// A place in a text, with everything that the readers of this crate share.
 pub(super) struct Cursor<'a> {
     text: &'a str,
     base: usize,
@@ -35,6 +35,7 @@ pub(super) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// At the start of `text`, which lies at byte `base` of its source; `code` names the faults found.
     pub(super) fn new(text: &'a str, base: u32, code: Code) -> Self {
+        // Windows editors begin a file with a byte order mark.
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let (anchors, diagnostics) = (Vec::new(), Vec::new());
         Self { text, base: base as usize, code, nodes: 0, depth: 0, at, anchors, diagnostics }
@@ -45,6 +46,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn byte(&self, at: usize) -> u8 {
+        // 0 past the end: no text has it, so that every comparison with a sign fails by itself.
         self.text.as_bytes().get(at).copied().unwrap_or(0)
     }
 
@@ -135,9 +137,11 @@ impl<'a> Cursor<'a> {
     }
 
     fn stop(&mut self, message: &str) {
+        // Once at the end there is nothing left to complain of: the first bound that was met has said it.
         if !self.done() {
             self.complain(message, self.at, self.at);
         }
+        // Nothing is left to read: all loops end without asking what failed.
         self.at = self.text.len();
     }
 
@@ -160,6 +164,8 @@ impl<'a> Cursor<'a> {
     /// A map of these entries: `<<` merged, and of equal keys the last kept.
     pub(super) fn map(&mut self, entries: Vec<Entry>, from: usize) -> Node {
         self.charge(1);
+        // YAML's merge key: a map's own entries win over merged ones, and of several merged maps the first. As the last
+        // of equal keys is kept, merges come first and in reverse.
         let mut all: Vec<Entry> = Vec::new();
         for merge in entries.iter().rev() {
             if merge.key == "<<" {
@@ -181,6 +187,7 @@ impl<'a> Cursor<'a> {
 
     /// Drops all but the last of equal keys, and says so unless an inherited one is replaced.
     fn keep_last(&mut self, entries: Vec<Entry>, inherited: usize) -> Vec<Entry> {
+        // Sorted, instead of each compared with each: a hostile map has 50,000 keys.
         let mut order: Vec<usize> = (0..entries.len()).collect();
         sort_by(&mut order, |left, right| entries[*left].key.cmp(&entries[*right].key));
         let mut dead = vec![false; entries.len()];
@@ -189,6 +196,7 @@ impl<'a> Cursor<'a> {
             if entries[first].key == entries[second].key {
                 dead[first] = true;
                 let span = entries[first].key_span;
+                // Overriding a merged entry is what merges are for.
                 if first >= inherited && self.diagnostics.len() < MAX_DIAGNOSTICS {
                     let message =
                         format!("'{}' is given twice here; the last one counts", entries[first].key);
@@ -207,8 +215,10 @@ impl<'a> Cursor<'a> {
 
     /// What an anchor of that name holds.
     pub(super) fn alias(&mut self, name: &str, from: usize) -> Node {
+        // YAML lets an anchor be defined again: the latest above counts.
         let found = self.anchors.iter().rev().find(|(known, _)| known == name).map(|(_, node)| node.clone());
         match found {
+            // Charged with all that it holds: aliases of aliases grow exponentially ("billion laughs").
             Some(node) if self.charge(node.size()) => node,
             Some(_) => Node::null(self.span(from, self.at)),
             None => {

@@ -12,6 +12,7 @@ const LONGEST_TEMPLATE: usize = 200;
 pub fn read_json(text: &str, base: u32) -> Tree {
     let mut cursor = Cursor::new(text, base, Code::JsonForm);
     cursor.skip_space();
+    // A separator of `:`; TOML's inline values end their keys in `=`.
     let node = cursor.flow(b':');
     cursor.skip_space();
     if !cursor.done() {
@@ -93,6 +94,7 @@ impl<'a> Cursor<'a> {
         while self.next_item(b']') {
             let item_at = self.at;
             items.push(self.flow(separator));
+            // Nothing was read: without a step the loop would stand still. Charged, as such steps make no node.
             if self.at == item_at {
                 self.complain("expected a value", item_at, item_at + 1);
                 self.at += 1;
@@ -115,6 +117,7 @@ impl<'a> Cursor<'a> {
             };
             let key_span = self.span(key_at, self.at);
             self.skip_space();
+            // `{a, b: 1}`: YAML allows a key without a value.
             let node = if self.peek() == separator {
                 self.at += 1;
                 self.skip_space();
@@ -142,6 +145,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Over the comma to the next item; false at the closing bracket, at the wrong one, and at the end.
+    // Commas are skipped however many there are: trailing and doubled ones carry no meaning.
     fn next_item(&mut self, close: u8) -> bool {
         self.skip_space();
         while self.peek() == b',' {
@@ -176,6 +180,7 @@ impl<'a> Cursor<'a> {
                 _ => self.at += 1,
             }
         }
+        // Blanks inside a bare word are its own (`a b: 1`), those at its end are not.
         let text = self.slice(from, self.at).trim_end();
         self.at = from + text.len();
         self.slice(from, self.at)
@@ -238,6 +243,7 @@ impl<'a> Cursor<'a> {
                 _ => self.at += 1,
             }
         }
+        // The text went to the end of the file looking for its quote; only its own line is taken.
         self.at = self.line_end(from);
         self.complain("this quote is never closed; the text is read to the end of its line", from, from + 1);
         self.slice(from + 1, self.at).trim_end().to_owned()
@@ -275,6 +281,7 @@ impl<'a> Cursor<'a> {
             b'x' => self.code_point(2),
             b'u' => self.code_point(4),
             b'U' => self.code_point(8),
+            // A backslash at the end of a line: the break is left out, and with it the next line's indentation.
             b'\n' => {
                 return while matches!(self.peek(), b' ' | b'\t') {
                     self.at += 1
@@ -295,6 +302,7 @@ impl<'a> Cursor<'a> {
         let unit = |cursor: &Self, at: usize| u32::from_str_radix(cursor.slice(at, at + digits), 16).ok();
         let Some(mut code) = unit(self, self.at) else { return char::REPLACEMENT_CHARACTER };
         self.at += digits;
+        // JSON writes characters beyond 16 bits as two surrogates.
         if (0xd800..0xdc00).contains(&code)
             && self.looks_at("\\u")
             && let Some(low) = unit(self, self.at + 2).filter(|low| (0xdc00..0xe000).contains(low))

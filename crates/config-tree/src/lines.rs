@@ -10,12 +10,14 @@ impl<'a> Cursor<'a> {
         let end = self.line_end(self.at);
         let header = self.slice(self.at + 1, end);
         let header = header.split_once('#').map_or(header, |(head, _)| head).trim();
+        // `|-`, `>+`, `|2-`: anything longer is a plain scalar that begins with the sign.
         if header.len() > 2 || !header.bytes().all(|byte| matches!(byte, b'+' | b'-' | b'1'..=b'9')) {
             return None;
         }
         let folded = self.peek() == b'>';
         self.skip_line();
         let from = self.at;
+        // A block must be deeper than its key, or its first line is that of the next key.
         let least = if behind == Behind::Marker { 0 } else { column + 1 };
         let given = header
             .bytes()
@@ -23,6 +25,7 @@ impl<'a> Cursor<'a> {
             .map(|digit| least.saturating_sub(1) + usize::from(digit - b'0'));
         let lines = self.block_lines(least, given);
         let text = if folded { fold_lines(&lines) } else { lines.join("\n") };
+        // Chomping: `-` drops line ends at the end, `+` keeps all, without a sign one is kept.
         let text = match (header.contains('-'), header.contains('+')) {
             (true, _) => text.trim_end_matches('\n').to_owned(),
             (_, true) => text + "\n",
@@ -40,6 +43,7 @@ impl<'a> Cursor<'a> {
             let line = self.slice(start, end);
             let line = line.strip_suffix('\r').unwrap_or(line);
             let depth = line.len() - line.trim_start_matches(' ').len();
+            // An empty line does not end the block, whatever its blanks.
             if depth == line.len() {
                 lines.push(line.get(indent.unwrap_or(depth)..).unwrap_or(""));
             } else {
@@ -64,6 +68,7 @@ fn fold_lines(lines: &[&str]) -> String {
             breaks += 1;
             continue;
         }
+        // YAML's folding leaves lines that are indented further alone.
         let deeper = line.starts_with([' ', '\t']);
         match before {
             Some(was_deeper) if was_deeper || deeper => breaks += 1,

@@ -6,7 +6,7 @@ use shardscope_source::Span;
 pub struct Node {
     /// Where it stands, quotes and brackets included.
     pub span: Span,
-    /// The parsed value.
+    /// The value as it was read.
     pub value: Value,
 }
 
@@ -26,7 +26,8 @@ pub enum Value {
 pub struct Scalar {
     /// Its text, without quotes, escapes resolved.
     pub text: String,
-    /// Whether it was quoted (or a block of text), and so is neither number nor truth value by itself.
+    /// Whether it was quoted, or a block of text, which YAML takes for text. Readers of numbers and flags take it all
+    /// the same.
     pub quoted: bool,
 }
 
@@ -52,17 +53,17 @@ impl Node {
         Self { span, value: Value::Scalar(Scalar { text: text.to_owned(), quoted: false }) }
     }
 
-    /// The value under a key; `-` and `_` count as one letter.
+    /// The value under a key, where this is a map; `-` and `_` count as one letter.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries().iter().find(|entry| same_key(&entry.key, key)).map(|entry| &entry.node)
     }
 
-    /// The value under keys joined by dots.
+    /// The value under keys joined by dots; a key with a dot of its own cannot be reached so.
     pub fn at(&self, path: &str) -> Option<&Node> {
         path.split('.').try_fold(self, |node, key| node.get(key))
     }
 
-    /// The entries of a map; none for anything else.
+    /// The entries of a map; empty for anything else.
     pub fn entries(&self) -> &[Entry] {
         match &self.value {
             Value::Map(entries) => entries,
@@ -70,7 +71,7 @@ impl Node {
         }
     }
 
-    /// The values of a list; none for anything else.
+    /// The values of a list; empty for anything else.
     pub fn items(&self) -> &[Node] {
         match &self.value {
             Value::List(items) => items,
@@ -78,7 +79,7 @@ impl Node {
         }
     }
 
-    /// The text of a scalar.
+    /// The text of a scalar; none for a list or map.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar(scalar) => Some(&scalar.text),
@@ -96,17 +97,17 @@ impl Node {
         matches!(&self.value, Value::Scalar(scalar) if !scalar.quoted && scalar::is_null(&scalar.text))
     }
 
-    /// A whole number, quoted or not.
+    /// A whole number from 0 on, quoted or not, in any spelling that comes to one (`1e6`); none for anything else.
     pub fn whole(&self) -> Option<u64> {
         self.text().and_then(scalar::whole)
     }
 
-    /// A number, quoted or not.
+    /// A finite number, quoted or not; none for anything else.
     pub fn real(&self) -> Option<f64> {
         self.text().and_then(scalar::real)
     }
 
-    /// Yes or no, quoted or not.
+    /// Yes or no, quoted or not; none for any other word, 0 and 1 among them.
     pub fn flag(&self) -> Option<bool> {
         self.text().and_then(scalar::flag)
     }
@@ -123,6 +124,7 @@ impl Node {
 }
 
 /// Whether two keys are the same but for `-` and `_`.
+// The same setting is `hidden-size` on a command line and `hidden_size` in most files.
 fn same_key(left: &str, right: &str) -> bool {
     let fold = |byte: u8| if byte == b'-' { b'_' } else { byte };
     left.len() == right.len() && left.bytes().zip(right.bytes()).all(|(a, b)| fold(a) == fold(b))

@@ -1,6 +1,6 @@
 //! What an unquoted scalar may mean, in the spellings of JSON, YAML, TOML and Python alike.
 
-/// Greatest exponent taken in a whole number such as `1e9`.
+/// Greatest exponent taken in a whole number such as `1e9`: 10^19 is near the end of 64 bits.
 const MAX_EXPONENT: u32 = 18;
 
 /// Whether the text stands for no value.
@@ -8,7 +8,7 @@ pub(super) fn is_null(text: &str) -> bool {
     text.is_empty() || matches!(text, "~" | "null" | "Null" | "NULL" | "None")
 }
 
-/// Yes or no.
+/// Yes or no, in YAML 1.1's words (PyYAML reads those); numbers are neither.
 pub fn flag(text: &str) -> Option<bool> {
     const WORDS: [(&str, bool); 6] =
         [("true", true), ("false", false), ("yes", true), ("no", false), ("on", true), ("off", false)];
@@ -25,6 +25,8 @@ pub fn whole(text: &str) -> Option<u64> {
     }
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
     let (head, tail) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    // `16.0` is whole, `0.25` is not: what is left behind the point must be covered by the exponent. Decided on digits,
+    // as a double would round large counts of tokens.
     let tail = tail.trim_end_matches('0');
     let exponent: u32 = exponent.strip_prefix('+').unwrap_or(exponent).parse().ok()?;
     let shift = exponent.checked_sub(u32::try_from(tail.len()).ok()?).filter(|_| exponent <= MAX_EXPONENT)?;
@@ -36,8 +38,9 @@ pub fn whole(text: &str) -> Option<u64> {
     value.checked_mul(10_u64.checked_pow(shift)?)
 }
 
-/// A finite number.
+/// A finite number, digits grouped by `_` or not; none for words, `inf` and `nan` among them.
 pub(super) fn real(text: &str) -> Option<f64> {
+    // Rust also parses `nan`, `inf` and `infinity`, which here are words.
     let plausible = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
     let number: Option<f64> = if plausible { without_blanks(text).parse().ok() } else { None };
     number.filter(|number| number.is_finite())

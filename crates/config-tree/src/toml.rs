@@ -35,6 +35,7 @@ pub fn read_toml(text: &str, base: u32) -> Tree {
 /// the headings of others name.
 fn table(cursor: &mut Cursor<'_>, table: DeTable<'_>, place: Range<usize>) -> Node {
     let mut pairs: Vec<_> = table.into_iter().collect();
+    // The crate's map is sorted by key; settings are told in the order written.
     sort_by_key(&mut pairs, |(key, _)| key.span().start);
     let mut entries: Vec<Entry> = Vec::with_capacity(pairs.len());
     for (key, value) in pairs {
@@ -42,6 +43,7 @@ fn table(cursor: &mut Cursor<'_>, table: DeTable<'_>, place: Range<usize>) -> No
         let node = value_of(cursor, value, key.span().end);
         entries.push(Entry { key: key.into_inner().into_owned(), key_span, node });
     }
+    // A dotted key (`a.b = 1`) makes a table of no place of its own: it gets that of what is in it.
     let inside =
         entries.iter().map(|entry| entry.key_span.to(entry.node.span)).reduce(|one, next| one.to(next));
     let mut node = cursor.map(entries, place.start);
@@ -77,6 +79,7 @@ fn value_of(cursor: &mut Cursor<'_>, value: Spanned<DeValue<'_>>, behind: usize)
         DeValue::String(string) if text.starts_with(['"', '\'']) => {
             cursor.scalar_at(string.into_owned(), true, place)
         }
+        // `0xff`: readers of numbers know decimals alone.
         DeValue::Integer(whole) if whole.radix() != 10 => {
             let decimal = u64::from_str_radix(whole.as_str(), whole.radix());
             let shown = decimal.map_or_else(|_| text.to_owned(), |decimal| decimal.to_string());

@@ -34,6 +34,7 @@ fn standard(text: &str, base: u32) -> Option<Tree> {
     let mut parser = Parser::new_from_str(content);
     while let Some(event) = parser.next_event() {
         let (event, span) = event.ok()?;
+        // Any place that does not fit gives the whole text to the tolerant reader: half a tree would be a wrong one.
         builder.take(event, places.byte(span.start)?..places.byte(span.end)?)?;
     }
     Some(builder.cursor.finish(builder.documents))
@@ -50,6 +51,7 @@ struct Places {
 
 impl Places {
     fn new(text: &str, start: usize) -> Self {
+        // saphyr-parser counts characters; where each is a byte, its places need no table.
         let bytes = (!text.is_ascii()).then(|| text.char_indices().map(|(at, _)| at).collect());
         Self { start, length: text.len(), bytes }
     }
@@ -137,6 +139,7 @@ impl Builder<'_> {
         }
         if let Some(Open { inside: Inside::Map(_, key @ None), .. }) = self.open.last_mut() {
             *key = Some((text.into_owned(), place));
+            // A key with an anchor is left to the tolerant reader, since a key is no node here.
             return (anchor == 0).then_some(());
         }
         if self.open.is_empty() && plain && text.is_empty() {
@@ -177,6 +180,7 @@ impl Builder<'_> {
             _ => dash.unwrap_or(from),
         };
         self.open.push(Open { from, anchor, inside });
+        // Checked here, since the events are not nested calls that `enter` would count.
         (self.open.len() < MAX_DEPTH).then_some(())
     }
 
@@ -208,6 +212,7 @@ impl Builder<'_> {
         self.cursor.charge(0).then_some(())?;
         if anchor > 0 {
             self.cursor.charge(node.size()).then_some(())?;
+            // Inserted only once its node is whole: an alias inside its own anchor finds nothing and gives the text up.
             self.anchors.insert(anchor, node.clone());
         }
         match self.open.last_mut().map(|open| &mut open.inside) {

@@ -10,19 +10,21 @@ use shardscope_units::{Quantity, product};
 pub enum Rule {
     /// No children: the value is the node's own.
     Leaf,
-    /// The children add up.
+    /// The value is the sum of the children's, times the node's own multiplicity.
     Sum,
-    /// The greatest child counts.
+    /// The value is the greatest child's, times the node's own multiplicity.
     Greatest,
 }
 
 /// A labelled value with the reason for it. Equal parts are one node `times` over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Breakdown<Q> {
+    // Mostly constants; only those with a number in them are made.
     label: Cow<'static, str>,
     value: Q,
     times: u64,
     rule: Rule,
+    // Boxed: most nodes have none, and trees are moved about.
     why: Option<Box<Explanation>>,
     children: Vec<Breakdown<Q>>,
 }
@@ -97,13 +99,13 @@ impl<Q: Quantity> Breakdown<Q> {
         self.why.as_deref()
     }
 
-    /// The parts.
+    /// The parts that the value follows from, by [`Breakdown::rule`]; empty for a leaf.
     #[must_use]
     pub fn children(&self) -> &[Self] {
         &self.children
     }
 
-    /// The child called `label`.
+    /// The first child called `label`; none where there is no such child.
     #[must_use]
     pub fn child(&self, label: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.label == label)

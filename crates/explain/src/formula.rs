@@ -37,6 +37,7 @@ impl Formula {
     pub fn names(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         let (text, mut start) = (self.expression, 0);
+        // One past the end, where the last word is closed. Signs beyond ASCII (`·`) are separators.
         for end in 0..=text.len() {
             let byte = text.as_bytes().get(end);
             if byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
@@ -63,7 +64,7 @@ pub struct Symbol {
     pub of_plan: bool,
 }
 
-/// Why a leaf has its value.
+/// Why a value is what it is: a formula, and its symbols with the values of this plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// The formula applied.

@@ -58,6 +58,7 @@ impl Term {
 /// Where the guide has `name`: the letters and digits of it in lower case, anything between them a hyphen.
 #[must_use]
 pub fn anchor(name: &str) -> String {
+    // No hyphen at either end, and never two: as the guide's headings have it.
     let mut anchor = String::new();
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || byte == b'_' {

@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 /// Longest fragment that is read. Unit: byte. Browsers take more; chat tools cut far below.
 pub const MAX_LINK: usize = 256 * 1024;
 
-/// Most text that a link may unfold to. Unit: byte.
+/// Most text that a link may unfold to, all files and settings together as JSON. Unit: byte.
 pub const MAX_TEXT: usize = 1024 * 1024;
 
 /// Most settings in a link, and most answers for variables; there are some 300 settings.
@@ -34,7 +34,7 @@ pub enum LinkError {
     NotText(String),
     /// A part of it is missing or altered.
     Damaged(Damage),
-    /// A form that a later version writes.
+    /// A form that is not known here, as a later version may write it.
     Newer,
 }
 

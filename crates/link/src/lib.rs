@@ -56,10 +56,12 @@ pub fn decode(fragment: &str) -> Result<Option<Shared>, LinkError> {
 /// What is wrong with the link.
 pub fn decode_pair(fragment: &str) -> Result<(Option<Shared>, Option<Shared>), LinkError> {
     let fragment = fragment.strip_prefix('#').unwrap_or(fragment);
+    // Before anything is split or decoded.
     if fragment.len() > MAX_LINK {
         return Err(LinkError::TooLong(fragment.len()));
     }
     match fragment.split_once(PINNED) {
+        // Percent-encoding escapes `!`, and base64 has none: the first one is the one between.
         Some((shared, pinned)) => Ok((decode_one(shared)?, decode_one(pinned)?)),
         None => Ok((decode_one(fragment)?, None)),
     }
@@ -72,6 +74,7 @@ fn decode_one(fragment: &str) -> Result<Option<Shared>, LinkError> {
     if let Some(data) = fragment.strip_prefix("z1:") {
         return pasted::decode(data).map(|pasted| Some(Shared::Pasted(pasted)));
     }
+    // Every version begins with one of these, so that an old page can tell a newer link from an anchor.
     if fragment.starts_with('/') || fragment.starts_with('z') && fragment.contains(':') {
         return Err(LinkError::Newer);
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::bounds::{Damage, LinkError, MAX_SETTINGS, MAX_TEXT, MAX_TEXTS};
 
-/// Everything a user has in hand.
+/// The state that a link carries: texts, and what was answered and changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pasted {
     /// The texts in order: a script, perhaps a configuration beside it.
@@ -37,7 +37,7 @@ fn by_name<S: Serializer>(values: &[(String, String)], serializer: S) -> Result<
 pub struct PastedText {
     /// File name; empty when pasted.
     pub name: String,
-    /// The text.
+    /// The text itself, whole.
     pub text: String,
 }
 
@@ -76,6 +76,7 @@ impl Pasted {
     /// From what [`Pasted::compact`] gave, whoever wrote it; what has another form is left out.
     #[must_use]
     pub fn from_json(value: &Value) -> Option<Self> {
+        // Lenient: a link is read for ever, also by versions that know more or less of it. Without texts it is none.
         Some(Self {
             texts: value.get("texts")?.as_array()?.iter().filter_map(text).collect(),
             settings: pairs(value.get("settings")),
@@ -117,6 +118,7 @@ pub(super) fn decode(data: &str) -> Result<Pasted, LinkError> {
 }
 
 fn text(value: &Value) -> Option<PastedText> {
+    // A later version may add members behind; these two stay what they are.
     let [name, text, ..] = value.as_array()?.as_slice() else { return None };
     Some(PastedText { name: name.as_str()?.to_owned(), text: text.as_str()?.to_owned() })
 }

@@ -24,7 +24,8 @@ pub(super) fn encode(text: &str) -> impl std::fmt::Display + '_ {
     utf8_percent_encode(text, ESCAPED)
 }
 
-/// The text behind `encoded`, if it is UTF-8; a percent sign without two digits stands for itself.
+/// The text behind `encoded`; none where it is not UTF-8. A percent sign without two digits stands for itself, as
+/// people type links by hand.
 pub(super) fn decode(encoded: &str) -> Option<String> {
     percent_decode_str(encoded).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }

@@ -22,7 +22,7 @@ const SHORT: [(&str, &str); 14] = [
     ("vpp", "virtual_pipeline_model_parallel_size"),
 ];
 
-/// A setting's whole name, where `name` is the short one that people type.
+/// The whole name of a setting; any name but a short one is returned as it is.
 #[must_use]
 pub fn long_name(name: &str) -> &str {
     SHORT.iter().find(|(short, _)| *short == name).map_or(name, |&(_, long)| long)
@@ -32,6 +32,7 @@ pub(super) fn encode(settings: &[(String, String)]) -> String {
     let mut pairs: Vec<String> = settings
         .iter()
         .map(|(name, value)| {
+            // The short names are canonical: equal settings give equal links, whichever name was typed.
             let short =
                 SHORT.iter().find(|(_, long)| long == name).map_or(name.as_str(), |&(short, _)| short);
             format!("{}={}", percent::encode(short), percent::encode(value))
@@ -44,15 +45,18 @@ pub(super) fn encode(settings: &[(String, String)]) -> String {
 pub(super) fn decode(query: &str) -> Result<Vec<(String, String)>, LinkError> {
     let mut settings: Vec<(String, String)> = Vec::new();
     let pairs = || query.split('&').filter(|pair| !pair.is_empty());
+    // Counted before anything is decoded or kept.
     let count = pairs().count();
     if count > MAX_SETTINGS {
         return Err(LinkError::TooMany { what: "settings", count, most: MAX_SETTINGS });
     }
     for pair in pairs() {
+        // `&sequence_parallel&`: a bare name switches on.
         let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
         let name = text(name)?;
         settings.push((long_name(&name).to_owned(), text(value)?));
     }
+    // By name, then value: equal contents compare equal however they were typed.
     sort(&mut settings);
     Ok(settings)
 }

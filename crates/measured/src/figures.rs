@@ -1,6 +1,6 @@
 //! What a tool says of a run.
 
-/// Whose words they are.
+/// Which tool printed the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tool {
     /// Iteration lines of Megatron-LM and its forks.
@@ -18,7 +18,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Its name.
+    /// The tool's name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,16 +35,16 @@ impl Tool {
 /// The time of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Unit: second.
+    /// Time of one step. Unit: second.
     pub seconds: f64,
-    /// Steps that were timed.
+    /// Steps that this time is of.
     pub count: u64,
 }
 
-/// What one tool says.
+/// What one tool says; at least one figure is there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The tool.
+    /// The tool that said it.
     pub tool: Tool,
     /// The time of a step: the median where steps were timed one by one, else the mean.
     pub step: Option<Step>,

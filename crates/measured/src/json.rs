@@ -9,7 +9,7 @@ use super::number::positive;
 use super::profile;
 use super::snapshot::{Change, Held, Snapshot};
 
-/// Every form at once; which one it is, its keys tell.
+/// The keys of all forms at once: one pass over the file, however large, and its keys tell which form it is.
 #[derive(Deserialize)]
 struct File {
     segments: Option<Vec<Segment>>,
@@ -105,6 +105,7 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let file = File::deserialize(&mut deserializer).ok()?;
+    // JSON lines (a log of one object for each line) would else be read as its first line alone.
     let rest = deserializer.end().is_ok();
     figures(file).filter(|found| rest && found.says_something())
 }
@@ -126,9 +127,11 @@ fn figures(file: File) -> Option<Measured> {
     let history = file.log_history.unwrap_or_default();
     let (train_runtime, train_steps_per_second) = (file.train_runtime, file.train_steps_per_second);
     let own = Metrics { step: None, train_runtime, train_steps_per_second };
+    // The metrics of the whole run come last, in a state's history as in a log.
     let all = [own].into_iter().chain(history);
     let whole = all.rev().find(|one| one.train_runtime.is_some() || one.train_steps_per_second.is_some())?;
     let steps = whole.step.or(file.steps).filter(|steps| *steps >= 1.0);
+    // The rate is rounded to three digits by the Trainer, the runtime to four behind the point.
     let mean = match (whole.train_runtime, steps) {
         (Some(runtime), Some(steps)) => runtime / steps,
         _ => 1.0 / whole.train_steps_per_second?,

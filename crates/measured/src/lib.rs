@@ -25,16 +25,16 @@ pub use row::{Contribution, Provenance, Row};
 /// Largest file that is read. Unit: byte.
 pub const MOST_BYTES: usize = 512 << 20;
 
-/// Why a file says nothing.
+/// Why nothing was read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unread {
     /// It is larger than [`MOST_BYTES`].
     TooLarge,
     /// A pickle that is not read.
     Pickle(PickleError),
-    /// A pickle of something else than a memory snapshot.
+    /// A pickle without the segments of a memory snapshot.
     NoSnapshot,
-    /// Nothing of it is known here.
+    /// Neither text nor JSON in a form that is known here.
     Nothing,
 }
 
@@ -59,11 +59,14 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Measured>, Unread> {
     if bytes.len() > MOST_BYTES {
         return Err(Unread::TooLarge);
     }
+    // Told by its first bytes; all other forms are text.
     if pickle::is_pickle(bytes) {
         let tree = pickle::read(bytes).map_err(Unread::Pickle)?;
         return snapshot::of_pickle(&tree).map(|found| vec![found]).ok_or(Unread::NoSnapshot);
     }
+    // Lossy: a log may have bytes of a broken terminal between lines that are fine.
     let text = String::from_utf8_lossy(bytes);
+    // A document of JSON is one tool's; a text may be a log into which several tools have printed.
     if let Some(found) = json::read(&text) {
         return Ok(vec![found]);
     }

@@ -2,7 +2,7 @@
 
 use shardscope_sorting::sort_by;
 
-/// Most samples of one kind that are kept.
+/// Most samples of one kind that are kept: a bound on memory for a hostile file.
 pub(crate) const MOST_SAMPLES: usize = 100_000;
 
 /// The number that `text` begins with, blanks before it left out.
@@ -33,7 +33,7 @@ pub(crate) fn positive(seconds: f64) -> Option<f64> {
     (seconds > 0.0 && seconds.is_finite()).then_some(seconds)
 }
 
-/// The middle of the samples.
+/// The middle of the samples, the greater of two; none without any.
 pub(crate) fn median(mut samples: Vec<f64>) -> Option<f64> {
     sort_by(&mut samples, f64::total_cmp);
     samples.get(samples.len() / 2).copied()

@@ -14,7 +14,7 @@ const NEWEST: u8 = 5;
 /// Why a pickle is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PickleError {
-    /// It ends before its end.
+    /// The file ends before the pickle's last instruction.
     Short,
     /// An instruction that imports, makes or calls something.
     Runs(&'static str),
@@ -40,7 +40,8 @@ impl fmt::Display for PickleError {
 
 impl std::error::Error for PickleError {}
 
-/// Whether these bytes begin as a pickle of protocol 2 or newer does.
+/// Whether these bytes begin as a pickle of protocol 2 or newer does: PROTO, then its number. Protocols 0 and 1 have
+/// no such head, and Python 3 writes neither unless told to.
 pub(crate) fn is_pickle(bytes: &[u8]) -> bool {
     matches!(bytes, [0x80, 2..=NEWEST, ..])
 }
@@ -61,7 +62,7 @@ struct Machine<'a> {
     at: usize,
     nodes: Vec<Node>,
     stack: Vec<Id>,
-    /// Heights of the stack.
+    /// Heights of the stack at its marks, the innermost last.
     marks: Vec<usize>,
     memo: Vec<Option<Id>>,
 }
@@ -73,10 +74,13 @@ impl Machine<'_> {
             let code = self.byte()?;
             match code {
                 b'.' => return self.pop(),
+                // PROTO and FRAME: the frame's length is not needed, as the whole file is at hand.
                 0x80 => drop(self.byte()?),
                 0x95 => drop(self.take(8)?),
                 b'(' => self.marks.push(self.stack.len()),
+                // NONE, NEWTRUE, NEWFALSE.
                 b'N' | 0x88 | 0x89 => self.push(Node::Other)?,
+                // BININT1, BININT2, BININT, LONG1, LONG4.
                 b'K' => {
                     let number = self.number(1)?;
                     self.push(Node::Int(number.cast_signed()))?;
@@ -92,18 +96,22 @@ impl Machine<'_> {
                 }
                 0x8a => self.long(1)?,
                 0x8b => self.long(4)?,
+                // BINFLOAT: no figure of a snapshot is one.
                 b'G' => {
                     self.take(8)?;
                     self.push(Node::Other)?;
                 }
+                // SHORT_BINUNICODE and its kin, by how many bytes their length has.
                 0x8c | b'U' => self.words(1)?,
                 b'X' | b'T' => self.words(4)?,
                 0x8d => self.words(8)?,
+                // Bytes, which hold no figure.
                 b'C' => self.skipped(1)?,
                 b'B' => self.skipped(4)?,
                 0x8e => self.skipped(8)?,
                 b']' | b')' | 0x8f => self.push(Node::List(Vec::new()))?,
                 b'}' => self.push(Node::Dict(Vec::new()))?,
+                // LIST, TUPLE, FROZENSET: all are members in order.
                 b'l' | b't' | 0x91 => {
                     let items = self.marked()?;
                     self.push(Node::List(items))?;
@@ -113,6 +121,7 @@ impl Machine<'_> {
                     let pairs = pairs(&items)?;
                     self.push(Node::Dict(pairs))?;
                 }
+                // TUPLE1 to TUPLE3, without a mark.
                 0x85..=0x87 => {
                     let from = self.height(usize::from(code - 0x84))?;
                     let items = self.stack.split_off(from);
@@ -152,6 +161,7 @@ impl Machine<'_> {
     }
 
     fn take(&mut self, count: usize) -> Result<&[u8], PickleError> {
+        // A length of 8 bytes may be any number; it is compared with the file before anything is made of it.
         let end = self.at.checked_add(count).ok_or(PickleError::Short)?;
         let bytes = self.bytes.get(self.at..end).ok_or(PickleError::Short)?;
         self.at = end;
@@ -179,6 +189,7 @@ impl Machine<'_> {
     fn long(&mut self, width: usize) -> Result<(), PickleError> {
         let length = self.length(width)?;
         let bytes = self.take(length)?;
+        // Filled up with the sign: LONG1 writes as few bytes as hold the number.
         let sign = bytes.last().map_or(0, |last| if *last >= 0x80 { 0xff } else { 0 });
         let mut whole = [sign; 8];
         let fits = bytes.len() <= whole.len();
@@ -192,6 +203,7 @@ impl Machine<'_> {
         let length = self.length(width)?;
         let start = self.at;
         self.take(length)?;
+        // Texts are not copied: a node says where the file has them.
         let place = |at: usize| u32::try_from(at).map_err(|_| PickleError::Short);
         let text = Node::Text(place(start)?, place(self.at)?);
         self.push(text)
@@ -215,6 +227,7 @@ impl Machine<'_> {
 
     /// The height of the stack `count` below its top: never below the last mark.
     fn height(&self, count: usize) -> Result<usize, PickleError> {
+        // What lies below the last mark belongs to a list or dict that is still being filled.
         let least = self.marks.last().copied().unwrap_or(0);
         self.stack.len().checked_sub(count).filter(|height| *height >= least).ok_or(PickleError::Broken)
     }
@@ -263,6 +276,7 @@ impl Machine<'_> {
         if place >= MOST_VALUES {
             return Err(PickleError::TooMany);
         }
+        // Numbers of memo entries are the writer's own; the bound above keeps the table at 128 MiB.
         if place >= self.memo.len() {
             self.memo.resize(place + 1, None);
         }

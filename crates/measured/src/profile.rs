@@ -38,6 +38,7 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
 pub(crate) fn of_events(events: Vec<(String, f64)>) -> Option<Measured> {
     let mut steps: BTreeMap<String, f64> = BTreeMap::new();
     for (name, time) in events.into_iter().take(MOST_SAMPLES) {
+        // Of a step that is listed twice the longer one spans it.
         let known = steps.entry(name).or_insert(time);
         *known = known.max(time);
     }

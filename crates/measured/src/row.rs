@@ -30,7 +30,7 @@ const LEFT_OUT: [Field; 6] = [
 pub struct Provenance {
     /// Address at which the run can be looked up: a log, an issue, a paper.
     pub source: String,
-    /// When it ran, as `YYYY-MM`.
+    /// Year and month of the run, as `YYYY-MM`.
     pub date: String,
     /// Versions of framework, torch and driver.
     pub versions: String,
@@ -42,7 +42,7 @@ pub struct Provenance {
 pub struct Row {
     /// Where the run can be looked up.
     pub source: String,
-    /// Year and month.
+    /// Year and month of the run, as `YYYY-MM`.
     pub date: String,
     /// Of framework, torch and driver.
     pub versions: String,
@@ -77,6 +77,7 @@ impl Contribution {
     /// The row of the run that `resolution` is of, measured by `found`; none where settings alone cannot say its plan.
     #[must_use]
     pub fn from_run(resolution: &Resolution, found: &[&Measured], provenance: &Provenance) -> Option<Self> {
+        // Settings instead of the script: a row can be published without what else a script tells of its writer.
         let settings = minimal_settings(resolution)?;
         let left_out = |name: &str| LEFT_OUT.iter().any(|field| field.name() == name);
         let of = |tools: &'static [Tool]| found.iter().filter(|one| tools.contains(&one.tool));
@@ -91,6 +92,7 @@ impl Contribution {
             steps: step.map_or(0, |step| step.count),
             step_seconds: step.map(|step| step.seconds),
             tflops_per_gpu: of(&PACE).filter_map(|one| one.tflops_per_gpu).next_back(),
+            // The fullest rank is the one that decides whether a run fits.
             max_allocated: of(&MEMORY).filter_map(|one| one.allocated).max(),
             max_reserved: of(&MEMORY).filter_map(|one| one.reserved).max(),
         };
@@ -104,7 +106,7 @@ impl Contribution {
 }
 
 impl Row {
-    /// The row that a line holds.
+    /// The row that a line of JSON holds.
     ///
     /// # Errors
     /// Where it is no JSON, or has other fields than a row.
@@ -112,7 +114,7 @@ impl Row {
         serde_json::from_str(line)
     }
 
-    /// The row as a line.
+    /// The row as a line of JSON, its line end included.
     #[must_use]
     pub fn line(&self) -> String {
         // Writing to memory cannot fail, and all keys are text.

@@ -9,7 +9,7 @@ const MIB: u64 = 1 << 20;
 /// The column of a query (`nvidia-smi --help-query-gpu`).
 const COLUMN: &str = "memory.used";
 
-/// What the lines say.
+/// What the lines say; none where none of them names memory in use.
 pub(crate) fn read(text: &str) -> Option<Measured> {
     let mut most: Option<u64> = None;
     // The column of a query, and whether the details are at the memory of the device.

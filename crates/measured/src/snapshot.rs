@@ -14,9 +14,9 @@ const BLOCK: u64 = 512;
 pub(crate) struct Held {
     /// Index of the device.
     pub(crate) device: u64,
-    /// Unit: byte.
+    /// Held by the allocator's segments. Unit: byte.
     pub(crate) reserved: u64,
-    /// Unit: byte.
+    /// Of these in tensors. Unit: byte.
     pub(crate) allocated: u64,
 }
 
@@ -45,7 +45,7 @@ impl Change {
 /// A change and its size in bytes.
 pub(crate) type Entry = (Change, u64);
 
-/// A snapshot.
+/// A snapshot: what is held at its moment, and what was done before, as far as that was recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) segments: Vec<Held>,
@@ -60,6 +60,7 @@ impl Snapshot {
     /// the rest of what it was cut from was too small to keep, so that the peak of what was allocated is a lower bound.
     pub(crate) fn measured(&self) -> Measured {
         let mut found = Measured::by(Tool::MemorySnapshot);
+        // Signed and wide: going back through a hostile trace may lead below nothing or beyond 64 bits.
         let mut devices: BTreeMap<u64, (i128, i128)> = BTreeMap::new();
         for held in &self.segments {
             let (reserved, allocated) = devices.entry(held.device).or_default();
@@ -74,6 +75,7 @@ impl Snapshot {
             let (mut most_reserved, mut most_allocated) = (reserved, allocated);
             let trace = usize::try_from(device).ok().and_then(|device| self.traces.get(device));
             for (change, size) in trace.into_iter().flatten().rev() {
+                // At least one block, also for a request of no bytes (`round_size`).
                 let block = i128::from(size.div_ceil(BLOCK).max(1)) * i128::from(BLOCK);
                 match change {
                     Change::Allocated => allocated -= block,

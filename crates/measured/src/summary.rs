@@ -4,9 +4,9 @@
 use super::figures::{Measured, Tool};
 use super::number::whole;
 
-/// The rows of a summary: [which, by its name].
+/// The rows of `memory_summary`, as they are labelled: allocated, reserved.
 const ROWS: [&str; 2] = ["Allocated memory", "GPU reserved memory"];
-/// The counts of the statistics.
+/// The same two peaks as keys of `memory_stats`.
 const COUNTS: [&str; 2] = ["allocated_bytes.all.peak", "reserved_bytes.all.peak"];
 
 /// The peaks, over everything that was printed.

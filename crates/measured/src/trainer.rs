@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use super::figures::{Measured, Step, Tool};
 use super::number::{MOST_SAMPLES, leading, median, positive, whole, whole_at_end};
 
-/// Of metrics of the whole run.
+/// The remark on metrics of the whole run.
 pub(crate) const MEAN: &str = "the mean of all steps, with warming up, evaluations and checkpoints";
-/// Of tqdm's rates.
+/// The remark on tqdm's rates.
 const SMOOTHED: &str = "the median of the rates that tqdm printed, which it smooths";
 
 /// Progress of one bar.
@@ -20,12 +20,13 @@ struct Bar {
     last: u64,
 }
 
-/// What the lines say.
+/// What the lines say; none where there are neither bars nor metrics.
 pub(crate) fn read(text: &str) -> Option<Measured> {
     // Training has a bar, and evaluations may have others: told apart by how far they go.
     let mut bars: BTreeMap<u64, Bar> = BTreeMap::new();
     let mut mean = None;
     let mut samples = 0;
+    // tqdm writes over its line with a carriage return.
     for line in text.split(['\n', '\r']) {
         if let Some((done, of, seconds)) = progress(line).filter(|_| samples < MOST_SAMPLES) {
             samples += 1;
@@ -42,6 +43,7 @@ pub(crate) fn read(text: &str) -> Option<Measured> {
     // The mean comes with the run's end, and the median of single steps is nearer to its pace.
     let longest = bars.into_iter().max_by_key(|(_, bar)| bar.rates.len());
     let paced = longest.and_then(|(_, bar)| {
+        // A run that was resumed begins its bar in the middle.
         let count = bar.last.saturating_sub(bar.first.unwrap_or(0));
         median(bar.rates).filter(|_| count > 0).map(|seconds| Step { seconds, count })
     });

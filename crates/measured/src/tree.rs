@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Id(pub(crate) u32);
 
-/// A value.
+/// A value of the pickle.
 #[derive(Debug)]
 pub(crate) enum Node {
     /// `None`, truths, bytes, and numbers beyond an i64: nothing that is asked for.
@@ -38,10 +38,11 @@ impl Tree<'_> {
     /// The value of `key`, where `id` is a dict.
     pub(crate) fn get(&self, id: Id, key: &str) -> Option<Id> {
         let Some(Node::Dict(pairs)) = self.node(id) else { return None };
+        // Of equal keys the last counts, as in Python.
         pairs.iter().rev().find(|(name, _)| self.text(*name) == Some(key.as_bytes())).map(|(_, value)| *value)
     }
 
-    /// The members of a list or tuple.
+    /// The members of a list, tuple or set; none for anything else.
     pub(crate) fn list(&self, id: Id) -> Option<&[Id]> {
         match self.node(id) {
             Some(Node::List(items)) => Some(items),

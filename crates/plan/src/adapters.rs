@@ -103,7 +103,7 @@ impl AdapterLibrary {
         }
     }
 
-    /// The library called `word` in settings.
+    /// The library called `word` in settings; none where the word is another.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         Some(match word {

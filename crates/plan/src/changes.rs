@@ -73,6 +73,7 @@ impl Variant {
         // Chunks may have been given by their layers, which are others in other stages.
         let same_stages = self.pipeline == other.pipeline && self.split_beside(other) == other.split;
         let told = if same_stages || other.virtual_pipeline <= 1 { other.virtual_pipeline } else { 0 };
+        // 0 is no size, so that the setting is always said.
         change(Field::VirtualPipelineModelParallelSize, self.virtual_pipeline, told);
         change(Field::ContextParallelSize, self.context, other.context);
         change(Field::ExpertModelParallelSize, self.expert, other.expert);
@@ -81,6 +82,7 @@ impl Variant {
             change(Field::ExpertTensorParallelSize, self.expert_tensor, 0);
         }
         change(Field::MicroBatchSize, self.micro_batch_size, other.micro_batch_size);
+        // Groups are in force for the stages that they were stated for.
         let group = |of: &Self| of.group.filter(|_| of.pipeline == other.pipeline);
         if group(self) != other.group {
             let given = group(self).map_or_else(|| NOTHING.to_owned(), |group| group.to_string());
@@ -114,6 +116,7 @@ impl Variant {
             }
             said
         };
+        // All five settings of both: what the other one said and this one does not is taken back by an empty value.
         let (ours, theirs) = (said(&self.split_beside(other)), said(&other.split));
         ours.into_iter().zip(theirs).filter(|(ours, theirs)| ours != theirs).map(|(ours, _)| ours).collect()
     }
@@ -159,6 +162,7 @@ impl Variant {
                 (Field::Fp8ParamGather, fp8.param_gather.to_string()),
             ],
         };
+        // `--fp4-format` would go on to exclude the other formats.
         if four(other) && !four(self) {
             settings.push((Field::Fp4, NOTHING.to_owned()));
         }

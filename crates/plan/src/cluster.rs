@@ -7,33 +7,33 @@ use crate::silicon::{Generation, Processor};
 /// Equal nodes of equal accelerators.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
-    /// Nodes.
+    /// Nodes of the run.
     pub num_nodes: u64,
     /// Accelerators per node.
     pub gpus_per_node: u64,
     /// Accelerators of one fast-link domain (NVLink): normally the node; 72 on GB200 NVL72.
     pub fast_domain: u64,
-    /// The accelerator.
+    /// The one kind of accelerator that all nodes have.
     pub accelerator: Accelerator,
-    /// What was measured on it.
+    /// What the user measured there.
     pub measured: Measured,
 }
 
 /// What the user measured on the machine itself; each takes the place of the calibrated share.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// A large bf16 matrix product.
+    /// Rate of a large bf16 matrix product.
     pub matmul: Option<FlopsPerSecond>,
     /// Bus bandwidth of a large all-reduce within the fast-link domain (NCCL tests).
     pub fast_bus: Option<BytesPerSecond>,
     /// Bus bandwidth of a large all-reduce over nodes, per accelerator (NCCL tests).
     pub network_bus: Option<BytesPerSecond>,
-    /// A measured step of some layout of this run over its estimate without this figure.
+    /// Measured time of a step of some layout of this run, over its estimate without this figure. Dimensionless.
     pub step: Option<f64>,
 }
 
 impl Cluster {
-    /// All accelerators.
+    /// Accelerators of all nodes.
     #[must_use]
     pub fn gpus(&self) -> u64 {
         product(self.num_nodes, self.gpus_per_node)
@@ -49,11 +49,11 @@ pub struct Accelerator {
     pub generation: Generation,
     /// Major compute capability (CUDA) of NVIDIA's; none for others.
     pub capability: Option<u64>,
-    /// What `nvidia-smi` shows as total.
+    /// Memory of the device: the total that `nvidia-smi` shows.
     pub memory: Bytes,
-    /// Memory bandwidth.
+    /// Bandwidth of the device's memory.
     pub memory_bandwidth: BytesPerSecond,
-    /// Dense peaks.
+    /// Dense arithmetic peaks by number format.
     pub peaks: Peaks,
     /// Streaming multiprocessors (or compute units).
     pub multiprocessors: u64,
@@ -67,7 +67,7 @@ pub struct Accelerator {
     pub context: Bytes,
     /// Processors of the usual node, which issue the kernels.
     pub processor: Processor,
-    /// Where the figures are from.
+    /// Where the figures are from: tags of the catalog's table.
     pub source: String,
 }
 
@@ -78,9 +78,9 @@ pub struct Peaks {
     pub fp32: FlopsPerSecond,
     /// bf16 and fp16 tensor cores.
     pub half: FlopsPerSecond,
-    /// fp8, where there is any.
+    /// fp8 tensor cores; none where there are none.
     pub fp8: Option<FlopsPerSecond>,
-    /// nvfp4, where there is any.
+    /// nvfp4 tensor cores; none where there are none.
     pub fp4: Option<FlopsPerSecond>,
 }
 

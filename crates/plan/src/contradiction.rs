@@ -5,7 +5,7 @@ use shardscope_source::Code;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
-/// One reason why the settings make no plan.
+/// One reason why the settings make no plan, as data: which rule, which settings, what would work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contradiction {
     /// What cannot hold.
@@ -14,7 +14,7 @@ pub struct Contradiction {
     pub fields: Vec<Field>,
     /// What, with which values, and why.
     pub message: String,
-    /// What would work.
+    /// What would work, in words; none where no value is known to.
     pub hint: Option<String>,
     /// The nearest value of `fields[0]` that works.
     pub nearest: Option<u64>,
@@ -51,6 +51,7 @@ impl Contradiction {
     /// What `rule` says of these `numbers`.
     #[must_use]
     pub(super) fn from_rule(rule: &Rule, numbers: &[u64]) -> Self {
+        // One row of numbers for both: the hint takes those that the sentence left.
         let mut numbers = numbers.iter().copied();
         let message = filled(rule.sentence, &mut numbers);
         let mut contradiction = Self::new(rule.code, rule.fields, message);

@@ -82,6 +82,7 @@ impl Layout {
         if let Some(contradiction) = too_many_parts(degrees.pipeline, degrees.virtual_pipeline) {
             return Err(vec![contradiction]);
         }
+        // All that can be told at once is: whoever mends one setting should not meet the next only then.
         let mut refused = Vec::new();
         refused.extend(dense_world(degrees));
         refused.extend(expert_world(degrees, expert_tensor));
@@ -109,6 +110,7 @@ impl Layout {
                 return Err(refused);
             }
         };
+        // Both divide the world, as was checked above.
         let dense = degrees.tensor * degrees.pipeline * degrees.context;
         let experts = expert_tensor * degrees.expert * degrees.pipeline;
         Ok(Self {
@@ -171,6 +173,7 @@ fn folded(degrees: &Degrees) -> bool {
 
 /// World sizes a hint names.
 fn smallest_worlds(block: u64, per_node: u64) -> String {
+    // A hint names sizes that can be had: the block itself, its doubles, and whole nodes.
     let first = block.max(1);
     let nearest = nearest_multiple(first, per_node.max(1)).max(first);
     let mut worlds = Vec::with_capacity(4);
@@ -222,6 +225,7 @@ fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
 fn expert_world(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> {
     let Degrees { world_size, tensor, pipeline, expert, .. } = *degrees;
     let block = product(product(expert_tensor, expert), pipeline);
+    // Without expert parallelism the block is a part of the dense one, which has said what there is to say.
     if world_size.is_multiple_of(block.max(1)) || (expert == 1 && expert_tensor == tensor) {
         return None;
     }

@@ -8,6 +8,7 @@ pub fn divisors(number: u64) -> Vec<u64> {
     let mut small = Vec::new();
     let mut large = Vec::new();
     let mut candidate = 1;
+    // Up to the square root, and no further than 65,536: larger divisors of larger numbers only lack in a hint.
     while candidate <= number / candidate.max(1) && candidate <= 1 << 16 {
         if number.is_multiple_of(candidate) {
             small.push(candidate);
@@ -46,6 +47,7 @@ pub fn nearest_multiple(wanted: u64, block: u64) -> u64 {
 
 /// The values as a sentence lists them: all when few, else the ones around `wanted`.
 pub fn listed(values: &[u64], wanted: u64) -> String {
+    // What is listed is sorted, so that a window around what was asked shows the nearest on both sides.
     let at = values.partition_point(|value| *value < wanted);
     let first = at.saturating_sub(LISTED / 2).min(values.len().saturating_sub(LISTED));
     let mut text = String::from(if first > 0 { "…, " } else { "" });

@@ -41,7 +41,7 @@ pub struct Fusions {
     pub bias_dropout_add: bool,
     /// Rotary embedding in one kernel: keeps no cos and sin per layer.
     pub rope: bool,
-    /// Norm that keeps its output instead of its input (`--no-persist..`, Apex memory-efficient).
+    /// Norm that keeps its output instead of its input (Apex's; `TransformerConfig.memory_efficient_layer_norm`).
     pub memory_efficient_norm: bool,
     /// Layers compiled as a whole (`torch.compile`): a product's output that no backward reads is not kept.
     pub compiled_layers: bool,
@@ -87,7 +87,7 @@ pub enum LossKind {
     DistributedWideChunks(u64),
 }
 
-/// What CUDA graphs capture.
+/// What of a step is captured in CUDA graphs, whose memory stays reserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CudaGraphs {
     /// Nothing.

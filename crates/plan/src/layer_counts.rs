@@ -22,6 +22,7 @@ pub struct StageSizes {
 /// Layers of each virtual stage when spread evenly; `ends` are counted as layers of the two ends.
 pub(super) fn even(sizes: StageSizes, ends: [u64; 2]) -> Result<Vec<u64>, Contradiction> {
     let StageSizes { num_layers, pipeline, virtual_pipeline, .. } = sizes;
+    // Counted as layers the ends make the division come out even; taken off again, first and last chunk hold fewer.
     let total = num_layers + ends[0] + ends[1];
     if !total.is_multiple_of(pipeline) {
         return Err(uneven(sizes, total));
@@ -33,6 +34,7 @@ pub(super) fn even(sizes: StageSizes, ends: [u64; 2]) -> Result<Vec<u64>, Contra
     let mut counts = vec![of_rank / virtual_pipeline; index(pipeline * virtual_pipeline)];
     for (end, slot) in [(ends[0], 0), (ends[1], counts.len() - 1)] {
         if let Some(count) = counts.get_mut(slot) {
+            // Both may fall on one chunk, which then needs two.
             *count = count.checked_sub(end).ok_or_else(|| too_few_layers(sizes))?;
         }
     }
@@ -154,6 +156,7 @@ pub(super) fn with_ends(
         return Err(uneven_chunks(*bad, virtual_pipeline));
     }
     let mut counts = Vec::new();
+    // By virtual stage, chunk · p + rank: chunk by chunk over all ranks.
     for _ in 0..virtual_pipeline {
         for layers in &of_rank {
             counts.push(layers / virtual_pipeline);

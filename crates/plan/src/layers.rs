@@ -32,7 +32,7 @@ impl Mixer {
         }
     }
 
-    /// The mixer of a sign.
+    /// The mixer of a sign; none where the sign is no mixer's.
     #[must_use]
     pub fn of_sign(sign: char) -> Option<Self> {
         Self::ALL.into_iter().find(|mixer| mixer.sign() == sign)
@@ -63,7 +63,7 @@ pub enum FeedForward {
 }
 
 impl FeedForward {
-    /// Every one.
+    /// Every kind, in the order of [`LayerKind::index`].
     pub const ALL: [Self; 3] = [Self::Dense, Self::Moe, Self::None];
 }
 
@@ -98,6 +98,7 @@ impl LayerKind {
     /// Its place in [`LayerKind::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
+        // In the order of the enums, which `ALL` is filled by.
         self.mixer as usize * FeedForward::ALL.len() + self.feed_forward as usize
     }
 }
@@ -133,6 +134,7 @@ impl Mixers {
     #[must_use]
     pub fn at(&self, index: u64) -> Mixer {
         let length = self.pattern.len() as u64;
+        // The remainder by an empty pattern's length is none, which leads to attention.
         let place = index.checked_rem(length).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.pattern.get(place)).copied().unwrap_or(Mixer::Attention)
     }
@@ -146,9 +148,11 @@ impl Mixers {
     /// The shortest pattern that repeats to `mixers`, as signs; empty where all are attention.
     #[must_use]
     pub fn write(mixers: &[Mixer]) -> String {
+        // The default, which needs no setting.
         if mixers.iter().all(|mixer| *mixer == Mixer::Attention) {
             return String::new();
         }
+        // Equal to itself moved on by the period; the last repetition may be cut short.
         let repeats = |period: &usize| mixers.iter().zip(mixers.iter().skip(*period)).all(|(a, b)| a == b);
         let period = (1..mixers.len()).find(repeats).unwrap_or(mixers.len());
         mixers.iter().take(period).map(|mixer| mixer.sign()).collect()
@@ -203,7 +207,7 @@ impl LinearKind {
 /// A mixer whose work grows with the sequence's length alone, with the sizes of the whole, unsharded layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinearMixer {
-    /// Which.
+    /// Which kind of linear mixer.
     pub kind: LinearKind,
     /// Heads of queries and keys (`--linear-num-key-heads`; Mamba-2's groups).
     pub key_heads: u64,

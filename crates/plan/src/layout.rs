@@ -2,7 +2,8 @@
 
 use super::split::{Chunk, StageMap, StageSplit};
 
-/// Degrees of parallelism and their order. `data` and `expert_data` follow from the others.
+/// Degrees of parallelism and the order of ranks. `data` and `expert_data` follow from the others, as [`Layout::new`]
+/// works them out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     /// All ranks.
@@ -55,6 +56,7 @@ impl Layout {
     /// Ranks over which the distributed optimizer shards dense states: d · c / instances.
     #[must_use]
     pub fn dense_shards(&self) -> u64 {
+        // Context ranks hold the same weights as data ranks do, so that states are shared over both.
         (self.data * self.context / self.distributed_optimizer_instances.max(1)).max(1)
     }
 
@@ -62,6 +64,7 @@ impl Layout {
     #[must_use]
     pub fn second_groups(&self) -> u64 {
         let ranks = self.data * self.context;
+        // 0 stands for none.
         ranks.checked_div(self.second_shards).map_or(0, |groups| groups.max(1))
     }
 
@@ -116,6 +119,7 @@ impl Layout {
 
     /// The chunks of one copy of the model, stage by stage.
     pub fn model_chunks(&self) -> impl Iterator<Item = &Chunk> {
+        // A rank's second chunk is of the other copy then.
         let own = if self.copies() > 1 { 1 } else { usize::MAX };
         self.stages.stages.iter().flat_map(move |stage| stage.chunks.iter().take(own))
     }
@@ -166,6 +170,7 @@ impl PipelineSchedule {
     #[must_use]
     pub fn named(name: &str) -> Self {
         let known = Self::NAMES.iter().find(|(_, known)| *known == name);
+        // Readers check the word against the names; what comes here otherwise has no schedule of its own.
         known.map_or(Self::OneForwardOneBackward, |(kind, _)| *kind)
     }
 }

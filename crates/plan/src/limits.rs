@@ -1,19 +1,19 @@
 //! The greatest sizes taken. They lie far above anything built, and keep every product that an
 //! estimator forms inside 64 bits; [`Plan::new`](super::Plan::new) bounds the products themselves.
 
-/// Layers.
+/// Transformer layers of a model.
 pub const MAX_LAYERS: u64 = 4096;
 /// Hidden size.
 pub const MAX_HIDDEN: u64 = 1 << 18;
-/// Inner MLP width.
+/// Inner width of an MLP.
 pub const MAX_FFN: u64 = 1 << 20;
-/// Attention heads.
+/// Attention heads of a layer.
 pub const MAX_HEADS: u64 = 1 << 14;
 /// Width of one head.
 pub const MAX_HEAD_WIDTH: u64 = 1 << 14;
 /// Sequence length, in tokens.
 pub const MAX_SEQUENCE: u64 = 1 << 27;
-/// Positions.
+/// Position embeddings.
 pub const MAX_POSITIONS: u64 = 1 << 30;
 /// Rows of the embedding.
 pub const MAX_VOCAB: u64 = 1 << 27;
@@ -27,7 +27,7 @@ pub const MAX_VISION: u64 = 1 << 40;
 pub const MAX_PATCHES: u64 = 1 << 10;
 /// Elements or bytes that a setting of offloading names: more than any device holds.
 pub const MAX_SENT: u64 = 1 << 48;
-/// Accelerators.
+/// Accelerators of a run.
 pub const MAX_WORLD: u64 = 1 << 20;
 /// Any one degree of parallelism.
 pub const MAX_DEGREE: u64 = 1 << 16;

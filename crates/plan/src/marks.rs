@@ -16,7 +16,7 @@ pub struct Marks {
 const IMAGES_UNTIMED: &str = "Step time and FLOPs leave out the passes of the vision tower and its projector. Tokens of images \
     count in the sequence length.";
 
-/// Names listed in one sentence at most; the rest is counted.
+/// Most names that one sentence lists; those beyond are counted.
 const LISTED: usize = 8;
 
 impl Marks {

@@ -17,11 +17,11 @@ pub struct Model {
     pub num_attention_heads: u64,
     /// Key/value heads; equals `num_attention_heads` without grouping.
     pub num_query_groups: u64,
-    /// Width of one head.
+    /// Width of one head; with multi-latent attention its heads have widths of their own ([`LatentAttention`]).
     pub kv_channels: u64,
     /// Sequence length, in tokens.
     pub seq_length: u64,
-    /// Rows of a learned position table.
+    /// Longest sequence that positions are there for, in tokens: the rows of a learned table.
     pub max_position_embeddings: u64,
     /// Rows of the embedding after padding to `make_vocab_size_divisible_by * tp`.
     pub padded_vocab_size: u64,
@@ -29,11 +29,11 @@ pub struct Model {
     pub vocab_padding: Option<VocabPadding>,
     /// The MLP's activation function.
     pub activation: Activation,
-    /// Which norm.
+    /// Which norm stands in front of attention and MLP, and at the end.
     pub normalization: Normalization,
     /// Which position embedding.
     pub position_embedding: PositionEmbedding,
-    /// Which linear layers have a bias.
+    /// Which linear layers of a layer have a bias.
     pub linear_bias: LinearBias,
     /// Norms on queries and keys (`--qk-layernorm`).
     pub qk_layernorm: bool,
@@ -41,9 +41,9 @@ pub struct Model {
     pub embeddings: Embeddings,
     /// `--softmax-type`.
     pub attention_softmax: AttentionSoftmax,
-    /// Multi-latent attention, when used.
+    /// Sizes of multi-latent attention; none with ordinary attention.
     pub latent: Option<LatentAttention>,
-    /// Mixture of experts, when used.
+    /// The routed experts; none in a dense model.
     pub experts: Option<Experts>,
     /// What mixes tokens in each layer.
     pub mixers: Mixers,
@@ -51,7 +51,7 @@ pub struct Model {
     pub mtp_num_layers: u64,
     /// How the modules of a layer are arranged.
     pub arrangement: Arrangement,
-    /// The vision tower beside it, when there is one.
+    /// The vision tower beside the decoder; none in a model of text alone.
     pub vision: Option<VisionTower>,
 }
 
@@ -61,6 +61,7 @@ impl Model {
     pub fn layer_kind(&self, index: u64) -> LayerKind {
         let mixer = self.mixers.at(index);
         let feed_forward = match &self.experts {
+            // Nemotron-H's layers are one block each: what has a mixer has no MLP, whatever the list of experts says.
             _ if self.mixers.single_block && mixer != Mixer::None => FeedForward::None,
             Some(experts) if experts.is_moe_layer(index) => FeedForward::Moe,
             _ => FeedForward::Dense,
@@ -82,6 +83,7 @@ impl Model {
     /// Whether layers of `one` and of `other` are of the same kinds in the same order, as far as both go.
     #[must_use]
     pub fn are_alike(&self, one: &std::ops::Range<u64>, other: &std::ops::Range<u64>) -> bool {
+        // As in `layer_kinds`: two layers can differ in their mixer and in their experts alone.
         let all_alike = self.mixers.pattern.is_empty() && self.experts.is_none();
         let mut pairs = one.clone().zip(other.clone());
         all_alike || pairs.all(|(one, other)| self.layer_kind(one) == self.layer_kind(other))
@@ -114,6 +116,7 @@ impl Model {
     /// Query heads per key/value head.
     #[must_use]
     pub fn heads_per_group(&self) -> u64 {
+        // A model is made before its plan is checked, so that there may be no groups yet.
         self.num_attention_heads / self.num_query_groups.max(1)
     }
 }

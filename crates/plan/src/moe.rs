@@ -30,7 +30,7 @@ pub struct MoeRecipe {
 pub enum Dispatcher {
     /// Megatron's default.
     AllGather,
-    /// Sends each token where it goes.
+    /// Each token is sent to the ranks of its experts alone.
     AllToAll,
     /// DeepEP, HybridEP and the like.
     Flex,

@@ -28,7 +28,7 @@ impl Effect {
         }
     }
 
-    /// The one of that name.
+    /// The effect of that name; none where the name is another.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         [Self::Model, Self::Memory, Self::Communication, Self::Time]
@@ -37,7 +37,7 @@ impl Effect {
     }
 }
 
-/// One such setting, as a text states it.
+/// A setting that changes figures and is not modelled, as a text states it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotModelled {
     /// The flag or key as written; the name under which the reader goes on without it.
@@ -97,6 +97,7 @@ impl NotModelled {
 
 /// A name with a joining sign for each that separates the words of a setting: it is one word wherever it travels.
 fn one_word(name: &str) -> String {
+    // Lists of names are joined by blanks or commas in settings and links.
     name.chars().map(|sign| if " ,\t[]()'\"".contains(sign) { '_' } else { sign }).collect()
 }
 

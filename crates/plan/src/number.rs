@@ -1,6 +1,6 @@
 //! Number formats of weights, gradients and states.
 
-/// A number format.
+/// A number format, as far as its width and name matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// 32-bit float.

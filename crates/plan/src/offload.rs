@@ -80,7 +80,7 @@ impl OffloadModule {
         }
     }
 
-    /// The module of a name in `--offload-modules`.
+    /// The module of a name in `--offload-modules`; none where Megatron has no such module.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::BEGUN.into_iter().find(|module| module.name() == name)
@@ -93,7 +93,7 @@ impl OffloadModule {
     }
 }
 
-/// A set of modules.
+/// A set of modules, a bit for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct OffloadModules(u8);
 

@@ -5,7 +5,7 @@ use super::number::Number;
 /// The optimizer and the formats of what it keeps per parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Optimizer {
-    /// Which one.
+    /// Which optimizer.
     pub kind: OptimizerKind,
     /// `--use-precision-aware-optimizer`.
     pub precision_aware: bool,
@@ -37,7 +37,7 @@ pub enum StateFormat {
     Float8,
 }
 
-/// Which optimizer.
+/// An optimizer, by what it keeps for each parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptimizerKind {
     /// Adam: two moments.
@@ -76,7 +76,7 @@ pub enum DpSharding {
 }
 
 impl DpSharding {
-    /// The ZeRO stage with the same sharding.
+    /// The ZeRO stage (0 to 3) that shards the same.
     #[must_use]
     pub const fn zero_stage(self) -> u64 {
         match self {

@@ -47,6 +47,7 @@ impl Fp8Recipe {
     /// blocks of 32 not yet on 12).
     #[must_use]
     pub fn runs_on(self, accelerator: &Accelerator) -> bool {
+        // 0 for accelerators of other makers, which have none: delayed and per-tensor scaling alone.
         let capability = accelerator.capability.unwrap_or(0);
         accelerator.peaks.fp8.is_some()
             && match self {
@@ -68,13 +69,13 @@ impl Fp8Recipe {
         }
     }
 
-    /// Megatron's name for it.
+    /// Megatron's name for the recipe, as `--fp8-recipe` takes it.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMED.iter().find(|(recipe, _)| *recipe == self).map_or("", |(_, name)| name)
     }
 
-    /// The recipe of a name.
+    /// The recipe of a name; none where Megatron has no such recipe.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(recipe, _)| *recipe)

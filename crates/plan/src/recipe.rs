@@ -18,20 +18,20 @@ use shardscope_units::Bytes;
 /// Everything about a run that is neither shape, machine nor cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
-    /// Micro-batch size, in sequences on one data-parallel replica, b.
+    /// Micro-batch size b. Unit: sequence, on one data-parallel replica.
     pub micro_batch_size: u64,
-    /// Sequences of one step over all replicas.
+    /// Global batch size: sequences of one step over all replicas.
     pub global_batch_size: u64,
     /// Tokens of the longest sample where a sequence is a pack of samples: attention does not reach from one to the next.
     /// None where micro-batches count samples.
     pub sample_length: Option<u64>,
-    /// m = global / (micro · d).
+    /// Micro-batches of one step on each replica, m = global / (micro · d).
     pub num_micro_batches: u64,
     /// Number format of weights and activations.
     pub params_dtype: Number,
     /// Number format in which gradients are accumulated and reduced.
     pub grads_dtype: Number,
-    /// fp8 matmuls, when used.
+    /// Products in 8 or 4 bits; none where they are in 16.
     pub fp8: Option<Fp8>,
     /// `--fp32-residual-connection`.
     pub fp32_residual: bool,
@@ -43,7 +43,7 @@ pub struct Recipe {
     pub recompute: Recompute,
     /// Which attention kernel runs.
     pub attention_kernel: AttentionKernel,
-    /// Which release of it.
+    /// Which release of FlashAttention, where that kernel runs.
     pub flash_release: FlashRelease,
     /// `--hidden-dropout` above 0.
     pub hidden_dropout: bool,
@@ -51,7 +51,7 @@ pub struct Recipe {
     pub attention_dropout: bool,
     /// Which fusions are on.
     pub fusions: Fusions,
-    /// The loss kernel.
+    /// Which cross entropy runs.
     pub loss: LossKind,
     /// What communication hides behind compute.
     pub overlap: Overlap,
@@ -59,9 +59,9 @@ pub struct Recipe {
     pub moe: MoeRecipe,
     /// Which software runs the plan.
     pub software: Software,
-    /// Activation offloading and the like.
+    /// What is moved to the host.
     pub offload: Offload,
-    /// `--decoupled` deferral: micro-batches whose output-layer weight gradient is deferred
+    /// Micro-batches whose weight gradient of the output layer is deferred
     /// (`--defer-embedding-wgrad-compute` with `--wgrad-deferral-limit`); 0 when off.
     pub wgrad_deferral_limit: u64,
     /// Whether every micro-batch brings an attention mask (off with
@@ -74,9 +74,9 @@ pub struct Recipe {
     pub expandable_segments: bool,
     /// What CUDA graphs capture (`--enable-cuda-graph`, `--cuda-graph-impl`).
     pub cuda_graphs: CudaGraphs,
-    /// How long the training is, and what it costs.
+    /// Length of the training, and its price.
     pub budget: Budget,
-    /// What is not counted of the device's memory.
+    /// Terms of the device's memory that the reader leaves out.
     pub left_out: LeftOut,
     /// Share of the device's memory that is to stay free, 0 to 0.5: what needs some of it is tight.
     pub headroom: f64,
@@ -105,6 +105,7 @@ impl Recipe {
     /// engine holds them in it; else they are as they were loaded.
     #[must_use]
     pub fn module_dtype(&self) -> Number {
+        // Under DDP autocast copies a weight for each product; the module itself keeps the loaded format.
         if self.transformers.engine == DataEngine::Ddp { self.params_dtype } else { self.compute_dtype() }
     }
 
@@ -159,6 +160,7 @@ impl Recipe {
     #[must_use]
     pub fn compute_dtype(&self) -> Number {
         match self.transformers.autocast {
+            // A format that is no narrower than the weights' own changes no size.
             Some(format) if format.width() < self.params_dtype.width() => format,
             _ => self.params_dtype,
         }

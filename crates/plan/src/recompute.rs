@@ -46,6 +46,7 @@ impl Recompute {
             Self::None | Self::Selective(_) => false,
             Self::Uniform { .. } => true,
             Self::Block { num_layers, .. } => index.saturating_sub(layers.start) < *num_layers,
+            // Counted over the model, not over the chunk: OLMo's layers know their own number.
             Self::Every { period, others } => index.is_multiple_of((*period).max(1)) != *others,
         }
     }
@@ -59,6 +60,7 @@ impl Recompute {
             Self::Uniform { .. } => all,
             Self::Block { num_layers, .. } => all.min(*num_layers),
             Self::Every { period, others } => {
+                // Multiples of the period below a layer; those of the chunk are a difference of two.
                 let below = |end: u64| end.div_ceil((*period).max(1));
                 let first = below(layers.end).saturating_sub(below(layers.start));
                 if *others { all.saturating_sub(first) } else { first }

@@ -15,7 +15,7 @@ pub struct Question {
     pub prompt: String,
     /// What may be answered; empty when anything may.
     pub choices: Vec<String>,
-    /// A sensible answer.
+    /// An answer that is likely; none where nothing is.
     pub proposal: Option<String>,
 }
 
@@ -35,9 +35,10 @@ pub struct Resolution {
 }
 
 impl Resolution {
-    /// A setting by its name.
+    /// A setting of the resolution; none where nothing was resolved.
     #[must_use]
     pub fn setting(&self, field: Field) -> Option<&Setting> {
+        // All fields are there, in their order.
         self.settings.get(field.index())
     }
 }

@@ -57,9 +57,9 @@ impl Rollout {
 /// What the trainer moves to the host between its phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offloads {
-    /// Weights.
+    /// Weights of the policy.
     pub weights: bool,
-    /// Gradients, or buffers that hold them.
+    /// Gradients, or the buffers that hold them.
     pub gradients: bool,
     /// States of the optimizer.
     pub optimizer: bool,
@@ -88,7 +88,7 @@ impl Residence {
         (Self::Elsewhere, "elsewhere"),
     ];
 
-    /// The residence of a word.
+    /// The residence of a word; none where the word is another.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
@@ -105,7 +105,7 @@ pub enum RolloutEngine {
 }
 
 impl RolloutEngine {
-    /// The engine of a word.
+    /// The engine of a word; none where the word is another.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -115,7 +115,7 @@ impl RolloutEngine {
         }
     }
 
-    /// What it is called.
+    /// The engine's own name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -166,7 +166,7 @@ pub struct RlSemantics {
     pub entropy_rows: u64,
     /// Whether it starts DeepSpeed with "auto" for its sizes, which that reads as its own defaults.
     pub default_buckets: bool,
-    /// Where this is read from.
+    /// File and function that this is read from.
     pub source: &'static str,
 }
 
@@ -232,7 +232,7 @@ impl RlFramework {
         }
     }
 
-    /// The framework of a name.
+    /// The framework of a name; none where the name is another.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)

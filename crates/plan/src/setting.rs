@@ -35,7 +35,7 @@ impl Origin {
     }
 }
 
-/// A setting's value, typed.
+/// A setting's value, by the type that its [`crate::Kind`] asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingValue {
     /// Not known or not applicable.
@@ -53,7 +53,7 @@ pub enum SettingValue {
 }
 
 impl SettingValue {
-    /// The value as an override takes it; empty when there is none.
+    /// The value in the form in which settings are typed and links carry them: empty for none, lists joined by blanks.
     #[must_use]
     pub fn written(&self) -> String {
         match self {
@@ -67,7 +67,7 @@ impl SettingValue {
     }
 }
 
-/// One setting.
+/// A setting as it was resolved: its value, and who says so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// Its name ([`crate::Field::name`]).
@@ -80,6 +80,6 @@ pub struct Setting {
     pub flag: Option<String>,
     /// Where it was stated.
     pub span: Option<Span>,
-    /// Which framework's default, or which rule.
+    /// Which framework's default, or which rule; none where the origin says it all.
     pub note: Option<String>,
 }

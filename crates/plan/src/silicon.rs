@@ -31,7 +31,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// As tables name it.
+    /// The name in the tables of calibrated constants.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -36,7 +36,7 @@ impl StageSplit {
     pub const EVEN: Self = Self::Even { account_for_embedding: false, account_for_loss: false };
 }
 
-/// One model chunk of one rank.
+/// One model chunk of one rank: what Megatron builds as one `GPTModel`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// Layers from 0, the end not included; empty when the chunk holds none.
@@ -49,10 +49,10 @@ pub struct Chunk {
     pub mtp_layers: u64,
 }
 
-/// The chunks of one pipeline rank, in order.
+/// The chunks of one pipeline rank, the earlier part of the model first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// One per virtual stage.
+    /// Its chunks, one per virtual stage.
     pub chunks: Vec<Chunk>,
 }
 
@@ -79,7 +79,7 @@ impl Stage {
 /// Every pipeline rank's chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageMap {
-    /// By pipeline rank.
+    /// The stages, by pipeline rank.
     pub stages: Vec<Stage>,
 }
 
@@ -109,6 +109,7 @@ impl StageMap {
 
     /// The same dealt in a V: chunk 1 of rank r comes from rank p - 1 - r.
     pub(super) fn folded(mut self) -> Self {
+        // The second chunks, taken off in the order of ranks and given back from the last one on.
         let mut second = Vec::new();
         for stage in &mut self.stages {
             second.extend(stage.chunks.pop());
@@ -138,6 +139,7 @@ impl StageMap {
             let first = next;
             next += count;
             let output_layer = index == last;
+            // Unless a layout is written out, multi-token prediction is built beside the output layer.
             let mtp_layers = if output_layer { sizes.mtp_num_layers } else { 0 };
             chunks.push(Chunk { layers: first..next, embedding: index == 0, output_layer, mtp_layers });
         }
@@ -174,6 +176,7 @@ fn written_out(sizes: StageSizes, text: &str) -> Result<StageMap, Contradiction>
         parse_stages(text).map_err(|why| refuse(why.to_string()).hint("for example Et*3|(tt|)*14tL"))?;
     let StageSizes { num_layers, pipeline, mtp_num_layers, .. } = sizes;
     let count = stages.len() as u64;
+    // The stages written out are virtual ones: as many chunks per rank as PP goes into them.
     if !count.is_multiple_of(pipeline) {
         let sizes_that_work = divisors(count);
         return Err(refuse(format!("the {count} stages of the layout do not divide by PP {pipeline}"))
@@ -191,6 +194,7 @@ fn written_out(sizes: StageSizes, text: &str) -> Result<StageMap, Contradiction>
             return Err(refuse(format!("the layout holds {found} {what}, the model {expected}")));
         }
     }
+    // Counts alone would let the embedding stand in the middle of the model.
     let starts_right = stages.first().is_some_and(|stage| stage.starts_with(Mark::Embedding));
     let ends_right = stages.last().is_some_and(|stage| stage.ends_with(Mark::Loss));
     if !starts_right || !ends_right {

@@ -101,6 +101,7 @@ pub(super) fn parse_stages(text: &str) -> Result<Vec<WrittenStage>, BadStages> {
 /// The text with every repetition written out; commas and blanks only separate.
 fn written_out(text: &str) -> Result<Vec<u8>, BadStages> {
     let mut out: Vec<u8> = Vec::new();
+    // Megatron drops commas as cosmetic.
     let mut rest = text.bytes().filter(|byte| !b", \t\n".contains(byte)).peekable();
     let mut group: Option<usize> = None;
     // Where the last symbol or group begins in `out`.
@@ -114,6 +115,7 @@ fn written_out(text: &str) -> Result<Vec<u8>, BadStages> {
                 let mut times = 0_usize;
                 let mut digits = 0;
                 while let Some(digit) = rest.peek().copied().filter(u8::is_ascii_digit) {
+                    // Saturating: `t*99999999999999999999` is then refused by its length.
                     times = times.saturating_mul(10).saturating_add(usize::from(digit - b'0'));
                     digits += 1;
                     rest.next();
@@ -123,10 +125,12 @@ fn written_out(text: &str) -> Result<Vec<u8>, BadStages> {
                     return Err(BadStages::BareRepetition);
                 }
                 out.truncate(last);
+                // Before anything is written out: a few letters may stand for gigabytes.
                 if unit.len().saturating_mul(times).saturating_add(out.len()) > LONGEST {
                     return Err(BadStages::TooLong);
                 }
                 (0..times).for_each(|_| out.extend_from_slice(&unit));
+                // What was repeated cannot be repeated again: `t*2*3` is refused, as Megatron's parser does.
                 last = out.len();
             }
             symbol => {

@@ -89,7 +89,7 @@ pub enum BaseTraining {
 /// Low-rank adaptation (Hu et al. 2021; PEFT `LoraConfig`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lora {
-    /// Rank r.
+    /// Rank r: the inner width of both matrices.
     pub rank: u64,
     /// `lora_dropout` above 0.
     pub dropout: bool,
@@ -138,7 +138,7 @@ impl AdapterKernels {
         Some(kernels)
     }
 
-    /// Whether there is any.
+    /// Whether any projection has one.
     #[must_use]
     pub const fn any(self) -> bool {
         self.queries || self.output || self.mlp || self.each

@@ -63,6 +63,7 @@ impl Variant {
             tensor: layout.tensor,
             pipeline: layout.pipeline,
             virtual_pipeline: layout.virtual_pipeline,
+            // A group that is the pipeline size is the default, and follows another size.
             group: Some(layout.microbatch_group_size).filter(|group| *group != layout.pipeline),
             schedule: layout.schedule,
             split: layout.split.clone(),
@@ -110,6 +111,7 @@ impl Variant {
     ) -> Result<Plan, Vec<Contradiction>> {
         let layout = self.layout(plan, &model, cluster.gpus())?;
         let mut recipe = plan.recipe().clone();
+        // Asked here and not of the rules: the number of micro-batches is made by this division.
         let batch = self.micro_batch_size.saturating_mul(layout.data);
         if batch == 0 || !recipe.global_batch_size.is_multiple_of(batch) {
             let message = format!(
@@ -128,10 +130,12 @@ impl Variant {
         let same_chunks = (self.pipeline, self.virtual_pipeline)
             == (plan.layout().pipeline, plan.layout().virtual_pipeline);
         recipe.overlap.pipeline = if same_chunks { self.overlap.pipeline } else { self.virtual_pipeline > 1 };
+        // `--tp-comm-overlap` without sequence parallelism would be refused.
         recipe.overlap.tensor &= layout.sequence_parallel;
         recipe.fp8.clone_from(&self.fp8);
         self.move_optimizer(&mut recipe);
         recipe.offload.modules = self.offloaded;
+        // Padded to a multiple of the tensor size, the vocabulary's rows are others under another one.
         if let Some(padding) = model.vocab_padding {
             model.padded_vocab_size = padding.padded(self.tensor);
         }
@@ -157,6 +161,7 @@ impl Variant {
         if recipe.optimizer_on_host() == self.optimizer_on_host {
             return;
         }
+        // Both ways of saying it are cleared, of which a software knows one.
         (recipe.offload.optimizer, recipe.optimizer.cpu_offload_fraction) = (false, 0.0);
         match recipe.software.semantics().offers.host_optimizer {
             HostOptimizer::Fraction if self.optimizer_on_host => {
@@ -175,6 +180,7 @@ impl Variant {
             tensor: self.tensor,
             pipeline: self.pipeline,
             virtual_pipeline: match self.schedule.own_chunks() {
+                // Asked for with 1, `Layout::new` gives these schedules the chunks that they lay out themselves.
                 Some(own) if own == self.virtual_pipeline => 1,
                 _ => self.virtual_pipeline,
             },
@@ -184,6 +190,7 @@ impl Variant {
             sequence_parallel: self.sequence_parallel,
             rank_order: self.rank_order,
             context_kind: old.context_kind,
+            // Levels multiply to one size; for another they would be refused.
             hierarchical_context: if self.context == old.context {
                 old.hierarchical_context.clone()
             } else {
@@ -202,6 +209,7 @@ impl Variant {
     #[must_use]
     pub fn split_beside(&self, other: &Self) -> StageSplit {
         let cut = |of: &Self| (of.pipeline, of.virtual_pipeline, of.schedule);
+        // A split that the variant changed itself was written for its own stages.
         let stale = self.split == other.split && cut(self) != cut(other);
         match &self.split {
             StageSplit::Ends { .. } | StageSplit::Layout(_) if stale => StageSplit::EVEN,

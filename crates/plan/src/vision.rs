@@ -97,6 +97,7 @@ impl VisionKept {
                 word => kept.size(word)?,
             }
         }
+        // Without these two nothing of a layer can be counted.
         (kept.heads > 0 && kept.ffn > 0).then_some(kept)
     }
 
@@ -116,6 +117,7 @@ impl VisionKept {
             "ends_wide_once" => &mut self.once_wide,
             _ => return None,
         };
+        // Bounded here, as these sizes are words of one setting and have no bounds of their own.
         *size = number.parse().ok().filter(|size| *size <= MAX_KEPT)?;
         Some(())
     }
@@ -138,6 +140,7 @@ impl Projector {
     /// Parameters of it between these widths.
     #[must_use]
     pub const fn parameters(&self, tower: u64, decoder: u64) -> u64 {
+        // Each with a bias, hence the one more row.
         let behind = self.layers.saturating_sub(1);
         (tower + 1)
             .saturating_mul(decoder)

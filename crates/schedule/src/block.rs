@@ -21,6 +21,7 @@ pub(super) fn repeated(shape: &Shape, stage: u32) -> Vec<Event> {
     };
     let backward = if split { Action::BackwardInput } else { Action::Backward };
     let kinds = [(Action::Forward, 0), (Action::Forward, 1), (backward, 1), (backward, 0)];
+    // Slots only order the passes; when each runs is for `timeline` to find out, under the real durations.
     let mut passes: Vec<(u64, Event)> = Vec::with_capacity(4 * shape.micro_batches as usize);
     for batch in 0..shape.micro_batches {
         for (&start, &(action, chunk)) in block.iter().zip(&kinds) {

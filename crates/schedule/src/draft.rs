@@ -2,8 +2,8 @@
 
 use super::{Action, Event};
 
-/// A list of events of two chunks in the making: counts micro-batches by itself and leaves out those
-/// beyond what there is.
+/// A list of events of two chunks in the making. Schedules tell passes as if there were always enough micro-batches: it
+/// counts by itself and leaves out those beyond what there is.
 pub(super) struct Draft {
     events: Vec<Event>,
     /// First micro-batch and one past the last, by chunk.
@@ -53,6 +53,7 @@ impl Draft {
         self.forward(forward);
         let between = self.events.len();
         self.backward(backward);
+        // Only a pair of which both are there runs as one.
         if between > before
             && self.events.len() > between
             && let Some(event) = self.events.get_mut(before)
@@ -71,6 +72,7 @@ impl Draft {
     /// The oldest weight gradient owed.
     pub(super) fn weight(&mut self) {
         if let Some(&(chunk, batch)) = self.put_off.get(self.paid) {
+            // Paid ones stay in front: taking them out would move all behind them.
             self.paid += 1;
             self.push(Action::WeightGradient, batch, chunk);
         }

@@ -13,8 +13,11 @@ pub(super) fn both_ways(shape: &Shape, stage: u32) -> Vec<Event> {
     let (near, far) = if two_way && stage >= side { (1, 0) } else { (0, 1) };
     let half = m.div_ceil(2);
     let ranges = if two_way { [(0, half), (half, m)] } else { [(0, m), (0, m)] };
+    // Fewer micro-batches than fill the pipeline still go through the phases of as many as do; the draft leaves out the
+    // passes of those that are not there.
     let planned = if two_way { half } else { m }.max(2 * side);
     let mut draft = Draft::new(ranges);
+    // Ranks between this one and where the streams meet.
     let inner = side - rank - 1;
     for _ in 0..2 * inner {
         draft.forward(near);

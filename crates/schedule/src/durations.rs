@@ -43,6 +43,7 @@ impl StageDurations {
             return 0.0;
         }
         let (low, high) = (one.min(other), one.max(other));
+        // Neighbours, or the wrap-around from the last stage to the first, which `sends` has at the last one's place.
         let link = if high - low == 1 { low } else { high };
         self.sends.get(link as usize).map_or(0.0, |send| send.get())
     }

@@ -20,6 +20,7 @@ impl Shape {
     pub fn least(&self, durations: &StageDurations) -> Seconds {
         let shape = self.settled();
         let two_way = shape.placement() == Placement::TwoWay;
+        // Each direction takes half; a stage works for both, once for each chunk.
         let batches = f64::from(shape.micro_batches) / if two_way { 2.0 } else { 1.0 };
         let back = !shape.splits_backward();
         let (ways_in, ways_out) = if two_way { (Vec::new(), Vec::new()) } else { ways(&shape, durations) };
@@ -30,6 +31,7 @@ impl Shape {
                 chunks.iter().map(|time| time.forward.get() + time.backward.get() + time.weight.get()).sum();
             let nearest = |ways: &[f64]| {
                 let of = |chunk: u32| ways.get(shape.part(stage, chunk) as usize).copied().unwrap_or(0.0);
+                // Which chunk comes first is up to the order: only the nearest one's way holds for all of them.
                 (0..shape.chunks).map(of).fold(f64::INFINITY, f64::min)
             };
             let around =

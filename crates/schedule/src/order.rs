@@ -28,7 +28,7 @@ impl Order {
         events(&shape.settled(), stage)
     }
 
-    /// What it was made from.
+    /// The settled shape that it was made from.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape
@@ -39,13 +39,13 @@ impl Order {
         self.stage(stage).iter().copied()
     }
 
-    /// All events.
+    /// How many events there are, over all stages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.stages.iter().map(Vec::len).sum()
     }
 
-    /// Whether nothing is done at all, which no shape asks for.
+    /// Whether there are no events at all, which no settled shape gives.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

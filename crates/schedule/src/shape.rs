@@ -33,6 +33,7 @@ pub enum Placement {
 }
 
 fn small(value: u64) -> u32 {
+    // A plan's bounds are below 2^25 (`shardscope_plan::limits`).
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
@@ -67,6 +68,7 @@ impl Shape {
                 _ => PipelineSchedule::OneForwardOneBackward,
             };
         }
+        // Chunks of one rank follow each other anyway: cut or not, the work is the same.
         if self.stages == 1 {
             self.chunks = 1;
         }
@@ -112,6 +114,7 @@ impl Shape {
     pub fn part(&self, stage: u32, chunk: u32) -> u32 {
         match (self.placement(), chunk) {
             (Placement::Looped, _) => chunk * self.stages + stage,
+            // Chunk 0 goes down the ranks whichever way the second one lies.
             (_, 0) => stage,
             (Placement::Folded, _) => 2 * self.stages - 1 - stage,
             (Placement::TwoWay, _) => self.stages - 1 - stage,
@@ -145,6 +148,7 @@ impl Shape {
     #[must_use]
     pub fn steps(&self) -> u32 {
         self.micro_batches.saturating_mul(match self.placement() {
+            // Each of the two copies takes half of the micro-batches, so that a rank's two chunks see m between them.
             Placement::TwoWay => 1,
             Placement::Looped | Placement::Folded => self.chunks,
         })
@@ -169,6 +173,7 @@ impl Shape {
                     (2 * behind).saturating_add(further).saturating_add(u32::from(self.extra_warmup))
                 }
             }
+            // As many forwards as there are stages behind; by then the first micro-batch is on its way back.
             _ => behind,
         };
         warmup.min(self.steps())

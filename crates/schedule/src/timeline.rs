@@ -32,7 +32,7 @@ pub struct Timed {
     pub end: Seconds,
 }
 
-/// The step as it runs.
+/// A step as it runs: when each event begins and ends, where that was noted, and what follows of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// By stage, in order.
@@ -49,6 +49,7 @@ pub struct Timeline {
 impl Timeline {
     /// Of one set of durations that the clocks went under.
     fn new<const N: usize>(clocks: &[Clock<N>], lane: usize) -> Self {
+        // Stages may begin late and end early: the step is the last end, a stage's own span the difference.
         let greatest =
             |time: &dyn Fn(&Clock<N>) -> f64| Seconds::new(clocks.iter().map(time).fold(0.0, f64::max));
         Self {
@@ -62,6 +63,7 @@ impl Timeline {
     /// What it becomes after `rounds` more of what it has over `shorter`, no faster than its busiest stage works.
     fn continued(mut self, shorter: &Self, rounds: f64) -> Self {
         let busiest = |of: &Self| of.busy.iter().fold(Seconds::ZERO, |most, busy| most.greater(*busy));
+        // Where the longer run settles better a round looks faster than it is; its busiest stage has to work all the same.
         let least = busiest(&self) - busiest(shorter);
         let on = |long: Seconds, short: Seconds| long + (long - short).greater(least) * rounds;
         self.total = on(self.total, shorter.total);
@@ -75,6 +77,7 @@ impl Timeline {
     /// The part of all stages' time in which they stand idle, 0 to 1.
     #[must_use]
     pub fn bubble(&self) -> f64 {
+        // What is left over of p stages times the step; no formula of bubbles.
         let busy: f64 = self.busy.iter().map(|busy| busy.get()).sum();
         let whole = self.total.get() * self.busy.iter().map(|_| 1.0).sum::<f64>();
         if whole > 0.0 { 1.0 - busy / whole } else { 0.0 }
@@ -142,6 +145,7 @@ impl Rehearsal {
         let round = round(&shape);
         let whole = |micro_batches: u64| micro_batches.div_ceil(round).saturating_mul(round);
         let fill = fill(&shape);
+        // With the remainder that the whole step has: how a step ends depends on it.
         let long = whole(halves.max(LEAST_FILLS.0).saturating_mul(fill) / LEAST_FILLS.1) + all % round;
         let again = whole(fill);
         if long >= all {

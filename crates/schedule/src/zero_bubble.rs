@@ -27,6 +27,7 @@ pub(super) fn lagging(shape: &Shape, stage: u32, lag: u32) -> Vec<Event> {
 /// `torch.distributed.pipelining` `ScheduleZBVZeroBubble`).
 pub(super) fn folded(shape: &Shape, stage: u32) -> Vec<Event> {
     let (p, m) = (shape.stages, shape.micro_batches);
+    // Fewer do not fill the V; passes of those that are not there are left out by the draft.
     let planned = m.max(2 * p - 1);
     let mut draft = Draft::new([(0, m), (0, m)]);
     let both = |draft: &mut Draft, chunk| {

@@ -61,6 +61,7 @@ impl Comparison {
                 return true;
             }
             let answer = inquiry.chosen().and_then(|place| inquiry.reached().get(place)).cloned();
+            // Candidates come the best first, so that one with an answer makes all behind it uninteresting.
             let ends = self.preferred == Preferred::First && answer.is_some();
             self.answers.push(answer);
             self.inquiry = None;
@@ -98,6 +99,7 @@ impl Comparison {
         let chosen = held.min_by(|one, other| match self.preferred {
             Preferred::First => std::cmp::Ordering::Equal,
             Preferred::FewestGpus => {
+                // Counts and prices as reals, which compare alike; ties go on to the next figure.
                 let by = |one: f64, other: f64| one.total_cmp(&other);
                 by(one.1, other.1).then(by(one.2, other.2)).then(by(one.4, other.4))
             }

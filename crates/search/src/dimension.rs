@@ -70,7 +70,7 @@ impl Dimension {
         Self::NAMED.iter().find(|(one, _)| *one == self).map_or("", |(_, name)| name)
     }
 
-    /// The dimension of a name.
+    /// The dimension of a name; none where the name is another.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
@@ -84,12 +84,12 @@ impl Dimension {
 /// How far a dimension is varied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Values {
-    /// As in the plan.
+    /// As in the plan alone.
     Stated,
     /// Whatever the software can say.
     #[default]
     Open,
-    /// The same between two sizes, both included. Without effect where a dimension has no sizes.
+    /// The same between two sizes, both included; as open where a dimension has no sizes.
     Between(u64, u64),
 }
 

@@ -75,6 +75,7 @@ fn best(plan: &Plan, tried: impl Iterator<Item = (Vec<String>, Variant)>, shown:
     let own = Variant::from_plan(plan);
     let capacity = plan.cluster().accelerator.memory;
     let mut known: Vec<(Variant, Known)> = Vec::new();
+    // Of each its bound alone is kept, and no plan: few of them are made a second time below.
     let mut bounded = Vec::new();
     for (words, variant) in tried {
         let Some(changed) = variant.apply(plan) else { continue };

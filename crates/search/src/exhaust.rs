@@ -40,6 +40,7 @@ pub fn exhaust(space: &Space) -> Exhausted {
         let tight = verdict == Verdict::Tight;
         let step = exact_step_seconds(&plan);
         let best = if tight { &mut found.tight } else { &mut found.best };
+        // Of equally fast ones the first, as the search keeps it.
         if best.as_ref().is_none_or(|best| step < best.step) {
             let changes = space.changes(&variant);
             *best = Some(Outcome { variant, changes, peak, tight, step });

@@ -53,6 +53,7 @@ fn some_layout(plan: &Plan, model: &Model, cluster: &Cluster) -> Option<Plan> {
     let mut tensors = divisors(plan.model().num_attention_heads);
     tensors.retain(|size| *size <= domain);
     for pipeline in divisors(cluster.gpus()) {
+        // Divisors ascend: deeper ones would have stages without a layer.
         if pipeline > if cuts { model.num_layers } else { 1 } {
             break;
         }

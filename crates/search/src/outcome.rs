@@ -7,7 +7,7 @@ use shardscope_units::{Bytes, Quantity, Seconds};
 /// One layout whose step was worked out as a report does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The cut.
+    /// The layout.
     pub variant: Variant,
     /// Settings that differ from the plan the search began with.
     pub changes: Vec<(Field, String)>,
@@ -76,6 +76,7 @@ impl Tally {
         self.faults += other.faults;
     }
 
+    // A handful of codes: searched one by one, in the order in which they were met.
     pub(crate) fn refuse(&mut self, code: Code, count: u64) {
         match self.refused.iter_mut().find(|(known, _)| *known == code) {
             Some((_, known)) => *known += count,

@@ -23,11 +23,11 @@ pub enum Question {
     Cheapest {
         /// Tokens to train on.
         tokens: u64,
-        /// Days that there are.
+        /// Most days that it may take; none where it does not matter.
         days: Option<f64>,
         /// Money per accelerator and hour.
         price: f64,
-        /// Nodes that there are.
+        /// Most nodes that there are.
         most_nodes: u64,
     },
     /// The longest sequence that fits.
@@ -48,7 +48,7 @@ pub enum Question {
 pub struct Reached {
     /// What varies along the row: accelerators, tokens of a sequence, or sequences of a micro-batch.
     pub size: u64,
-    /// Accelerators.
+    /// Accelerators of this plan.
     pub gpus: u64,
     /// The best layout: the fastest that leaves the headroom free, else the fastest that fits; none where nothing does.
     pub outcome: Option<Outcome>,
@@ -56,7 +56,7 @@ pub struct Reached {
     pub tokens_per_second: f64,
     /// Days for the tokens asked about.
     pub days: Option<f64>,
-    /// Money for them.
+    /// Money for the tokens asked about, in the price's currency; none where nothing fits or no price was asked with.
     pub cost: Option<f64>,
     /// How the layouts were decided.
     pub tally: Tally,
@@ -106,6 +106,7 @@ impl Inquiry {
                 }
                 sizes
             }
+            // Doubled, as a row of every number of nodes would be as many searches; the last one is what there is.
             Question::Cheapest { most_nodes, .. } | Question::Scaling { most_nodes } => {
                 let mut sizes = Vec::new();
                 let mut count = 1;
@@ -204,6 +205,7 @@ impl Inquiry {
             let before = self.before.iter().cloned().chain(more).collect();
             let mut choices = self.choices.clone();
             if self.question == Question::LargestMicroBatch {
+                // `Between`, not `Stated`: the plan's own size is another one.
                 choices = choices.with(Dimension::MicroBatch, Values::Between(size, size));
             }
             let space = Space::with(&plan, choices).told_from(&self.origin, before);
@@ -250,6 +252,7 @@ impl Inquiry {
             Question::Cheapest { tokens, price, .. } => Some((tokens, price)),
             _ => None,
         };
+        // Whole steps: the last one is paid for even where few tokens are left for it.
         let days = asked.and_then(|(all, _)| {
             seconds.map(|step| real(all.div_ceil(tokens.max(1))) * step / SECONDS_PER_DAY)
         });
@@ -261,6 +264,7 @@ impl Inquiry {
         match self.question {
             Question::FewestGpus if free && !self.narrowing => self.narrow_gpus(size),
             Question::FewestGpus | Question::LargestMicroBatch if free => self.left.clear(),
+            // Longer sequences take more memory: the first that does not fit ends the doubling.
             Question::LongestSequence if !free && !self.narrowing => self.narrow_sequence(size),
             Question::LongestSequence if !free => self.left.clear(),
             Question::OneMoreNode if self.reached.len() == 2 => self.left.clear(),
@@ -271,6 +275,7 @@ impl Inquiry {
     /// Sizes between the last that does not hold the run and `size`, which does: every number of nodes, the fewest first.
     fn narrow_gpus(&mut self, size: u64) {
         self.narrowing = true;
+        // Less than half of `size` was tried before and did not hold the run.
         let per_node = self.plan.cluster().gpus_per_node;
         self.left = (size / 2 + 1..size).filter(|size| size.is_multiple_of(per_node)).collect();
         self.left.reverse();
@@ -282,6 +287,7 @@ impl Inquiry {
         let (fits, step) = (size / 2, size / 2 / PARTS);
         let first = self.plan.model().seq_length;
         self.left.clear();
+        // Where the first length fails nothing fits, and there is nothing between.
         if size > first && step > 0 {
             self.left = (1..PARTS).map(|part| fits + part * step).rev().collect();
         }

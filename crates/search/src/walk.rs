@@ -26,7 +26,7 @@ const KEPT: usize = 24;
 /// Kernels surveyed between two looks at a cut, while nothing is found.
 const BETWEEN: usize = 64;
 
-/// Something to be looked at.
+/// Something still to be looked at within the cut in hand.
 #[derive(Clone, Debug)]
 enum Task {
     /// A shape with the least that a step of it takes.
@@ -205,6 +205,7 @@ impl Walk {
                 let plan = plans.find(|plan| plan.layout().copies() == 1);
                 measured = plan.map(|plan| Draft::new(&plan, &mut Sections::default()));
             }
+            // Micro-batches of one replica, the global batch over micro-batch and replicas.
             let batches = self.space.plan.recipe().global_batch_size
                 / (cut.micro_batch_size * self.space.plan.layout().world_size
                     / (cut.tensor * cut.context * cut.pipeline))
@@ -218,7 +219,9 @@ impl Walk {
 
     /// The shapes of a cut, the one with the least bound on top.
     fn open(&mut self, bounded: &Bounded) {
+        // What is known of sections holds within a cut alone.
         self.known = Known::default();
+        // Bounded when it was surveyed; found was more since.
         if self.results.is_beaten(bounded.least, &bounded.cut) {
             self.tally.slower += self.space.leaves(&bounded.cut);
             return;
@@ -290,7 +293,7 @@ impl Walk {
         self.tally.refused()
     }
 
-    /// Layouts that do not fit.
+    /// Layouts decided so far that do not fit.
     #[must_use]
     pub fn too_large(&self) -> u64 {
         self.tally.too_large

@@ -31,7 +31,7 @@ pub enum WhyNot {
 pub struct Lack {
     /// Pipeline rank.
     pub pipeline_rank: u64,
-    /// At which moment.
+    /// The moment of the step at which memory is at its peak there, in the report's words.
     pub at: &'static str,
     /// What is lacking there.
     pub by: Bytes,
@@ -42,7 +42,7 @@ pub struct Lack {
 /// What a step takes longer than the best one's, part by part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slower {
-    /// In all.
+    /// The whole difference; negative where it is faster.
     pub by: Seconds,
     /// As a share of the best step.
     pub share: f64,
@@ -50,7 +50,7 @@ pub struct Slower {
     pub parts: Vec<(String, Seconds)>,
 }
 
-/// Differences below this share of the best step are not told.
+/// Differences below this share of the best step are not told: no run would show them.
 const TOLD: f64 = 1e-3;
 
 /// Why `layout` is not the answer where `best` is.
@@ -92,6 +92,7 @@ pub fn why_not(layout: &Result<Plan, Vec<Contradiction>>, best: &Plan) -> WhyNot
 }
 
 fn slower(own: &Time, best: &Time) -> Slower {
+    // A step of no time would make every share infinite.
     let whole = best.step.get().max(f64::MIN_POSITIVE);
     let mut parts: Vec<(String, Seconds)> = Vec::new();
     for part in own.breakdown.children() {

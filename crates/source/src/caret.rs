@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use super::{Diagnostic, Source};
 
-/// Widest piece of a source line shown, in characters.
+/// Widest piece of a source line shown, in characters: command lines of a thousand are common.
 const WIDEST: usize = 120;
 
 /// A diagnostic as a terminal shows it: the message, the line it points at, carets under the place, the hint.
@@ -17,9 +17,11 @@ pub fn render(source: &Source, diagnostic: &Diagnostic) -> String {
         let _ = writeln!(out, "  --> {name}:{}:{}", place.line, place.column);
         let (line_span, line) = source.line(span.start);
         let column = place.column as usize - 1;
+        // Cut so that the place stands a quarter in, with what leads to it before and what follows behind.
         let skipped = if column > WIDEST / 2 { column - WIDEST / 4 } else { 0 };
         let shown: String =
             line.chars().skip(skipped).take(WIDEST).map(|c| if c == '\t' { ' ' } else { c }).collect();
+        // A span over several lines is marked on its first alone. A tab is one character, shown as one blank above.
         let marked = source.slice(crate::Span::new(span.start, span.end.min(line_span.end))).chars().count();
         let room = shown.chars().count().saturating_sub(column - skipped);
         let number = place.line.to_string();

@@ -67,17 +67,17 @@ codes! {
     NotAScript = "not-a-script",
     /// An option that stands as a command of its own: a continuation line is lost.
     OptionOutsideCommand = "option-outside-command",
-    /// Nesting beyond the bound.
+    /// Commands, quotes or expansions nested deeper than is read.
     ShellTooDeep = "shell-too-deep",
-    /// A script beyond the bound.
+    /// A script of more parts than are parsed.
     ShellTooLong = "shell-too-long",
     /// A backslash that is passed on as a word.
     StrayBackslash = "stray-backslash",
-    /// Texts beyond the bound.
+    /// A text longer than is read.
     TextTooLong = "text-too-long",
-    /// A command beyond the bound.
+    /// A command of more words than are kept.
     TooManyWords = "too-many-words",
-    /// Loops and calls beyond the bound.
+    /// Loops and calls that take more steps than are evaluated.
     TooMuchWork = "too-much-work",
     /// An array whose parenthesis is never closed.
     UnclosedArray = "unclosed-array",
@@ -95,7 +95,7 @@ codes! {
     UnexpectedWord = "unexpected-word",
     /// An expression that bash would split.
     UnquotedExpression = "unquoted-expression",
-    /// A case that cannot be read.
+    /// A `case` arm without pattern or parenthesis.
     UnreadableCase = "unreadable-case",
     /// A substituted command that cannot be read.
     UnreadableCommand = "unreadable-command",
@@ -103,11 +103,11 @@ codes! {
     UnreadableExpansion = "unreadable-expansion",
     /// A function without a body.
     UnreadableFunction = "unreadable-function",
-    /// A loop that cannot be read.
+    /// The head of a loop that cannot be read.
     UnreadableLoop = "unreadable-loop",
     /// A test that cannot be read.
     UnreadableTest = "unreadable-test",
-    /// A value beyond the bound.
+    /// A value that grows longer than is kept.
     ValueTooLong = "value-too-long",
     // Settings files.
     /// JSON that is not well formed.
@@ -129,7 +129,7 @@ codes! {
     GoneWithout = "gone-without",
     /// Keys that state no setting.
     KeysLeftAside = "keys-left-aside",
-    /// Keys that are not known.
+    /// Keys of a settings file that no reader knows.
     KeysNotRead = "keys-not-read",
     /// Values that the trainer fills in.
     LeftToTrainer = "left-to-trainer",
@@ -137,7 +137,7 @@ codes! {
     MissingFile = "missing-file",
     /// Recomputation of no layer.
     NoRecomputation = "no-recomputation",
-    /// Nothing to read yet.
+    /// No text was given.
     NoText = "no-text",
     /// A job without a training in it.
     NoTraining = "no-training",
@@ -169,9 +169,9 @@ codes! {
     Undecided = "undecided",
     /// A model type that is not known.
     UnknownArchitecture = "unknown-architecture",
-    /// A flag that is not known.
+    /// An option that no reader knows.
     UnknownFlag = "unknown-flag",
-    /// Several flags that are not known.
+    /// Several options that no reader knows, told together.
     UnknownFlags = "unknown-flags",
     /// A value that a fork of Megatron does not know.
     UnknownValue = "unknown-value",
@@ -276,7 +276,7 @@ codes! {
     LayersOverPp = "layers-over-pp",
     /// A micro-batch of more tokens than any device holds.
     MicroBatchSize = "micro-batch-size",
-    /// A model beyond the bound.
+    /// A model of more parameters than are estimated.
     ModelSize = "model-size",
     /// An expert width that does not divide over expert TP.
     MoeFfnOverEtp = "moe-ffn-over-etp",
@@ -318,7 +318,7 @@ codes! {
     SeqOverTp = "seq-over-tp",
     /// A shared expert's width that does not divide over TP.
     SharedFfnOverTp = "shared-ffn-over-tp",
-    /// A size beyond its bound.
+    /// A setting's number outside the range that it may have.
     Size = "size",
     /// A layout whose stages are not the model's.
     StageMap = "stage-map",

@@ -6,11 +6,11 @@ use std::fmt::{self, Display, Formatter};
 /// How much a diagnostic matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Severity {
-    /// Something was recognised and is told for information.
+    /// Recognised, and told for information.
     Note,
-    /// Something is probably not what its writer meant.
+    /// Probably not what its writer meant; read on with the likeliest meaning.
     Warning,
-    /// Something cannot be, or cannot be read.
+    /// Cannot be, or cannot be read.
     Error,
 }
 
@@ -25,33 +25,33 @@ impl Severity {
     }
 }
 
-/// One thing to tell the reader about their text: lowercase; what, with which values; the hint says what works.
+/// One finding about a text. The message is lowercase and gives the values; the hint says what would work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// How much it matters.
     pub severity: Severity,
-    /// What it is about.
+    /// What it is about: what code asks, as messages are for people.
     pub code: Code,
-    /// What is the matter, with which values.
+    /// What is wrong, with the values at hand.
     pub message: String,
-    /// What works instead.
+    /// What would work instead.
     pub hint: Option<String>,
-    /// Where in the text.
+    /// Where in the text; none for what no single place is to blame for.
     pub span: Option<Span>,
 }
 
 impl Diagnostic {
-    /// Something that cannot be.
+    /// A diagnostic of [`Severity::Error`].
     pub fn error(code: Code, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, code, message.into())
     }
 
-    /// Something that is probably not meant.
+    /// A diagnostic of [`Severity::Warning`].
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, message.into())
     }
 
-    /// Something to know.
+    /// A diagnostic of [`Severity::Note`].
     pub fn note(code: Code, message: impl Into<String>) -> Self {
         Self::new(Severity::Note, code, message.into())
     }
@@ -60,7 +60,7 @@ impl Diagnostic {
         Self { severity, code, message, hint: None, span: None }
     }
 
-    /// The same with what works.
+    /// The same with a hint of what would work.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.set_hint(hint.into());
@@ -80,6 +80,7 @@ impl Diagnostic {
     /// The same, pointing at a place when there is one.
     #[must_use]
     pub fn at_some(mut self, span: Option<Span>) -> Self {
+        // A place that is not known takes back none that is.
         self.span = span.or(self.span);
         self
     }

@@ -1,13 +1,13 @@
-//! Texts that a program holds from its start, or is given after it.
+//! Tables of text that are compiled in, or handed to the program once it runs.
 
 use std::sync::OnceLock;
 
 /// A table as text, either compiled in or provided. The page's program is smaller by its tables, which arrive beside it.
 #[derive(Debug)]
 pub struct LaterText {
-    /// Its name, by which it is provided.
+    /// Its name, by which whoever loads tables says which one it provides.
     name: &'static str,
-    /// What is compiled in.
+    /// The text, where it is compiled in; none in the page's programs.
     own: Option<&'static str>,
     provided: OnceLock<String>,
 }
@@ -19,7 +19,7 @@ impl LaterText {
         Self { name, own, provided: OnceLock::new() }
     }
 
-    /// Its name.
+    /// The name under which it is provided.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
@@ -30,7 +30,7 @@ impl LaterText {
         let _ = self.provided.set(text);
     }
 
-    /// The text as far as it is there.
+    /// The text; empty where it is neither compiled in nor provided yet.
     #[must_use]
     pub fn text(&self) -> &str {
         self.own.or_else(|| self.provided.get().map(String::as_str)).unwrap_or_default()

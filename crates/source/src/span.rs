@@ -1,9 +1,9 @@
 use serde::{Deserialize, Serialize};
 
-/// A half-open range of bytes in a [`Source`](super::Source).
+/// A half-open range of bytes in a [`Source`](super::Source), 32 bits each on every platform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Span {
-    /// First byte.
+    /// First byte, counted over all texts of the source.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,

@@ -4,16 +4,19 @@ const LONGEST_WORD: usize = 80;
 /// The candidate nearest to a misspelt word, if one is near: at most one edit per four letters, and at least one allowed.
 /// `-` and `_` count as the same letter, and so do the cases.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // One letter is near to everything.
     if word.len() < 2 || word.len() > LONGEST_WORD {
         return None;
     }
     let letters = count(word);
     let mut best = None;
+    // One past the most edits that are allowed; each nearer candidate lowers it, so that later ones end sooner.
     let mut bound = (word.len() / 4).max(1) + 1;
     for candidate in candidates {
         if candidate.len() > LONGEST_WORD || candidate.len().abs_diff(word.len()) >= bound {
             continue;
         }
+        // Cheap and never above the distance: it spares the table of most of some hundred candidates.
         if strangers(&letters, candidate) >= bound {
             continue;
         }
@@ -30,6 +33,7 @@ pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 fn count(word: &str) -> [i8; 32] {
     let mut letters = [0_i8; 32];
     for byte in word.bytes() {
+        // The low five bits fold signs and letters together; that only makes the bound lower, never wrong.
         let slot = &mut letters[usize::from(fold(byte) & 31)];
         *slot = slot.saturating_add(1);
     }
@@ -47,11 +51,13 @@ fn strangers(letters: &[i8; 32], candidate: &str) -> usize {
             fewer += apart;
         }
     }
+    // One replacement takes away a letter and brings another.
     more.max(fewer)
 }
 
 /// Edit distance with swaps of neighbours, given up (as `bound`) once it cannot be below `bound`.
 fn edits(left: &[u8], right: &[u8], bound: usize) -> usize {
+    // Three rows of the table: a swap of neighbours looks two rows back.
     let mut before = [0_usize; LONGEST_WORD + 1];
     let mut above = [0_usize; LONGEST_WORD + 1];
     let mut row = [0_usize; LONGEST_WORD + 1];
@@ -64,12 +70,14 @@ fn edits(left: &[u8], right: &[u8], bound: usize) -> usize {
         for (j, b) in right.iter().enumerate() {
             let mut cost = above[j] + usize::from(!same(*a, *b));
             cost = cost.min(above[j + 1] + 1).min(row[j] + 1);
+            // `--sqe-length`: a swap is one edit, not two.
             if i > 0 && j > 0 && same(*a, right[j - 1]) && same(left[i - 1], *b) {
                 cost = cost.min(before[j - 1] + 1);
             }
             row[j + 1] = cost;
             least = least.min(cost);
         }
+        // Rows never get smaller again: the distance is at least the least of any row.
         if least >= bound {
             return bound;
         }

@@ -12,7 +12,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis along which nothing moves.
+    /// An axis of one point, in the place of one that is not part of a lattice.
     pub(super) const NONE: Self = Self { size: 1, stride: 1 };
 
     /// Where `rank` is along the axis.
@@ -26,7 +26,7 @@ impl Axis {
 pub(super) struct Lattice(pub(super) [Axis; 4]);
 
 impl Lattice {
-    /// Points.
+    /// How many points it has.
     pub(super) fn len(&self) -> u64 {
         self.0.iter().fold(1, |so_far, axis| product(so_far, axis.size))
     }
@@ -36,6 +36,7 @@ impl Lattice {
         let mut offset = 0;
         for axis in self.0 {
             offset += index % axis.size * axis.stride;
+            // The digits of `index`, the fastest axis first.
             index /= axis.size;
         }
         offset
@@ -43,6 +44,7 @@ impl Lattice {
 
     /// The point on which `rank` lies.
     pub(super) fn index_of(&self, rank: u64) -> u64 {
+        // The inverse of `at`: an axis of one point has the digit 0 whatever the rank.
         self.0.iter().rev().fold(0, |index, axis| index * axis.size + axis.coordinate(rank))
     }
 
@@ -52,7 +54,7 @@ impl Lattice {
         moving.map(|axis| axis.size * axis.stride).max().unwrap_or(1)
     }
 
-    /// The largest offset.
+    /// The largest offset of a point from its base. Unit: rank.
     pub(super) fn span(&self) -> u64 {
         self.0.iter().map(|axis| (axis.size - 1) * axis.stride).sum()
     }
@@ -81,6 +83,7 @@ pub(super) enum Name {
 fn strided(axes: [(Name, u64); 4]) -> [(Name, Axis); 4] {
     let mut stride = 1_u64;
     axes.map(|(name, size)| {
+        // Coordinates divide by sizes, so that none may be 0, whatever a layout holds.
         let axis = Axis { size: size.max(1), stride };
         stride = product(stride, axis.size);
         (name, axis)

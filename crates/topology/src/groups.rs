@@ -29,7 +29,7 @@ pub(super) struct Pattern {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cut {
-    /// Not at all.
+    /// Not at all: the underlying groups are the groups.
     Whole,
     /// Members only: not every rank of the world belongs to a group (embedding groups).
     Partial,
@@ -69,6 +69,7 @@ impl Pattern {
             Cut::Slices { size, unit } => {
                 let per_base = self.members.len() / size;
                 let (base, slice) = (group / per_base, group % per_base);
+                // Slices are dealt run by run; within a run they interleave, `unit` apart.
                 let first = slice / unit * size * unit + slice % unit;
                 self.bases.at(base) + self.members.at(first + place * unit)
             }
@@ -85,6 +86,7 @@ impl Pattern {
             Cut::Whole => Some(base),
             Cut::Partial => {
                 let first = self.bases.at(base);
+                // Two members at most: the ends of a pipeline.
                 (0..self.members.len()).any(|place| first + self.members.at(place) == rank).then_some(base)
             }
             Cut::Slices { size, unit } => {
@@ -145,7 +147,7 @@ impl Groups {
         }
     }
 
-    /// All ranks.
+    /// How many ranks there are.
     #[must_use]
     pub fn world(&self) -> u64 {
         self.world
@@ -173,6 +175,7 @@ impl Groups {
                 GroupKind::ExpertDataAcross,
             ]);
         }
+        // Always there, all ranks where there is one instance.
         kinds.push(GroupKind::OptimizerInstance);
         kinds
     }
@@ -216,6 +219,7 @@ impl Groups {
     pub(super) fn is_aligned(&self, kind: GroupKind, cluster: &Cluster) -> bool {
         let pattern = self.pattern(kind);
         let extent = pattern.members.extent();
+        // A group of one crosses no link wherever it is.
         if pattern.size() <= 1 {
             return true;
         }
@@ -256,6 +260,7 @@ impl Groups {
             GroupKind::ContextLevel(level) => self.level(usize::from(level)),
             GroupKind::OptimizerInstance => {
                 let replicas = axis(&self.grid.expert, Replica).size;
+                // An instance is all replicas of the experts that share its states: replicas in a row.
                 let joined = (replicas / self.instances).max(1);
                 split(&self.grid.expert, &[Tensor, Middle, Pipeline], Cut::Joined(joined))
             }
@@ -280,6 +285,7 @@ impl Groups {
         let within = (whole / slices).max(1);
         pattern.cut = match part {
             Part::Within => Cut::Slices { size: within, unit: 1 },
+            // One member of each instance: as far apart as an instance is large.
             Part::Across => Cut::Slices { size: whole / within, unit: within },
         };
         pattern

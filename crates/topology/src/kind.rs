@@ -113,6 +113,7 @@ impl GroupKind {
     fn names(self) -> (&'static str, &'static str) {
         const LEVEL: &str = "cp_hierarchical_level";
         let known = Self::NAMES.iter().find(|(kind, ..)| *kind == self);
+        // Levels beyond the third share a name.
         known.map_or((LEVEL, LEVEL), |(_, short, name)| (short, name))
     }
 }

@@ -36,6 +36,7 @@ impl Link {
     }
 
     fn spanning(cluster: &Cluster, low: u64, high: u64) -> Self {
+        // Domains and nodes are blocks of neighbouring ranks: if both ends are in one, so is all between.
         let together = |size: u64| low / size.max(1) == high / size.max(1);
         if low == high {
             Self::Alone
@@ -54,7 +55,7 @@ impl Link {
 pub struct Spread {
     /// Members.
     pub size: u64,
-    /// Nodes they are on.
+    /// Different nodes they are on.
     pub nodes: u64,
     /// Fast-link domains they are on.
     pub domains: u64,
@@ -74,6 +75,7 @@ impl Group {
     #[must_use]
     pub fn spread(&self, cluster: &Cluster) -> Spread {
         let places = |size: u64| {
+            // Members need not ascend node by node, so that equal places are brought together first.
             let mut places: Vec<u64> = self.ranks().map(|rank| rank.get() / size.max(1)).collect();
             sort(&mut places);
             places.dedup();
@@ -93,6 +95,7 @@ impl Groups {
     #[must_use]
     pub fn slowest(&self, kind: GroupKind, cluster: &Cluster) -> Option<Group> {
         let mut slowest: Option<(Link, Group)> = None;
+        // All groups lie alike, so that the first stands for them: no list of 16,384 ranks.
         if self.is_aligned(kind, cluster) {
             return self.all(kind).next();
         }
@@ -101,6 +104,7 @@ impl Groups {
             if slowest.is_none_or(|(other, _)| link > other) {
                 slowest = Some((link, group));
             }
+            // Nothing is slower.
             if link == Link::Network {
                 break;
             }

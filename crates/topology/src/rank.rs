@@ -44,6 +44,7 @@ impl Rank {
     /// The rank with this label, if it is one.
     #[must_use]
     pub fn from_label(label: &str, gpus_per_node: u64) -> Option<Self> {
+        // `n1_g9` on nodes of 8 is a misprint, not a rank of the next node.
         let (node, place) = label.trim().strip_prefix('n')?.split_once("_g")?;
         let (node, place) = (node.parse::<u64>().ok()?, place.parse::<u64>().ok()?);
         if place >= gpus_per_node {

@@ -5,7 +5,7 @@ use super::groups::{Cut, Pattern};
 use super::{GroupKind, Groups};
 use shardscope_sorting::sort_by_key;
 
-/// So many steps of one size.
+/// An axis of a rule: how many places it has, and how far they lie apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     /// How many places there are along this axis.
@@ -55,6 +55,7 @@ impl Groups {
                 ([inner, outer, bases].concat(), slice)
             }
             Cut::Joined(joined) => {
+                // Underlying groups are joined in the order of their bases, the fastest axes first.
                 let (low, high) = divided(&bases, joined)?;
                 (high, [members, low].concat())
             }
@@ -75,6 +76,7 @@ fn divided(axes: &[Steps], points: u64) -> Option<(Vec<Steps>, Vec<Steps>)> {
     let (mut low, mut high, mut left) = (Vec::new(), Vec::new(), points.max(1));
     for axis in axes {
         let inside = left.min(axis.count);
+        // Neither divides the other: the cut goes through the middle of the axis.
         if !axis.count.is_multiple_of(inside) || !left.is_multiple_of(inside) {
             return None;
         }

@@ -14,7 +14,7 @@ impl Bytes {
     /// No bytes.
     pub const ZERO: Self = Self(0);
 
-    /// So many bytes.
+    /// `bytes` bytes.
     #[must_use]
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
@@ -32,7 +32,7 @@ impl Bytes {
         Self(mib.saturating_mul(1 << 20))
     }
 
-    /// The bare number of bytes.
+    /// The number of bytes.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -50,7 +50,7 @@ impl Bytes {
         self.number() / f64::from(1_u32 << 20)
     }
 
-    /// What is left after taking `other` away; nothing when `other` is more.
+    /// The difference, zero where `other` is more.
     #[must_use]
     pub const fn less(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

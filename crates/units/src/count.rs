@@ -15,7 +15,7 @@ impl Count {
     /// None.
     pub const ZERO: Self = Self(0);
 
-    /// So many.
+    /// `count` of something.
     #[must_use]
     pub const fn new(count: u64) -> Self {
         Self(count)
@@ -34,7 +34,7 @@ impl Count {
         Self(shape.iter().fold(1, |so_far, &dimension| product(so_far, dimension)))
     }
 
-    /// The bare number.
+    /// The number itself.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0

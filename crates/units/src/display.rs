@@ -2,7 +2,7 @@
 
 use super::{Bytes, FlopsPerSecond, Quantity, Seconds};
 
-/// A number with `places` decimals, ties to the even digit.
+/// A number with `places` decimals, ties to the even digit, without a unit.
 #[must_use]
 pub fn decimal(value: f64, places: usize) -> String {
     format!("{value:.places$}")
@@ -62,6 +62,7 @@ pub fn size(bytes: Bytes) -> String {
 /// A count in words: `6.74B`, `12.3k`, `1,244`, `512`.
 #[must_use]
 pub fn rounded(count: f64) -> String {
+    // Up to 9,999 in full: such counts are mostly sizes that are looked for by their digits.
     let units = [(1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")];
     match units.into_iter().find(|(unit, _)| count >= *unit) {
         Some((1e4, name)) => with(count / 1e3, 1, name),

@@ -27,6 +27,7 @@ impl std::ops::Mul<Seconds> for BytesPerSecond {
     type Output = Bytes;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn mul(self, time: Seconds) -> Bytes {
+        // A cast from f64 ends at the greatest u64, as sums and products here do.
         Bytes::new((self.get() * time.get()).max(0.0) as u64)
     }
 }

@@ -22,6 +22,7 @@ macro_rules! real {
 
             /// So much, in the unit of the type; what is not finite counts as nothing.
             #[must_use]
+            // A NaN would spread through every sum that it is part of.
             pub const fn new(value: f64) -> Self {
                 Self(finite(value))
             }

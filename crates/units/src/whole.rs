@@ -1,11 +1,11 @@
 //! Sums and products that end at the greatest number there is: each of them once, called from everywhere.
 
-/// The sum of two numbers.
+/// The sum of two numbers, at most [`u64::MAX`].
 pub(super) const fn sum(one: u64, other: u64) -> u64 {
     one.saturating_add(other)
 }
 
-/// The product of two numbers.
+/// The product of two numbers, at most [`u64::MAX`].
 pub const fn product(one: u64, other: u64) -> u64 {
     // WebAssembly has no instruction that tells an overflow of 64 bits: `saturating_mul` multiplies in 128 bits there, by a call
     // that took a sixth of the time of a memory estimate. Numbers with 64 leading zeros between them cannot overflow.

@@ -48,9 +48,11 @@ impl Evaluator<'_> {
         };
         reader.blanks();
         if reader.at == reader.bytes.len() {
+            // An empty expression is 0 in bash: `$(( ))`.
             return Ok(0);
         }
         let number = reader.comma();
+        // After a failure `bytes` is empty, so this asks only what was read to its end.
         if reader.at < reader.bytes.len() {
             reader.fail(ArithmeticError::NoExpression);
         }
@@ -100,6 +102,7 @@ impl ArithmeticParser<'_, '_, '_> {
 
     fn fail_by(&mut self, why: NoNumber) -> i64 {
         self.failure = self.failure.or(Some(why));
+        // Every loop that looks for a sign ends, without a `?` in each of them.
         self.bytes = &[];
         0
     }
@@ -110,6 +113,7 @@ impl ArithmeticParser<'_, '_, '_> {
     }
 
     fn apply(&mut self, sign: &str, left: i64, right: i64) -> i64 {
+        // `x && 1/y` does not divide where x is 0, and `x ? a : b` sets nothing in the branch not taken.
         if self.is_dry() {
             return 0;
         }
@@ -117,6 +121,7 @@ impl ArithmeticParser<'_, '_, '_> {
     }
 
     fn blanks(&mut self) {
+        // A backslash of a continued line.
         while self.bytes.get(self.at).is_some_and(|byte| byte.is_ascii_whitespace() || *byte == b'\\') {
             self.at += 1;
         }
@@ -185,6 +190,7 @@ impl ArithmeticParser<'_, '_, '_> {
             }
             self.eat(sign);
             let dry = (sign == "&&" && left == 0) || (sign == "||" && left != 0);
+            // `**` binds to the right: 2**3**2 is 2**9.
             let next = if sign == "**" { power } else { power + 1 };
             let right = self.skipping(dry, |reader| reader.deeper(next));
             left = self.apply(sign, left, right);
@@ -226,6 +232,7 @@ impl ArithmeticParser<'_, '_, '_> {
         if self.depth > DEPTH {
             return self.fail(ArithmeticError::TooDeep);
         }
+        // Tighter than `**`, as in bash: -2**2 is 4.
         let number = if self.eat("-") {
             self.unary().wrapping_neg()
         } else if self.eat("+") {
@@ -255,6 +262,7 @@ impl ArithmeticParser<'_, '_, '_> {
         match self.bytes.get(self.at) {
             Some(byte) if byte.is_ascii_digit() => self.literal(),
             Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => self.variable(),
+            // Bash removes quotes before it computes.
             Some(b'"' | b'\'') => {
                 self.at += 1;
                 self.primary()
@@ -265,6 +273,7 @@ impl ArithmeticParser<'_, '_, '_> {
 
     /// The hole that stands here; the text goes on behind it.
     fn hole(&mut self) -> Option<HoleId> {
+        // A hole's name begins with one of these; the search below is paid for only then.
         if !matches!(self.bytes.get(self.at), Some(b'$' | b'<')) {
             return None;
         }
@@ -293,6 +302,7 @@ impl ArithmeticParser<'_, '_, '_> {
         let (digits, base) = match text.split_once('#') {
             Some((base, digits)) => (digits, base.parse().unwrap_or(0)),
             None if text.starts_with("0x") || text.starts_with("0X") => (text.get(2..).unwrap_or(""), 16),
+            // `08` fails in bash, too.
             None if text.len() > 1 && text.starts_with('0') => (text, 8),
             None => (text, 10),
         };
@@ -356,10 +366,12 @@ impl ArithmeticParser<'_, '_, '_> {
             Some(index) => self.shell.element(name, index),
             None => self.shell.scalar(name).cloned(),
         };
+        // A variable's text is an expression itself: N="2*M" is computed where N is read.
         let found = match value {
             Some(value) => self.shell.number(&value, self.depth + 1),
             None => {
                 let span = self.value.origin().unwrap_or_default();
+                // 0 in bash. Here it is what the environment would have to say.
                 Err(NoNumber::Hole(self.shell.notes.hole(HoleKind::Variable, name, span, Vec::new())))
             }
         };

@@ -24,11 +24,13 @@ impl Evaluator<'_> {
             return self.set(name, value, Some(span));
         };
         let index = self.text_of(index);
+        // A map's key is text: `m[1+1]` is not `m[2]`.
         if self.shape(name) == Some(Shape::Map) {
             let old = self.variables.get(name).and_then(|slot| slot.elements.get(0, index.text())).cloned();
             let value = self.appended(assignment, old, value);
             return self.set_key(name, index.text(), value, span);
         }
+        // With an index that is not known no element can be set: the array stays as it is.
         if let Ok(index) = self.number(&index, 0) {
             let value = self.appended(assignment, self.element(name, index), value);
             self.set_element(name, index, value, span);

@@ -3,7 +3,7 @@
 use super::super::tree::{Command, CommandForm, List, Part, Simple};
 use shardscope_source::Span;
 
-/// Names looked for in one list.
+/// Most names taken from one list.
 const NAMES: usize = 200;
 
 /// The variables a list assigns, each with its first assignment.
@@ -42,6 +42,7 @@ fn visit(command: &Command, out: &mut Vec<(String, Span)>) {
         | CommandForm::ForArithmetic { body, .. }
         | CommandForm::While { body, .. }
         | CommandForm::Group(body) => walk(body, out),
+        // What a subshell sets is gone after it, and a function sets nothing until it is called.
         CommandForm::Function { .. }
         | CommandForm::Subshell(_)
         | CommandForm::Test(_)
@@ -50,6 +51,7 @@ fn visit(command: &Command, out: &mut Vec<(String, Span)>) {
 }
 
 fn simple_names(simple: &Simple, out: &mut Vec<(String, Span)>) {
+    // Before a program an assignment is only in its environment.
     let plain = if simple.words.is_empty() { simple.assignments.as_slice() } else { &[] };
     for assignment in plain.iter().chain(&simple.declared) {
         add(&assignment.name, assignment.span, out);

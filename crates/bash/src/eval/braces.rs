@@ -18,6 +18,7 @@ pub(crate) fn alternatives(parts: &[Part]) -> Option<(usize, Vec<String>)> {
     })
 }
 
+// The leftmost varies slowest, as in bash: {a,b}{1,2} is a1 a2 b1 b2.
 fn expand(text: &str, depth: u32, out: &mut Vec<String>) {
     if out.len() >= limits::WORDS {
         return;
@@ -28,6 +29,7 @@ fn expand(text: &str, depth: u32, out: &mut Vec<String>) {
     };
     let (before, after) = (text.get(..open).unwrap_or(""), text.get(close + 1..).unwrap_or(""));
     let mut tails = Vec::new();
+    // Once for all items. Braces multiply, so that the bound on words is looked at before each is made.
     expand(after, depth + 1, &mut tails);
     for item in items {
         let mut inner = Vec::new();
@@ -47,6 +49,7 @@ fn expand(text: &str, depth: u32, out: &mut Vec<String>) {
 fn group(text: &str) -> Option<(usize, usize, Vec<String>)> {
     let bytes = text.as_bytes();
     for (open, _) in text.match_indices('{').take(64) {
+        // Bash: a `${` opens no list.
         if open > 0 && bytes.get(open - 1) == Some(&b'$') {
             continue;
         }
@@ -92,6 +95,7 @@ fn sequence(inner: &str) -> Option<Vec<String>> {
     }
     let step = step.map_or(Some(1), |step| step.parse::<i64>().ok())?.unsigned_abs().max(1);
     if let (Ok(from), Ok(to)) = (first.parse::<i64>(), last.parse::<i64>()) {
+        // Bash pads all numbers to the longer end where one end is written with a zero before it.
         let padded = |end: &str| end.trim_start_matches('-').starts_with('0') && end.len() > 1;
         let width = if padded(first) || padded(last) { first.len().max(last.len()) } else { 0 };
         let count = (to.abs_diff(from) / step).min(limits::WORDS as u64);
@@ -125,6 +129,7 @@ fn sequence(inner: &str) -> Option<Vec<String>> {
         let by = u8::try_from(distance).ok()?;
         let letter = if high < low { low - by } else { low + by };
         all.push(char::from(letter).to_string());
+        // 256 leaves the alphabet already; a step of 2^63 would overflow the sum.
         distance += step.min(256);
     }
     Some(all)

@@ -24,9 +24,11 @@ impl Evaluator<'_> {
             if let Some(stop) = stop {
                 return stop;
             }
+            // `if some-program; then`: success is only taken for granted there, so the branch counts as undecided.
             let taken = status.ok && status.certainty != Certainty::Assumed;
             if status.certainty != Certainty::Certain {
                 let unknown = matches!(status.certainty, Certainty::Unknown | Certainty::Assumed);
+                // What the outcome that is not chosen would set: of a branch taken, all that is below it.
                 let sets = if taken {
                     let mut others: Vec<(String, Span)> = Vec::new();
                     for other in arms.iter().skip(place + 1).map(|arm| &arm.body).chain(otherwise) {
@@ -38,6 +40,7 @@ impl Evaluator<'_> {
                 };
                 let index = self.branch(arm.span, taken, !unknown, &holes, &sets);
                 if !taken {
+                    // Before any other arm runs, so that the branch is seen with the variables that it would have.
                     self.peek(&arm.body);
                     names.extend(sets);
                     skipped.push((index, holes, unknown));
@@ -53,12 +56,14 @@ impl Evaluator<'_> {
         if !chosen {
             self.status = Status::SUCCESS;
             if let Some(otherwise) = otherwise {
+                // `else` is only as sure as the conditions that led to it.
                 let certainty = if skipped.is_empty() { Certainty::Certain } else { Certainty::Unknown };
                 self.doubt_from(&skipped);
                 flow = self.run_guarded(certainty, otherwise);
             }
         }
         self.doubt = outer_doubt;
+        // After the branch that runs: what it sets is set, and no hole.
         self.mark_skipped(&skipped, &names);
         if flow == Flow::Guard { Flow::Next } else { flow }
     }
@@ -66,6 +71,7 @@ impl Evaluator<'_> {
     /// Looks into a branch that is not taken: the head node's part of a script that every machine runs is often there. Its
     /// commands are kept as skipped, and everything else of it is forgotten.
     fn peek(&mut self, body: &List) {
+        // Looking must not use up what the script itself needs. Inside another look it is within that one's steps.
         let enough = self.skipped || self.steps_left > limits::STEPS / 2;
         if !enough || self.peeks_left == 0 || self.substituting > 0 {
             return;
@@ -85,6 +91,7 @@ impl Evaluator<'_> {
         (self.status, self.skipped, self.doubt, self.uncertain, self.conditional, self.steps_left) = outer;
         self.steps_left = self.steps_left.saturating_sub(spent);
         (self.input, self.output) = (input, output);
+        // Holes stay: the skipped commands refer to them by number.
         self.notes.diagnostics.truncate(kept.0);
         self.files.truncate(kept.1);
         self.directives.truncate(kept.2);
@@ -96,11 +103,13 @@ impl Evaluator<'_> {
     /// What runs now hangs on the first undecided branch before it.
     fn doubt_from(&mut self, skipped: &[Skipped]) {
         let undecided = skipped.iter().find(|arm| arm.2).map(|arm| arm.0);
+        // The outermost stays: whether what is inside is even asked hangs on it.
         self.doubt = self.doubt.or(undecided);
     }
 
     /// Evaluates a condition: its outcome, the unknowns in it, and a flow that leaves it.
     pub(crate) fn condition(&mut self, condition: &List) -> (Status, Vec<HoleId>, Option<Flow>) {
+        // A substitution in the condition may hold conditions of its own.
         let outer = std::mem::take(&mut self.condition_holes);
         self.status = Status::SUCCESS;
         let flow = self.run_list(condition);
@@ -120,6 +129,7 @@ impl Evaluator<'_> {
         holes: &[HoleId],
         sets: &[(String, Span)],
     ) -> u16 {
+        // In a loop or function the same condition is met often; the reader is asked once.
         let known = self.branches.iter().position(|branch| branch.span == span);
         if let Some(known) = known {
             return u16::try_from(known).unwrap_or(u16::MAX);
@@ -170,6 +180,7 @@ impl Evaluator<'_> {
             if !self.variables.has(name) {
                 let value = self.unknown(HoleKind::Branch, name, *span, needs.clone());
                 if let Some(hole) = value.only_hole().filter(|_| unknown) {
+                    // The same hole may come from a branch before this one; the latest is the one that left it unset.
                     self.branch_of.retain(|(known, _)| *known != hole);
                     self.branch_of.push((hole, *index));
                 }
@@ -191,8 +202,10 @@ impl Evaluator<'_> {
         let mut skipped = Vec::new();
         let mut names = Vec::new();
         for arm in arms {
+            // `;&` runs the next body without asking its patterns.
             let matched = falling || self.case_matches(arm, &value, text.as_deref());
             if !matched {
+                // A text that is wholly known matches or not; only an unknown could have come this way.
                 if value.has_holes() {
                     let sets = assigned::names(&arm.body);
                     let span = arm.patterns.first().map_or(subject.span, |pattern| pattern.span);
@@ -233,6 +246,7 @@ impl Evaluator<'_> {
                 }
                 None => {
                     self.add_pattern_choice(value, &pattern);
+                    // Whatever the unknown is, `*` takes it, unless an arm above would have.
                     pattern == "*"
                 }
             }

@@ -29,6 +29,7 @@ pub(crate) fn run(
     match program {
         program if IDLE.contains(&program) => {}
         "set" => set(shell, arguments),
+        // The stack of folders is not kept: where it leads is not known.
         "pushd" | "popd" => shell.forget("PWD"),
         "false" => shell.status = Status::certain(false),
         "[" | "test" => {
@@ -64,6 +65,7 @@ pub(crate) fn run(
                 };
             }
         }
+        // A relative path from an unknown folder leads to an unknown folder; `cd` itself is taken to succeed.
         "cd" => {
             if let Some(word) = arguments.last() {
                 let value = word.value.clone();
@@ -82,6 +84,7 @@ pub(crate) fn run(
             };
             shell.emit(&value, span);
         }
+        // They ask the machine, or (`getopts`) the call line: neither their output nor their status is known.
         "getopts" | "type" | "command" | "which" | "caller" => {
             shell.status = Status::UNKNOWN;
             if shell.output.is_some() {
@@ -140,6 +143,7 @@ fn declare(
     declared: &[Assignment],
     span: Span,
 ) {
+    // Flags may be joined (`declare -gA`); `-x=1` would be a value.
     let has = |flag: char| {
         arguments
             .iter()
@@ -147,6 +151,7 @@ fn declare(
             .any(|text| is_option(text) && !text.contains('=') && text.contains(flag))
     };
     let exports = program == "export" || has('x');
+    // In a function `declare` is `local`. Only one that has locals already is told from the top level.
     let is_local =
         program == "local" || (matches!(program, "declare" | "typeset") && !shell.locals.is_empty());
     let shape = match (has('A'), has('a')) {
@@ -158,6 +163,7 @@ fn declare(
         if is_local {
             shell.localize(&assignment.name);
         }
+        // Before the assignment, which reads `([a]=1)` by the shape that the variable has then.
         if shape == Some(Shape::Map) && matches!(assignment.value, Assigned::Array(_)) {
             shell.set_elements(&assignment.name, Shape::Map, Elements::default(), assignment.span);
         }
@@ -180,7 +186,9 @@ fn declare(
             _ if name.len() < text.len() => {
                 shell.set(name, word.value.rest(name.len() + 1), Some(word.origin()))
             }
+            // `declare -A m` alone: what follows may be `m[key]=value`.
             Some(shape) => shell.set_elements(name, shape, Elements::default(), span),
+            // Unset in bash, which expands to nothing; unset here would be an unknown from outside.
             None if is_local && !exports => shell.set(name, Value::default(), Some(span)),
             None => {}
         }
@@ -197,6 +205,7 @@ fn is_option(text: &str) -> bool {
 fn unset(shell: &mut Evaluator<'_>, arguments: &[Word]) {
     let functions = arguments.first().is_some_and(|first| first.text() == "-f");
     for text in arguments.iter().map(Word::text).filter(|text| !is_option(text)) {
+        // `unset x` takes a variable; a function only with `-f`.
         let Some((name, index)) = text.split_once('[') else {
             shell.forget(text);
             if functions {
@@ -221,6 +230,7 @@ fn unset(shell: &mut Evaluator<'_>, arguments: &[Word]) {
 fn shift(shell: &mut Evaluator<'_>, arguments: &[Word]) {
     let count = usize::try_from(levels(arguments)).unwrap_or(1);
     let present = shell.positional.values.len();
+    // With the call not given there may be more than is known; `shifted` then numbers the unknown ones rightly.
     if count > present && !shell.positional.open {
         shell.status = Status::certain(false);
         return;
@@ -238,6 +248,7 @@ fn set(shell: &mut Evaluator<'_>, arguments: &[Word]) {
             .take_while(|word| word.text().starts_with(['-', '+']) || word.text() == "pipefail")
             .count(),
     };
+    // `set --` without words clears them.
     if start < arguments.len() || arguments.iter().any(|word| word.text() == "--") {
         shell.positional.values = values(arguments.get(start..).unwrap_or(&[]));
         shell.positional.open = false;
@@ -253,6 +264,7 @@ fn source(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Flow {
     let Some((file, rest)) = arguments.split_first() else { return Flow::Next };
     if let Some(content) = shell.readable(&file.value) {
         let positional = shell.positional.clone();
+        // Bash: without words of its own a sourced file sees those of its caller.
         if !rest.is_empty() {
             shell.positional.values = values(rest);
             shell.positional.open = false;
@@ -280,6 +292,7 @@ fn exit(shell: &mut Evaluator<'_>) -> Flow {
             command.words.iter().filter(|word| word.text().starts_with("--")).count() >= OPTIONS
         })
     };
+    // An `exit` before any training was seen is a check of arguments; the training stands behind it.
     let guard = shell.conditional > 0 && (shell.uncertain > 0 || !trained());
     if guard && shell.substituting == 0 { Flow::Guard } else { Flow::Stop }
 }
@@ -299,16 +312,19 @@ fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
             if options.ends_with('d') {
                 terminator = '\0';
             }
+            // These take the next word.
             skip = options.ends_with(['p', 't', 'n', 'd', 'u', 'i']);
         } else {
             names.push(text);
         }
     }
+    // From the terminal: not known, and as a loop's condition not taken.
     let Some(input) = shell.input.take() else {
         shell.status = Status::UNKNOWN;
         return;
     };
     if input.is_empty() {
+        // The end of the input, which ends `while read`.
         shell.status = Status::certain(false);
         shell.input = Some(input);
         return;
@@ -330,6 +346,7 @@ fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
         if !is_name(name) {
             continue;
         }
+        // The last name takes the rest of the line, separators and all.
         let value = if at + 1 == count && fields.len() > count {
             let before: usize = fields.iter().take(at).map(|field| field.len() + 1).sum();
             line.rest(before).trimmed()

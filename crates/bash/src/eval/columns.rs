@@ -30,6 +30,7 @@ pub(super) fn cut(input: &Value, arguments: &[&str]) -> Option<Value> {
         for (index, field) in content.split(delimiter).enumerate() {
             let end = at + field.len();
             // A line without the delimiter is kept whole.
+            // POSIX, without `-s`.
             if field.len() == content.len() || (first..=last).contains(&(index + 1)) {
                 from = from.or(Some(at));
                 to = end;
@@ -40,6 +41,7 @@ pub(super) fn cut(input: &Value, arguments: &[&str]) -> Option<Value> {
         out.add("\n", Span::default());
         Some(())
     });
+    // An unknown may hold the delimiter: only a literal one shows where the fields are.
     let cut_hole = input.has_holes() && !input.text().contains(delimiter);
     if cut_hole { None } else { Some(out) }
 }
@@ -59,6 +61,7 @@ pub(super) fn tr(text: &str, arguments: &[&str]) -> Option<String> {
         match from.iter().position(|known| *known == c) {
             None => out.push(c),
             Some(_) if deletes => {}
+            // GNU's rule: a second set that is too short goes on with its last character.
             Some(at) => out.push(*to.get(at).or(last)?),
         }
     }
@@ -100,6 +103,7 @@ pub(super) fn ends(input: &Value, first: bool, arguments: &[&str]) -> Option<Val
         if digits.is_none() && !word.starts_with('-') {
             return None;
         }
+        // `-n 5`, `-n5`, `-5`: the dash and the letter are passed over.
         count = count.or(digits);
     }
     let count = count.unwrap_or(10);

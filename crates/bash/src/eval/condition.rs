@@ -41,6 +41,7 @@ impl Evaluator<'_> {
         let mut items = Vec::new();
         for word in words {
             let sign = match word.text() {
+                // By its text, even of an expansion, as `[` gets words and cannot tell; `[[ ]]` has tokens.
                 "-a" => Sign::And,
                 "-o" => Sign::Or,
                 "!" => Sign::Not,
@@ -74,6 +75,7 @@ impl Evaluator<'_> {
                 TestToken::Greater => (Value::computed(">", Span::default()), None),
                 _ => (Value::default(), None),
             };
+            // Only the right side is a pattern.
             equals = matches!(value.text(), "==" | "=" | "!=" | "=~") && sign == Sign::Operand;
             items.push(Item { value, pattern, sign });
         }
@@ -98,6 +100,7 @@ impl Evaluator<'_> {
     }
 
     fn test(&mut self, items: Vec<Item>, double: bool) -> Status {
+        // All of them, also behind an `&&` that is not reached: what could decide it otherwise is to be named.
         for item in &items {
             item.value.add_holes(&mut self.condition_holes);
         }
@@ -137,6 +140,7 @@ impl Tester<'_, '_> {
             return Status::UNKNOWN;
         }
         let status = match self.sign() {
+            // `[ ! = x ]` compares a `!`; POSIX decides by the number of words.
             Some(Sign::Not) if self.at + 1 < self.items.len() && !self.binary_follows() => {
                 self.at += 1;
                 self.negated().not()
@@ -166,6 +170,7 @@ impl Tester<'_, '_> {
             return self.binary(at);
         }
         let operator = first.value.text().to_owned();
+        // `[ -f ]` with nothing behind is true: a text that is not empty.
         let unary = operator.len() == 2 && operator.starts_with('-') && first.value.known().is_some();
         if unary && self.items.get(self.at + 1).is_some_and(|item| item.sign == Sign::Operand) {
             self.at += 2;
@@ -181,6 +186,7 @@ impl Tester<'_, '_> {
         match self.shell.resolved(&item.value, true) {
             Some((text, unset)) if unset && text.is_empty() => Status::unset(true),
             Some((text, _)) => Status::certain(text.is_empty()),
+            // Beside something known, what is unknown cannot make it empty.
             None if item.value.pieces().any(|piece| piece.hole.is_none()) => Status::certain(false),
             None => Status::UNKNOWN,
         }
@@ -195,6 +201,7 @@ impl Tester<'_, '_> {
                 let set = self.shell.variables.has(name.split('[').next().unwrap_or(name));
                 if set { Status::certain(true) } else { Status::unset(false) }
             }
+            // `-f`, `-d`, `-x` and their kin ask the machine.
             _ => Status::UNKNOWN,
         }
     }
@@ -206,6 +213,7 @@ impl Tester<'_, '_> {
             return Status::UNKNOWN;
         };
         let operator = middle.value.text();
+        // Not `-lt` and the like: a bound is no value that the unknown would be likely to have.
         if matches!(operator, "=" | "==" | "!=" | "-eq" | "=~") {
             let pair = match (left.value.only_hole(), right.value.only_hole()) {
                 (Some(hole), None) => right.value.known().map(|literal| (hole, literal.to_owned())),
@@ -244,6 +252,7 @@ impl Tester<'_, '_> {
                 Some(found) => found,
                 None => return Status::UNKNOWN,
             },
+            // They compare files of the machine.
             "-nt" | "-ot" | "-ef" => return Status::UNKNOWN,
             _ => match self.numbers(&a, &b) {
                 Some((a, b)) => compare(&operator, a, b),
@@ -304,6 +313,7 @@ fn compare(operator: &str, a: i64, b: i64) -> bool {
 }
 
 pub(crate) fn both(left: Status, right: Status) -> Status {
+    // False whatever the other side is. Otherwise the outcome is as sure as the side that it hangs on.
     let decisive = |status: Status| !status.ok && status.certainty == Certainty::Certain;
     match (left.ok, right.ok) {
         _ if decisive(left) => left,

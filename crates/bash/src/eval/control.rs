@@ -27,6 +27,7 @@ impl Evaluator<'_> {
             let status = self.status;
             let runs = match joint {
                 Joint::And => status.ok,
+                // Not known is no failure: `[ -f data ] || exit 1` goes on.
                 Joint::Or => !status.ok && status.certainty != Certainty::Unknown,
             };
             if !runs {
@@ -37,6 +38,7 @@ impl Evaluator<'_> {
             self.unguard(uncertain);
             match flow {
                 Flow::Next => {}
+                // `[ -z "$X" ] && exit 1`: only what is guarded is left.
                 Flow::Guard => return Flow::Next,
                 other => return other,
             }
@@ -68,17 +70,20 @@ impl Evaluator<'_> {
     fn run_pipeline(&mut self, pipeline: &Pipeline) -> Flow {
         let last = pipeline.stages.len().saturating_sub(1);
         let mut flow = Flow::Next;
+        // A single command may eat from the input around it (`read` in a loop); a pipeline has its own.
         let outer_input = if last > 0 { self.input.clone() } else { None };
         if !self.spend(outer_input.as_ref().map_or(0, Value::weight), Span::default()) {
             return Flow::Stop;
         }
         for (at, stage) in pipeline.stages.iter().enumerate() {
+            // The last stage writes to whoever reads the pipeline.
             let outer_output = if at < last { Some(self.output.replace(Value::default())) } else { None };
             flow = self.run_command(stage);
             if let Some(outer_output) = outer_output {
                 self.input = self.output.take();
                 self.output = outer_output;
             }
+            // `exit` in one stage does not keep the others from running; an empty budget does.
             if flow == Flow::Stop && self.steps_left == 0 {
                 break;
             }
@@ -118,6 +123,7 @@ impl Evaluator<'_> {
             CommandForm::ForArithmetic { header, body } => {
                 let [first, condition, step] = header;
                 let first = self.text_of(first);
+                // For its assignments; what cannot be computed leaves the variable unknown, and the test below decides.
                 let _ = self.number(&first, 0);
                 let mut turns = 0;
                 loop {
@@ -160,6 +166,7 @@ impl Evaluator<'_> {
 
     /// Runs something whose variables are forgotten afterwards.
     pub(crate) fn in_subshell(&mut self, inner: &mut dyn FnMut(&mut Self) -> Flow) -> Flow {
+        // The clones share their values; a name costs an eighth of a step.
         let weight = u32::try_from(self.variables.len() / 8).unwrap_or(u32::MAX);
         if !self.spend(weight, Span::default()) {
             return Flow::Stop;
@@ -206,12 +213,14 @@ impl Evaluator<'_> {
                 return stop;
             }
             let status = if until { status.not() } else { status };
+            // `while kill -0 $PID`: a program taken to succeed would do so for ever.
             if !status.ok || status.certainty == Certainty::Assumed {
                 if status.certainty <= Certainty::Assumed {
                     let names = assigned::names(body);
                     let index = self.branch(condition_span, false, false, &holes, &names);
                     self.mark_skipped(&[(index, holes, true)], &names);
                 }
+                // A loop that ends by its condition succeeds.
                 self.status = Status::SUCCESS;
                 return Flow::Next;
             }
@@ -231,11 +240,13 @@ impl Evaluator<'_> {
         if *turns > limits::LOOP_TURNS || !self.spend(1, span) {
             let message = format!("this loop runs more than {} times; it is left here", limits::LOOP_TURNS);
             self.notes.report(Diagnostic::error(Code::TooMuchWork, message).at(span));
+            // Other loops of the script would likely be as long.
             self.steps_left = self.steps_left.min(limits::STEPS / 10);
             return Some(if self.steps_left == 0 { Flow::Stop } else { Flow::Next });
         }
         match self.run_list(body) {
             Flow::Next | Flow::Continue(0 | 1) => None,
+            // Levels count from 1; 0 is an error in bash and read as 1 here.
             Flow::Break(0 | 1) => Some(Flow::Next),
             Flow::Break(levels) => Some(Flow::Break(levels - 1)),
             Flow::Continue(levels) => Some(Flow::Continue(levels - 1)),
@@ -249,6 +260,7 @@ impl Evaluator<'_> {
             &mut self.positional,
             Positional { values: arguments, ..Positional::default() },
         );
+        // `locals` is one stack of all calls: this call's begin here.
         let first_local = self.locals.len();
         let flow = self.run_command(body);
         let locals = self.locals.split_off(first_local);

@@ -20,6 +20,7 @@ pub fn evaluate(source: &Source, environment: &Environment) -> Script {
 
 /// Reads one text of a source as a shell script.
 pub fn evaluate_part(source: &Source, part: usize, environment: &Environment) -> Script {
+    // A part that does not exist reads as an empty text.
     let whole = source.parts().get(part).map_or(Span::default(), |part| part.span);
     let text = source.slice(whole);
     if text.len() > limits::TEXT_BYTES {
@@ -32,6 +33,7 @@ pub fn evaluate_part(source: &Source, part: usize, environment: &Environment) ->
     }
     let mut shell = Evaluator::new(source, text.len(), environment);
     let value = Value::written(text, whole);
+    // Before anything runs: the scheduler has set its variables when the script starts.
     let found = directives::read(&value);
     directives::set_variables(&mut shell, &found);
     shell.directives = found;
@@ -84,6 +86,7 @@ impl<'a> Evaluator<'a> {
 
     fn finish(self) -> Script {
         let mut used = Vec::new();
+        // What a branch not taken uses may still be the fragment that somebody pasted.
         for command in self.commands.iter().filter(|command| command.kind != CommandKind::Skipped) {
             flag_starts(&command.words, &mut used);
         }
@@ -140,6 +143,7 @@ fn positional(environment: &Environment) -> Positional {
             numbered.push((number, given(text)));
         }
     }
+    // Open even with a call line: places may be given one by one, and those past its end stay questions.
     Positional { values, open: true, shifted: 0, numbered }
 }
 
@@ -150,6 +154,7 @@ fn flag_starts(words: &[Word], starts: &mut Vec<u32>) {
             && first.hole.is_none()
             && first.text.starts_with("--")
         {
+            // By its place in the source: the same flag written twice is two options.
             starts.push(first.origin.span.start);
         }
     }
@@ -165,6 +170,7 @@ fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
         }
         let mut words = Vec::new();
         for value in &variable.values {
+            // An array's element is a word as it stands, unless it is a line of options in quotes.
             if value.text().contains("--") || !variable.array {
                 for value in value.fields() {
                     words.push(Word { value, span });
@@ -183,6 +189,7 @@ fn fragments(variables: &[Variable], used: &[u32]) -> Vec<Fragment> {
     }
     let mut kept = Vec::new();
     for (at, (fragment, flags)) in found.iter().enumerate() {
+        // `ALL="$A $B"`: A and B are part of it. Of two with the same options the first by name stays.
         let covered = found.iter().enumerate().any(|(other, (_, theirs))| {
             let fewer = flags.len() < theirs.len() || (flags.len() == theirs.len() && other < at);
             fewer && flags.iter().all(|flag| theirs.binary_search(flag).is_ok())

@@ -11,6 +11,7 @@ pub(crate) fn unescape(value: &Value) -> Value {
     }
     let mut out = Value::default();
     for piece in value.pieces() {
+        // Piece by piece, so that options without an escape keep their exact place.
         if piece.hole.is_some() || !piece.text.contains('\\') {
             piece.add_to(&mut out);
         } else {
@@ -35,6 +36,7 @@ fn unescape_text(text: &str) -> String {
             Some('e') => out.push('\u{1b}'),
             Some('\\') => out.push('\\'),
             Some('"') => out.push('"'),
+            // An escape that is not known is printed as it stands, as bash does.
             Some(other) => {
                 out.push('\\');
                 out.push(other);
@@ -83,6 +85,7 @@ pub(crate) fn printf(format: &Value, arguments: &[Word], span: Span) -> Value {
     loop {
         let before = rest.len();
         once(&format, &mut rest, span, &mut out);
+        // A format that takes no argument would be used for ever.
         if rest.len() == 0 || rest.len() == before || out.len() > limits::VALUE_BYTES {
             return out;
         }
@@ -127,6 +130,7 @@ fn conversion(text: &str) -> Option<Conversion<'_>> {
         rest = after.get(end..)?;
     }
     let kind = rest.chars().next().filter(|kind| "sdiuqbcfgex%".contains(*kind))?;
+    // A hostile `%999999999d` would fill memory.
     let width = width.parse().ok().map(|width: usize| width.min(1000));
     Some(Conversion { flags, width, precision, kind, length: length + 1 })
 }
@@ -137,6 +141,7 @@ fn convert(conversion: &Conversion<'_>, argument: &Value, span: Span, out: &mut 
         out.append(&quoted(argument));
         return;
     }
+    // An unknown keeps its pieces; how wide it would be is not known either.
     if argument.has_holes() || (plain && conversion.kind == 's') {
         out.append(argument);
         return;
@@ -162,6 +167,7 @@ fn convert(conversion: &Conversion<'_>, argument: &Value, span: Span, out: &mut 
     let left = conversion.flags.contains('-');
     let zeros = !left && conversion.flags.contains('0') && conversion.kind != 's';
     let padding = if zeros { "0" } else { " " }.repeat(missing);
+    // Zeros go between the sign and the digits.
     let (sign, digits) = match body.strip_prefix('-') {
         Some(digits) if zeros => ("-", digits),
         _ => ("", body.as_str()),

@@ -14,11 +14,12 @@ use shardscope_source::Span;
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "sbatch", "qsub"];
 
 impl Evaluator<'_> {
-    /// Runs a text in this very shell.
+    /// Runs a text in this very shell: what it sets stays set (`eval`, `source`).
     pub(crate) fn run_text(&mut self, text: &Value) -> Flow {
         if text.len() > limits::VALUE_BYTES || !self.spend(text.weight(), text.origin().unwrap_or_default()) {
             return Flow::Next;
         }
+        // With the depth so far: texts that run texts are bounded like nested commands.
         let list = parse::parse(text.text(), text.marks(), self.depth, &mut self.notes);
         self.run_list(&list)
     }
@@ -28,6 +29,7 @@ impl Evaluator<'_> {
         if let Some(content) = self.file_content(name) {
             return Some(content);
         }
+        // Files given beside the script have no folders; `$DIR/env.sh` is found by its last part whatever DIR is.
         let base = base_name(name.text());
         if base.is_empty() {
             return None;
@@ -64,6 +66,7 @@ impl Evaluator<'_> {
 
     fn inner_text(&mut self, words: &[Word]) -> Option<(Value, Vec<Value>)> {
         let mut words = words;
+        // Over what stands before it: `srun --mpi=none bash -c '...'`.
         let shell = loop {
             let (first, rest) = words.split_first()?;
             words = rest;
@@ -76,10 +79,12 @@ impl Evaluator<'_> {
         let takes_commands = |text: &str| {
             text.len() > 1 && text.starts_with('-') && !text.starts_with("--") && text.ends_with('c')
         };
+        // sbatch's `-c` is a number of CPUs.
         if shell != "sbatch"
             && let Some(flag) = rest.iter().take(4).position(|word| takes_commands(word.text()))
         {
             let text = rest.get(flag + 1)?.value.clone();
+            // The word behind the text is `$0`.
             return Some((text, values(rest.get(flag + 3..).unwrap_or(&[]))));
         }
         for (at, word) in rest.iter().enumerate() {
@@ -92,6 +97,7 @@ impl Evaluator<'_> {
             }
             return Some((text, values(rest.get(at + 1..).unwrap_or(&[]))));
         }
+        // With a file that is not at hand, the input is the training's data and no script.
         let options_only =
             rest.iter().all(|word| word.text().starts_with('-') && !word.text().starts_with("--wrap"));
         if (options_only || shell == "sbatch")
@@ -110,6 +116,7 @@ impl Evaluator<'_> {
         if !matches!(program, "ssh" | "pdsh") {
             return None;
         }
+        // A long word with a blank is a command in quotes; host and options are short or have none.
         let long = words.iter().skip(1).find(|word| word.text().contains(' ') && word.text().len() > 20);
         if let Some(word) = long {
             return Some(word.value.clone());
@@ -127,6 +134,7 @@ impl Evaluator<'_> {
             if inherits {
                 shell.variables.keep_exported();
             } else {
+                // Over ssh not even exported variables arrive.
                 shell.variables = Variables::default();
             }
             shell.functions = Functions::default();
@@ -134,6 +142,7 @@ impl Evaluator<'_> {
             let found = directives::read(&text);
             directives::set_variables(shell, &found);
             shell.directives.extend(found);
+            // `exit` in it ends it alone, not the script around it.
             shell.conditional += 1;
             shell.uncertain += 1;
             let flow = shell.run_text(&text);
@@ -147,6 +156,7 @@ impl Evaluator<'_> {
 
     /// Runs scripts that the text writes and never calls: what they hold is only shown.
     pub(crate) fn run_written_scripts(&mut self) {
+        // By place: a script that is run may write more.
         for at in 0..self.files.len().min(20) {
             let Some(file) = self.files.get(at) else { break };
             let script = file.name.text().ends_with(".sh")

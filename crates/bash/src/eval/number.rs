@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 /// Why an expression has no number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NoNumber {
-    /// It hangs on this.
+    /// Its value hangs on this unknown.
     Hole(HoleId),
     /// It is not an expression, or has no value.
     Wrong(ArithmeticError),
@@ -18,7 +18,7 @@ pub(crate) enum NoNumber {
 pub(crate) enum ArithmeticError {
     /// Variables refer to each other without end.
     EndlessVariables,
-    /// Too much work.
+    /// The budget of steps is spent.
     TooMuchWork,
     /// This is no integer expression.
     NoExpression,
@@ -73,12 +73,14 @@ pub(super) fn apply(sign: &str, left: i64, right: i64) -> Result<i64, Arithmetic
         "-" => left.wrapping_sub(right),
         "*" => left.wrapping_mul(right),
         "/" | "%" if right == 0 => return Err(ArithmeticError::DivisionByZero),
+        // The least number by -1 is itself, as in bash; elsewhere Rust would panic.
         "/" => left.wrapping_div(right),
         "%" => left.wrapping_rem(right),
         "**" => match u32::try_from(right) {
             Ok(power) => left.wrapping_pow(power),
             Err(_) => return Err(ArithmeticError::NegativePower),
         },
+        // Bash leaves shifts past 63 to the processor, which takes the low six bits.
         "<<" => left.wrapping_shl(u32::try_from(right & 63).unwrap_or(0)),
         ">>" => left.wrapping_shr(u32::try_from(right & 63).unwrap_or(0)),
         "&" => left & right,

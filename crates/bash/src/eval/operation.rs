@@ -33,6 +33,7 @@ impl Evaluator<'_> {
         };
         changed.unwrap_or_else(|| {
             let needs = value.holes();
+            // The value is known, so it is the operation that could not be done; holes need no such word.
             if needs.is_empty() {
                 self.notes
                     .report(Diagnostic::warning(Code::Expansion, "this expansion is not computed").at(span));
@@ -47,6 +48,7 @@ impl Evaluator<'_> {
         let length = length.map(|length| self.text_of(length));
         let size = i64::try_from(text.chars().count()).ok()?;
         let from = self.number(&offset, 0).ok()?;
+        // Characters, not bytes, as bash counts in a UTF-8 locale.
         let from = if from < 0 { size.saturating_add(from) } else { from.min(size) };
         if from < 0 {
             return Some(Value::default());
@@ -68,6 +70,7 @@ impl Evaluator<'_> {
 
 fn trim(value: &Value, pattern: &str, suffix: bool, longest: bool) -> Option<Value> {
     let text = value.known()?;
+    // Every start (or end) of the text is tried against the pattern, each in the product of both lengths.
     if text.len().saturating_mul(text.len()).saturating_mul(pattern.len().max(1)) > pattern::MATCH_COST << 4 {
         return None;
     }
@@ -87,6 +90,7 @@ fn trim(value: &Value, pattern: &str, suffix: bool, longest: bool) -> Option<Val
 fn replace(value: &Value, pattern: &str, with: &Value, mode: ReplaceMode, span: Span) -> Option<Value> {
     let text = value.known()?;
     let plain = !pattern.contains(['*', '?', '[', '\\']);
+    // The usual case, by a search for the text, which long values can afford.
     if plain && matches!(mode, ReplaceMode::First | ReplaceMode::All) {
         return Some(replace_plain(value, text, pattern, with, mode == ReplaceMode::All));
     }
@@ -104,6 +108,7 @@ fn replace(value: &Value, pattern: &str, with: &Value, mode: ReplaceMode, span: 
         return Some(out);
     }
     while let Some(rest) = text.get(at..) {
+        // Bash replaces the longest match at the leftmost place; an empty one would be found for ever.
         match pattern::prefix_length(pattern, rest, true).filter(|length| *length > 0) {
             Some(length) => {
                 out.append(with);

@@ -26,6 +26,7 @@ impl Evaluator<'_> {
         if parameter.indirect {
             return self.indirect(parameter);
         }
+        // Whether it is several values; true for the `*` forms, which quotes join to one word.
         let many = match (&parameter.index, parameter.name.as_str()) {
             (Some(Index::At), _) | (None, "@") => Some(false),
             (Some(Index::Star), _) | (None, "*") => Some(true),
@@ -67,6 +68,7 @@ impl Evaluator<'_> {
             "?" => if self.status.ok { "0" } else { "1" }.to_owned(),
             _ => {
                 let number: usize = name.parse().ok().filter(|number| *number > 0)?;
+                // Those given by number name the call's own places, before any `shift`.
                 let place = number + self.positional.shifted;
                 let numbered = self.positional.numbered.iter().rev().find(|(known, _)| *known == place);
                 return match numbered.map(|(_, value)| value).or(self.positional.values.get(number - 1)) {
@@ -86,6 +88,7 @@ impl Evaluator<'_> {
                 let number = number + self.positional.shifted;
                 self.unknown(HoleKind::Positional, &number.to_string(), span, Vec::new())
             }
+            // Not the empty text, as bash has it: most launch scripts leave variables to their environment.
             _ => self.unknown(HoleKind::Variable, name, span, Vec::new()),
         }
     }
@@ -93,6 +96,7 @@ impl Evaluator<'_> {
     fn indexed(&mut self, name: &str, index: &[Part]) -> Option<Value> {
         let index = self.text_of(index);
         if self.shape(name) == Some(Shape::Map) {
+            // A key that is not known finds nothing, and the parameter becomes a hole of its own.
             return self.variables.get(name)?.elements.get(0, index.known()?).cloned();
         }
         if let Ok(index) = self.number(&index, 0) {
@@ -157,6 +161,7 @@ impl Evaluator<'_> {
         }
         let values = match (&parameter.operation, found) {
             (Operation::Fallback { sign, colon, word }, found) => {
+                // Bash takes an array without elements for unset.
                 let found = found.filter(|values| !values.is_empty());
                 let joined = found.as_ref().map(|values| joined(values, " ", span));
                 let is_set = joined.as_ref().is_some_and(|value| !*colon || !value.is_empty());
@@ -209,6 +214,7 @@ impl Evaluator<'_> {
         let count = length.map(|length| self.number(&length, 0).unwrap_or(0));
         let first = i64::from(matches!(parameter.name.as_str(), "@" | "*"));
         let size = i64::try_from(values.len()).unwrap_or(i64::MAX);
+        // `${@:0}` begins with `$0`, which is not among the values; it is left out.
         let from = if from < 0 { size.saturating_add(from) } else { (from - first).max(0) };
         if from < 0 {
             return Vec::new();
@@ -284,12 +290,14 @@ impl Evaluator<'_> {
         found: Option<Value>,
         (sign, colon, word): (u8, bool, &'p [Part]),
     ) -> Expanded<'p> {
+        // A variable nobody sets, seen through another (`B=$A`, then `${B:-8}`), would be empty: the fallback is taken.
         let unknown_alone =
             found.as_ref().is_some_and(|value| value.only_hole().is_some_and(|hole| self.is_unset(hole)));
         let is_set =
             found.as_ref().is_some_and(|value| !colon || !value.is_empty()) && !(colon && unknown_alone);
         match (sign, is_set) {
             (b'+', false) => Expanded::One(Value::default()),
+            // As one text, so that the doubt can be put on every piece of it.
             (b'-', false) if found.as_ref().is_some_and(Value::has_holes) => {
                 let mut value = self.text_of(word);
                 self.doubt_after(found.as_ref(), &mut value);
@@ -304,6 +312,7 @@ impl Evaluator<'_> {
                 }
                 Expanded::One(value)
             }
+            // Bash would end the script: whoever runs it sets the variable, so it is one to ask for.
             (b'?', false) => Expanded::One(self.missing(&parameter.name, parameter.span)),
             (_, _) => Expanded::One(found.unwrap_or_default()),
         }

@@ -1,6 +1,6 @@
 //! Glob patterns: `*`, `?`, `[...]`; a backslash makes the next character literal.
 
-/// Products of text and pattern lengths beyond which matching is refused, in bytes.
+/// Products of text and pattern lengths beyond which matching is refused. Unit: square byte.
 pub(crate) const MATCH_COST: usize = 1 << 20;
 
 /// Whether the whole text matches.
@@ -12,6 +12,8 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
 
 fn matches_at(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
+    // The last `*`, and how much it has taken so far. Only the last needs retrying: what an earlier one could take
+    // more, a later one can too. So the time is at most the product of both lengths.
     let mut retry: Option<(usize, usize)> = None;
     while t < text.len() {
         if pattern.get(p) == Some(&'*') {
@@ -44,6 +46,7 @@ fn one(pattern: &[char], at: usize, c: char) -> Option<usize> {
         '\\' if at + 1 < pattern.len() => (pattern[at + 1] == c).then_some(at + 2),
         '[' => match class(pattern, at, c) {
             Some((found, next)) => found.then_some(next),
+            // Never closed: an ordinary bracket.
             None => (c == '[').then_some(at + 1),
         },
         literal => (literal == c).then_some(at + 1),
@@ -59,6 +62,7 @@ pub(crate) fn class(pattern: &[char], at: usize, c: char) -> Option<(bool, usize
     let mut found = false;
     loop {
         let low = *pattern.get(index)?;
+        // `[]a]`: a bracket at the start stands for itself.
         if low == ']' && index > first {
             return Some((found != negated, index + 1));
         }
@@ -125,6 +129,7 @@ pub(crate) fn prefix_length(pattern: &str, text: &str, longest: bool) -> Option<
 pub(crate) fn suffix_start(pattern: &str, text: &str, longest: bool) -> Option<usize> {
     let pattern: Vec<char> = pattern.chars().collect();
     let chars: Vec<char> = text.chars().collect();
+    // From the left the ends grow shorter: the first that matches is the longest, the last the shortest.
     let (mut found, mut start) = (None, 0);
     for count in 0..=chars.len() {
         if matches_at(&pattern, chars.get(count..)?) {

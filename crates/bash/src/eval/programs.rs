@@ -25,9 +25,11 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Opti
         "sed" => super::sed::run(shell, arguments)?,
         "awk" | "gawk" => awk(shell, arguments, span)?,
         "grep" | "egrep" => return grep(shell, arguments),
+        // One line is its own sorting.
         "sort" | "uniq" if is_line(known_input(shell)?.trim()) => shell.input.clone()?,
         "numfmt" | "xargs" if arguments.is_empty() => shell.input.clone()?,
         "seq" | "cut" | "tr" | "head" | "tail" => {
+            // Their arguments decide where the text is cut: with one of them unknown, so is the output.
             let mut known = Vec::new();
             for word in arguments {
                 known.push(word.known()?);
@@ -49,7 +51,7 @@ fn is_line(text: &str) -> bool {
     !text.is_empty() && !text.contains('\n')
 }
 
-/// What follows the last slash.
+/// The last component of a path: what follows the last slash, all of it where there is none.
 pub fn base_name(path: &str) -> &str {
     path.rfind('/').and_then(|at| path.get(at + 1..)).unwrap_or(path)
 }
@@ -82,6 +84,7 @@ fn cat(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
     }
     let mut out = Value::default();
     for file in files {
+        // Also a file given beside the script, and none where only one of several is at hand.
         out.append(&shell.readable(&file.value)?);
     }
     Some(out)
@@ -102,12 +105,14 @@ fn basename(arguments: &[Word]) -> Option<Value> {
     let text = value.text().trim_end_matches('/');
     // A hole may hold slashes of its own, unless literal text with one follows it.
     let start = text.rfind('/').map_or(0, |at| at + 1);
+    // `part` takes a hole that it cuts through whole, so a last component inside a hole shows itself.
     let part = value.part(start, text.len());
     if part.has_holes() {
         return None;
     }
     let mut end = text.len();
     if let Some(suffix) = names.get(1).and_then(|word| word.known())
+        // POSIX: a name that is nothing but the suffix keeps it.
         && text.len() - start > suffix.len()
         && text.ends_with(suffix)
     {
@@ -130,6 +135,7 @@ fn dirname(arguments: &[Word]) -> Option<Value> {
 fn expr(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
     let text = spaced(arguments, Some(span));
     for piece in text.pieces() {
+        // `expr length`, `substr` and `:` are other operations, and words would be read as variables.
         let plain = |byte: u8| byte.is_ascii_digit() || b" +-*/%()<>=&|!".contains(&byte);
         if piece.hole.is_none() && !piece.text.bytes().all(plain) {
             return None;
@@ -147,6 +153,7 @@ fn seq(arguments: &[&str], span: Span) -> Option<Value> {
     while let Some(word) = words.next() {
         match *word {
             "-s" => separator = words.next()?,
+            // Padding with zeros is not computed.
             "-w" => return None,
             number => ends.push(number.parse().ok()?),
         }
@@ -165,6 +172,7 @@ fn seq(arguments: &[&str], span: Span) -> Option<Value> {
             out.push_str(separator);
         }
         out.push_str(&number.to_string());
+        // Past the bound the output is not known, instead of cut: a loop over it would silently be shorter.
         number = number.checked_add(step)?;
         count += 1;
         if count > limits::WORDS {
@@ -178,6 +186,7 @@ fn seq(arguments: &[&str], span: Span) -> Option<Value> {
 fn python_output(shell: &Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
     let flag = arguments.iter().position(|word| word.text() == "-c")?;
     let code = arguments.get(flag + 1)?.known()?.trim();
+    // Counting devices asks the machine; the scheduler's lines may say it.
     if code.contains("device_count()") {
         return machine_count(shell, code);
     }
@@ -200,6 +209,7 @@ fn count(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Va
         return None;
     }
     let hole = shell.input.as_ref().and_then(Value::only_hole);
+    // `nvidia-smi -L | wc -l`: one line for each device.
     if let Some(program) = hole.and_then(|hole| shell.notes.holes.get(hole.0 as usize)) {
         return machine_count(shell, &program.name);
     }
@@ -234,6 +244,7 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
     let body = program.strip_prefix("BEGIN").unwrap_or(program);
     let body = body.trim_start().strip_prefix('{')?.strip_suffix('}')?.trim();
     let printed = body.trim_end_matches(';').strip_prefix("print")?.trim();
+    // No input is read: the arithmetic of `print` is all there is.
     if program.starts_with("BEGIN") {
         return Some(line(&python::evaluate(printed, python::Dialect::Awk)?, span));
     }
@@ -244,6 +255,7 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
         let row = input.part(start, start + content.len());
         let fields = match separator {
             Some(sign) => super::words::strict_fields(&row, &|c| c == sign),
+            // awk's own default: blanks at the start make no empty field.
             None => row.fields_by(&|c| c == ' ' || c == '\t'),
         };
         let index = if field == "NF" { fields.len() } else { field.parse().ok()? };
@@ -269,6 +281,7 @@ fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)
         }
     }
     let pattern = pattern?;
+    // `-c`, `-A`, `-f` and the like print something else.
     if flags.bytes().any(|byte| !b"-qoEPFxiv".contains(&byte)) {
         return None;
     }
@@ -282,6 +295,7 @@ fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)
     let regex = Regex::new(pattern, syntax, has('i'))?;
     let input = shell.input.clone()?;
     let (quiet, inverted) = (has('q'), has('v'));
+    // What of a line does not match has no single part.
     if inverted && has('o') {
         return None;
     }
@@ -296,6 +310,7 @@ fn grep(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<(Value, Status)
             // With -x a match counts where it is the whole line.
             let found = regex.find(content, at)?.filter(|found| !has('x') || found.len() == content.len());
             let part = match found {
+                // Without `-o` a line is kept or not as a whole, by its first match.
                 _ if !has('o') && found.is_some() == inverted => return Some(()),
                 _ if !has('o') => 0..content.len(),
                 Some(found) if !found.is_empty() => found,

@@ -1,6 +1,6 @@
 //! Arithmetic as `python -c`, `bc` and `awk` do it, for expressions of numbers alone.
 
-/// Whose rules hold.
+/// The program whose rules of arithmetic and printing hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// `/` gives a fraction, `//` and `%` round down.
@@ -34,6 +34,7 @@ pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
     if dialect == Dialect::Bc
         && let Some((first, rest)) = text.split_once(';')
     {
+        // Any other statement before the `;` is not read, and the output not known.
         scale = first.trim().strip_prefix("scale")?.trim().strip_prefix('=')?.trim().parse().ok()?;
         text = rest.trim();
     }
@@ -51,6 +52,7 @@ pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
         (Number::Whole(number), _) => number.to_string(),
         (Number::Real(number), Dialect::Bc) => {
             let digits = format!("{number:.scale$}");
+            // bc prints no zero before the point.
             let shown = if digits.starts_with("0.") { digits.get(1..) } else { None };
             shown.unwrap_or(&digits).to_owned()
         }
@@ -59,6 +61,7 @@ pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
         }
         (Number::Real(number), Dialect::Awk) => ((number * 1e6).round() / 1e6).to_string(),
         (Number::Real(number), Dialect::Python) if number.fract() == 0.0 && number.abs() < 1e16 => {
+            // `str(8.0)` is "8.0"; from 1e16 on Python writes exponents.
             format!("{number:.1}")
         }
         (Number::Real(number), Dialect::Python) => number.to_string(),
@@ -138,6 +141,7 @@ impl ExpressionParser<'_> {
             let sign = ["//", "/", "%", "*"].iter().find(|sign| self.eat(sign));
             let Some(sign) = sign else { return left };
             let right = self.power();
+            // The program would end with an error; its output is then not known here.
             if *sign != "*" && right.real() == 0.0 {
                 return self.fail();
             }
@@ -151,6 +155,7 @@ impl ExpressionParser<'_> {
                 }
                 ("/", a, b) => Number::Real(a.real() / b.real()),
                 (sign, Number::Whole(a), Number::Whole(b)) => {
+                    // With a positive divisor the same as rounding down; none at overflow.
                     let rest = a.checked_rem_euclid(b);
                     self.whole(if sign == "%" {
                         rest
@@ -175,6 +180,7 @@ impl ExpressionParser<'_> {
         let exponent = self.power();
         self.depth -= 1;
         match (base, exponent) {
+            // Python's integers are unbounded: what an i64 cannot hold is not computed.
             (Number::Whole(a), Number::Whole(b)) if b >= 0 => {
                 self.whole(u32::try_from(b).ok().and_then(|b| a.checked_pow(b)))
             }
@@ -217,6 +223,7 @@ impl ExpressionParser<'_> {
         let real = number.real();
         let rounded = match name {
             "int(" => real.trunc(),
+            // Python rounds halves to even.
             "round(" => real.round_ties_even(),
             "math.ceil(" => real.ceil(),
             "math.floor(" => real.floor(),
@@ -229,6 +236,7 @@ impl ExpressionParser<'_> {
             }
             _ => return number,
         };
+        // Below 2^53 a double is the whole number itself.
         self.whole((rounded.abs() < 9e15).then_some(rounded as i64))
     }
 

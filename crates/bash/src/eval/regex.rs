@@ -87,11 +87,13 @@ impl Regex {
         let Some(found) = self.anywhere.find_at(text, from) else { return Some(None) };
         let (start, mut end) = (found.start(), found.end());
         if let Some(whole) = self.whole.as_ref() {
+            // Whether `^` and `$` hold at its ends must be told: a piece cut out of a line has lost its surroundings.
             let [inside, to_end] = &whole[usize::from(start == 0)];
             let rest = text.get(start..)?;
             if rest.len().saturating_mul(rest.len()).saturating_mul(self.length) > MAX_COST {
                 return None;
             }
+            // From the longest down to what regex-lite found; each try walks the piece, hence the square in the cost.
             let longer = rest.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
             for length in longer.take_while(|length| start + length > end) {
                 let all = if length == rest.len() { to_end } else { inside };
@@ -155,6 +157,7 @@ impl<'p> PatternParser<'p> {
                     let counts = self.counts()?;
                     self.repeat(&counts)?;
                 }
+                // A closing brace that nothing opened.
                 '}' if special && escaped => return None,
                 '*' if !(escaped || first && self.syntax == Syntax::Basic) => self.repeat("*")?,
                 '^' if !escaped && (first || self.syntax == Syntax::Extended) => self.start_of_line(),
@@ -165,6 +168,7 @@ impl<'p> PatternParser<'p> {
                 'W' if escaped => self.atom("[^0-9A-Za-z_]"),
                 's' if escaped => self.atom("[[:space:]]"),
                 'S' if escaped => self.atom("[^[:space:]]"),
+                // `\1`, `\b`, `\d`: back references and extensions, not a literal.
                 _ if escaped && sign.is_ascii_alphanumeric() => return None,
                 literal => self.atom(&regex_lite::escape(literal.encode_utf8(&mut [0; 4]))),
             }
@@ -206,6 +210,7 @@ impl<'p> PatternParser<'p> {
 
     fn choice(&mut self) {
         self.out.push('|');
+        // Its branches alone may differ in length.
         self.lengths += 2;
         (self.first, self.repeatable) = (true, false);
     }

@@ -50,12 +50,14 @@ fn read(script: &Value, syntax: Syntax, out: &mut Vec<Substitution>) -> Option<(
         if rest.is_empty() {
             return Some(());
         }
+        // sed takes any character behind the `s`; a letter or digit would be another command.
         let delimiter = rest.get(1..)?.chars().next().filter(|c| !c.is_ascii_alphanumeric())?;
         let mut parts = rest.splitn(4, delimiter);
         let (command, pattern, with) = (parts.next()?, parts.next()?, parts.next()?);
         if command != "s" {
             return None;
         }
+        // The third delimiter must be there. One escaped in the pattern cuts it behind a backslash, which no pattern ends in.
         let after = parts.next()?;
         let all = after.starts_with('g');
         // Where the replacement ends; before it stand the pattern and two delimiters.
@@ -65,6 +67,7 @@ fn read(script: &Value, syntax: Syntax, out: &mut Vec<Substitution>) -> Option<(
         let pattern = Regex::new(script.part(before - pattern.len(), before).known()?, syntax, false)?;
         let with = script.part(start, end);
         rest = after.strip_prefix('g').unwrap_or(after);
+        // `&` and `\1` stand for what matched, which is not put in here.
         if with.text().contains(['\\', '&']) {
             return None;
         }
@@ -81,8 +84,10 @@ fn apply(content: &Value, substitution: &Substitution) -> Option<Value> {
     each_line(content.text(), &mut |line, start| {
         let mut at = 0;
         loop {
+            // An empty match would be found at the same place for ever.
             let found = substitution.pattern.find(line, at)?.filter(|found| !found.is_empty());
             let Some(found) = found else { return Some(()) };
+            // What lies between goes over with its places, across lines that have no match.
             out.append(&content.part(done, start + found.start));
             out.append(&substitution.with);
             at = found.end;

@@ -36,11 +36,13 @@ impl Evaluator<'_> {
                 RedirectKind::Write(_) | RedirectKind::Append(_) | RedirectKind::Duplicate => {}
             }
         }
+        // Of several the last counts, as in bash.
         let outer_input = input.map(|input| self.input.replace(input));
         let flow = match target {
             None => self.run_kind(command),
             Some((name, append)) => {
                 let outer_output = self.output.replace(Value::default());
+                // Programs that are not computed write nothing here, and so `write_file` keeps no file of theirs.
                 let flow = self.run_kind(command);
                 let content = std::mem::replace(&mut self.output, outer_output).unwrap_or_default();
                 self.write_file(name, content, append, command.span);
@@ -55,6 +57,7 @@ impl Evaluator<'_> {
 
     /// What `< file` or `< <(command)` gives.
     fn read_input(&mut self, word: &tree::Word, span: Span) -> Option<Value> {
+        // `< <(cmd)` reads what cmd prints; `<(cmd)` as a word would be the name of a pipe.
         if let [tree::Part::Process { body, span }] = word.parts.as_slice() {
             return Some(self.substitute(body, *span));
         }
@@ -70,6 +73,7 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn write_file(&mut self, name: Value, content: Value, append: bool, span: Span) {
+        // `> /dev/null` and `> /dev/stderr` keep nothing that could be read again.
         if name.text().starts_with("/dev/") || name.is_empty() || content.is_empty() {
             return;
         }
@@ -77,6 +81,7 @@ impl Evaluator<'_> {
         match self.files.iter().position(|file| file.name.text() == name.text()) {
             Some(known) => {
                 let Some(file) = self.files.get_mut(known) else { return };
+                // A file is found by its name as written: `$DIR/x` with DIR unknown is the same file each time.
                 if append && file.content.len() < limits::VALUE_BYTES {
                     file.content.append(&content);
                 } else {
@@ -93,6 +98,7 @@ impl Evaluator<'_> {
         for word in &simple.words {
             self.expand(word, &mut words);
         }
+        // Nothing to run: the assignments are the shell's own and stay. Before a program they are its environment.
         if words.is_empty() {
             self.status = Status::SUCCESS;
             for assignment in &simple.assignments {
@@ -119,6 +125,7 @@ impl Evaluator<'_> {
         for (name, word) in environment {
             saved.push((name.clone(), self.variables.take(name)));
             self.set(name, word.value.clone(), Some(word.span));
+            // `A=1 cmd`: cmd sees A, also where it is a function or an inner script.
             self.export(name);
         }
         saved
@@ -132,6 +139,7 @@ impl Evaluator<'_> {
         span: Span,
     ) -> Flow {
         self.status = Status::SUCCESS;
+        // `exec torchrun ...` replaces the shell by the program; what matters is the program.
         while let [first, second, ..] = words.as_slice()
             && matches!(first.text(), "command" | "builtin" | "exec")
             && !second.text().starts_with('-')
@@ -139,6 +147,7 @@ impl Evaluator<'_> {
             words.remove(0);
         }
         let program = words.first().map_or("", Word::text);
+        // Functions go before builtins, as in bash.
         if let Some(body) = self.functions.get(program).cloned() {
             return self.call(&body, values(words.get(1..).unwrap_or(&[])));
         }
@@ -164,7 +173,9 @@ impl Evaluator<'_> {
             self.status = status;
             return Flow::Next;
         }
+        // `$(program)`: what it prints is not known, and no command of the script's own.
         if self.substituting > 0 {
+            // `$(nproc)` is a root of its own, which asks the machine; `$(basename $X)` follows from X.
             let mut needs = self.input.as_ref().map(Value::holes).unwrap_or_default();
             if !needs.is_empty() || depends(&words) {
                 for word in &words {
@@ -191,6 +202,7 @@ impl Evaluator<'_> {
         if self.commands.len() >= limits::COMMANDS || words.is_empty() {
             return None;
         }
+        // A branch not taken outranks: what a skipped script writes and shows is skipped.
         let kind = match () {
             () if self.skipped => CommandKind::Skipped,
             () if self.shown => CommandKind::Shown,
@@ -206,6 +218,7 @@ impl Evaluator<'_> {
         if self.output.is_some() {
             self.write(value);
         } else if self.substituting == 0 && value.text().contains(" --") {
+            // `echo "torchrun ... --tp 8"` at the top level: often the command that others run.
             let mut words = Vec::new();
             for value in value.fields() {
                 words.push(Word { value, span });
@@ -220,6 +233,7 @@ impl Evaluator<'_> {
             return Value::default();
         }
         let output = self.output.replace(Value::default());
+        // A substitution does not eat from the input of the loop around it.
         let input = self.input.take();
         let status = self.status;
         self.substituting += 1;
@@ -227,12 +241,14 @@ impl Evaluator<'_> {
         if is_simple(body, &self.functions) {
             self.run_list(body);
         } else {
+            // A copy of all variables, which one plain command can do without.
             self.in_subshell(&mut |shell| shell.run_list(body));
         }
         self.depth -= 1;
         self.substituting -= 1;
         self.input = input;
         let value = std::mem::replace(&mut self.output, output).unwrap_or_default();
+        // `A=$(false)` fails; where several stand in one word, one that failed is not forgotten.
         self.status = if status.ok { self.status } else { status };
         let end = value.text().trim_end_matches(['\n', '\r']).len();
         let mut value = if end < value.len() { value.part(0, end) } else { value };

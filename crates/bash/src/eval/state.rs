@@ -7,10 +7,10 @@ use super::super::value::{HoleId, Value};
 use super::variables::{Elements, Functions, Shape, Slot, Variables};
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
-/// How sure the outcome of a command is.
+/// How sure the outcome of a command is, from least to most: the order is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Certainty {
-    /// Not known; read as false.
+    /// Not known, and read as false.
     Unknown,
     /// A program's success, taken for granted.
     Assumed,
@@ -42,6 +42,7 @@ impl Status {
     #[must_use]
     pub(crate) fn not(self) -> Self {
         match self.certainty {
+            // "Not known, read as false": its negation is not known either, and is not read as true.
             Certainty::Unknown => self,
             certainty => Self { ok: !self.ok, certainty },
         }
@@ -75,7 +76,7 @@ pub(crate) struct Positional {
 /// A variable's name and what it held before.
 pub(crate) type Saved = (String, Option<Rc<Slot>>);
 
-/// A shell that runs nothing.
+/// The state of a shell that follows a script and runs nothing.
 pub(crate) struct Evaluator<'a> {
     pub(crate) source: &'a Source,
     pub(crate) notes: Notes,
@@ -126,6 +127,7 @@ impl Evaluator<'_> {
                 self.steps_left = left;
                 true
             }
+            // A budget of 0 is the mark that the complaint was made; so the last step is never given out.
             // It was said when the last step was to be taken.
             _ if self.steps_left == 0 => false,
             _ => {
@@ -148,6 +150,7 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn scalar(&self, name: &str) -> Option<&Value> {
+        // `$a` of an array is `${a[0]}`; a map has no element 0.
         let slot = self.variables.get(name)?;
         if slot.shape == Shape::Map { None } else { slot.elements.get(0, "") }
     }
@@ -169,6 +172,7 @@ impl Evaluator<'_> {
     pub(crate) fn set(&mut self, name: &str, value: Value, span: Option<Span>) {
         let value = self.bounded(value, span);
         let exported = match self.slot(name) {
+            // Bash: assigning to an array without an index sets its element 0.
             Some(slot) if slot.shape == Shape::Array => {
                 slot.span = span.or(slot.span);
                 slot.elements.insert(0, "", value);
@@ -194,6 +198,7 @@ impl Evaluator<'_> {
         }
         let message = "a value grows longer than 256 KiB; it is cut off here";
         self.notes.report(Diagnostic::error(Code::ValueTooLong, message).at_some(span));
+        // Whoever builds such a value does it in a loop: the rest of the script is still read, but cheaply.
         self.steps_left = self.steps_left.min(limits::STEPS / 10);
         value.part(0, floor_boundary(value.text(), limits::VALUE_BYTES / 16))
     }
@@ -223,6 +228,7 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn write(&mut self, value: &Value) {
+        // Nobody collects at the top level. Past the bound output is dropped; `bounded` says so where it is used.
         if let Some(output) = &mut self.output
             && output.len() <= limits::VALUE_BYTES
         {

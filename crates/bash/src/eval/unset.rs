@@ -40,11 +40,12 @@ impl Evaluator<'_> {
         Some((text, unset))
     }
 
-    /// Whether a hole is an unset variable, or what a program makes of one that prints nothing for no text.
+    /// Whether a hole is an unset variable, or the output of a program that prints nothing where it is given nothing.
     fn is_empty_hole(&self, hole: HoleId, positional_too: bool, depth: u32) -> bool {
         let Some(hole) = self.notes.holes.get(hole.0 as usize) else { return false };
         match hole.kind {
             HoleKind::Variable => !ALWAYS_SET.contains(&hole.name.as_str()),
+            // `[ -z "$1" ]` asks whether the call has it; compared with a word, what the call gives is not known.
             HoleKind::Positional => positional_too,
             HoleKind::Command | HoleKind::Derived => {
                 let program = hole.name.split(' ').next().unwrap_or("");
@@ -55,6 +56,7 @@ impl Evaluator<'_> {
                     && !hole.needs.is_empty()
                     && hole.needs.iter().all(|need| self.is_empty_hole(*need, positional_too, depth + 1))
             }
+            // A placeholder is to be filled in; the others come to something, only it is not known to what.
             HoleKind::Placeholder | HoleKind::Branch | HoleKind::Arithmetic => false,
         }
     }
@@ -63,6 +65,7 @@ impl Evaluator<'_> {
     pub(crate) fn add_choice(&mut self, hole: HoleId, literal: &str) {
         if let Some(hole) = self.notes.holes.get_mut(hole.0 as usize)
             && !literal.is_empty()
+            // Patterns are no answers that one could pick.
             && !literal.contains(['*', '^', '$', '[', '('])
             && hole.choices.len() < CHOICES
             && !hole.choices.iter().any(|known| known == literal)

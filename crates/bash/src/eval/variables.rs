@@ -7,13 +7,13 @@ use super::super::tree::Command;
 use super::super::value::Value;
 use shardscope_source::Span;
 
-/// What a variable holds.
+/// Which of bash's kinds of variable it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// One value, under the index 0.
     Scalar,
     Array,
-    /// Values by keys.
+    /// Values by keys (`declare -A`).
     Map,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Element {
 pub(crate) struct Elements(pub(crate) Vec<Element>);
 
 impl Elements {
-    /// An array without gaps.
+    /// An array of these values, indices from 0 without gaps.
     pub(crate) fn listed(values: Vec<Value>) -> Self {
         let mut elements = Self::default();
         for (index, value) in (0..).zip(values) {
@@ -47,12 +47,13 @@ impl Elements {
         elements
     }
 
-    /// One value.
+    /// The elements of a scalar: its value under index 0.
     pub(crate) fn scalar(value: Value) -> Self {
         Self::listed(vec![value])
     }
 
     fn place(&self, index: u32, key: &str) -> Result<usize, usize> {
+        // The index of a map's elements is 0 and the key of an array's is empty: one order serves both.
         self.0
             .binary_search_by(|element| element.index.cmp(&index).then_with(|| element.key.as_str().cmp(key)))
     }
@@ -86,6 +87,7 @@ impl Elements {
     /// Where an index points; negative ones count from the end.
     pub(crate) fn position(&self, index: i64) -> Option<u32> {
         let size = self.0.last().map_or(0, |last| i64::from(last.index) + 1);
+        // Bash counts from one past the largest index, gaps included, not from the number of elements.
         u32::try_from(if index < 0 { size.saturating_add(index) } else { index }).ok()
     }
 
@@ -119,6 +121,7 @@ impl Variables {
     /// The variable, to be changed.
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Slot> {
         let at = self.place(name).ok()?;
+        // A subshell's copy of the table shares its slots: only the one that is changed is copied.
         Some(Rc::make_mut(&mut self.0.get_mut(at)?.1))
     }
 
@@ -130,7 +133,7 @@ impl Variables {
         self.put_back(name, Some(Rc::new(slot)));
     }
 
-    /// Takes a variable out.
+    /// Takes a variable out; none where no variable has that name.
     pub(crate) fn take(&mut self, name: &str) -> Option<Rc<Slot>> {
         let at = self.place(name).ok()?;
         Some(self.0.remove(at).1)

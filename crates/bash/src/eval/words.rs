@@ -55,6 +55,7 @@ impl Evaluator<'_> {
 
     fn expand_parts(&mut self, word: &tree::Word, instead: Option<(usize, &str)>, out: &mut Vec<Word>) {
         let mut fields = Fields::default();
+        // `$ARGS` as a whole word of several options: each option is shown where it was written, not at `$ARGS`.
         let alone = word.parts.len() == 1;
         for (at, part) in word.parts.iter().enumerate() {
             match (part, instead) {
@@ -66,6 +67,7 @@ impl Evaluator<'_> {
                 _ => self.expand_part(part, alone, &mut fields),
             }
         }
+        // The last word has no blank behind it that would end it.
         fields.cut();
         if !self.spend(weight(&fields.done), word.span) {
             return;
@@ -109,6 +111,7 @@ impl Evaluator<'_> {
                 fields.append(&value);
             }
             Part::Process { body, span } => {
+                // The command that gets the pipe's name may read it as its input.
                 if !fields.whole {
                     self.input = Some(self.substitute(body, *span));
                 }
@@ -153,6 +156,7 @@ impl Evaluator<'_> {
                     fields.current.add(" ", span);
                 }
             }
+            // Unquoted, each element is split again: `${a[@]}` of an element with blanks is several words.
             self.put(value, quoted, fields);
             if fields.done.len() > limits::WORDS {
                 return;
@@ -168,12 +172,15 @@ impl Evaluator<'_> {
         let separators = self.known("IFS");
         let separates = |c: char| separators.map_or(is_blank(c), |set| set.contains(c));
         let text = value.text();
+        // `x$A` with A=" y" is two words, `x$A` with A="y" one: blanks at the ends cut from what stands around.
         let first_separates = text.chars().next().is_some_and(separates);
         if first_separates && value.marks().first().is_some_and(|mark| mark.hole.is_none()) {
             fields.cut();
         }
         let last_separates = text.chars().next_back().is_some_and(separates);
+        // A hole ends in no blank that is known, whatever its name ends in.
         let ends_open = !last_separates || value.marks().last().is_some_and(|mark| mark.hole.is_some());
+        // With IFS set, `a,,b` has an empty field; blanks, and IFS not set, make none.
         let words = if separators.is_some() { strict_fields(value, &separates) } else { value.fields() };
         for (at, word) in words.iter().enumerate() {
             if at > 0 {
@@ -188,6 +195,7 @@ impl Evaluator<'_> {
 
     /// The parts as one text: assignments, quoted words, subjects of `case`.
     pub(crate) fn text_of(&mut self, parts: &[Part]) -> Value {
+        // No splitting in assignments and quotes, even of unquoted expansions.
         let mut fields = Fields { whole: true, ..Fields::default() };
         for part in parts {
             self.expand_part(part, parts.len() == 1, &mut fields);
@@ -208,6 +216,7 @@ impl Evaluator<'_> {
         let mut out = String::new();
         for part in parts {
             match part {
+                // `"*"` in a pattern is a star.
                 Part::Text { text, quoted: true, .. } => pattern::escape(text, &mut out),
                 Part::Text { text, .. } => out.push_str(text),
                 other => {

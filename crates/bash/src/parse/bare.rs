@@ -20,6 +20,7 @@ impl Parser<'_> {
         let rest = self.bytes.get(self.at..self.end)?;
         let length = rest.iter().position(|byte| byte.is_ascii_whitespace()).unwrap_or(rest.len());
         let value = rest.get(..length)?;
+        // With a quote, a variable or an escape in it the writer knew that a shell reads this: the usual rules hold.
         let quoted = value.iter().any(|byte| matches!(byte, b'"' | b'\'' | b'$' | b'\\'));
         if quoted || !value.iter().any(|byte| matches!(byte, b'(' | b'|')) {
             return None;

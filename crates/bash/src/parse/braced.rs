@@ -10,11 +10,13 @@ impl Parser<'_> {
     pub(crate) fn braced(&mut self, start: usize, quoted: bool) -> Parameter {
         let entered = self.enter();
         let parameter = self.braced_here(start, quoted);
+        // Where it was too deep nothing was entered, and the failure it left makes reading end by itself.
         self.depth -= u32::from(entered);
         parameter
     }
 
     fn braced_here(&mut self, start: usize, quoted: bool) -> Parameter {
+        // `${#}`, `${#-...}`: the number of positional parameters, not a length.
         let length =
             self.peek() == Some(b'#') && !matches!(self.peek_at(1), Some(b'}' | b':' | b'-' | b'+' | b'='));
         self.at += usize::from(length);
@@ -36,6 +38,7 @@ impl Parser<'_> {
         self.at += name_length;
         let name = self.text.get(name_start..self.at).unwrap_or("").to_owned();
         let index = self.index(start);
+        // An operator that is not known reads as none; the brace that does not follow then fails the expansion.
         let operation = self.operation(quoted);
         if !self.eat("}") {
             let message = "this ${ is not closed, or its form is not known";
@@ -72,6 +75,7 @@ impl Parser<'_> {
                 Operation::Fallback { sign, colon, word: self.parts(operand) }
             }
             _ if colon => self.slice(),
+            // The pattern's quotes mean something even inside double quotes, hence not `operand`.
             Some(sign @ (b'#' | b'%')) => {
                 self.at += 1;
                 let longest = self.peek() == Some(sign);
@@ -83,6 +87,7 @@ impl Parser<'_> {
                 self.at += 1;
                 let all = self.peek() == Some(sign);
                 self.at += usize::from(all);
+                // `${x^^[a-z]}`: the pattern is passed over, and every character changed.
                 self.parts(Mode::Brace);
                 Operation::Case { upper: sign == b'^', all }
             }
@@ -98,6 +103,7 @@ impl Parser<'_> {
     /// `${x:offset:length}`
     fn slice(&mut self) -> Operation {
         self.at += 1;
+        // Cut at the colon first: `?:` and `${...}` inside the arithmetic have colons of their own.
         let open = self.at;
         let mut cut = None;
         let mut level = 0_u32;

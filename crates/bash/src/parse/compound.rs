@@ -8,6 +8,7 @@ impl Parser<'_> {
     pub(crate) fn compound(&mut self) -> Option<CommandForm> {
         let start = self.at;
         if self.peek() == Some(b'(') {
+            // `((a))` is arithmetic and `((a); b)` two subshells.
             if self.peek_at(1) == Some(b'(') && self.closes_arithmetic(self.at) {
                 self.at += 2;
                 return Some(CommandForm::Arithmetic(self.arithmetic()));
@@ -51,6 +52,7 @@ impl Parser<'_> {
         self.fail(Code::UnclosedCommand, message, start);
         if ended
             && self.strict == 0
+            // A script cut off at its end is read as far as it goes, with the complaint kept.
             && let Some(failure) = self.go_on(end)
         {
             self.report(failure);
@@ -94,6 +96,7 @@ impl Parser<'_> {
                 break;
             }
             if self.at_end() {
+                // Also after a failure, when the text seems to end at once: the loop must end with it.
                 self.expect("esac", start, "this case is never closed by esac");
                 break;
             }
@@ -103,6 +106,7 @@ impl Parser<'_> {
     }
 
     fn case_arm(&mut self, start: usize) -> CaseArm {
+        // Bash allows `(pattern)` too.
         self.eat("(");
         let mut patterns = Vec::new();
         loop {
@@ -166,6 +170,7 @@ impl Parser<'_> {
         let mut header: [Vec<Part>; 3] = Default::default();
         for (index, part) in header.iter_mut().enumerate() {
             *part = self.nested_parts(Mode::Arithmetic);
+            // `for ((;;))`: all three may be empty, the signs between them may not.
             if index < 2 && !self.eat(";") {
                 self.fail(Code::UnreadableLoop, "for (( needs three expressions parted by ;", start);
             }
@@ -191,6 +196,7 @@ impl Parser<'_> {
         self.skip_lines();
         self.eat(";");
         self.skip_lines();
+        // `for ...; { ...; }`, which bash takes without documenting it.
         if self.eat_keyword("{") {
             let body = self.nested_list();
             self.expect("}", start, "this loop is never closed by }");
@@ -252,6 +258,7 @@ impl Parser<'_> {
                     if self.at == before {
                         self.fail(Code::UnreadableTest, "this is not expected between [[ and ]]", before);
                     }
+                    // Its right side has parentheses and bars that are no signs of the test.
                     regex = super::list::literal(&word.parts) == Some("=~");
                     TestToken::Word(word)
                 }

@@ -9,7 +9,7 @@ pub(crate) struct Failure {
     pub(crate) code: Code,
     pub(crate) message: &'static str,
     pub(crate) at: usize,
-    /// How far reading had come.
+    /// How far reading had come: what lies between the statement's start and here was read in vain.
     pub(crate) reached: usize,
     /// Whether reading must end here.
     pub(crate) fatal: bool,
@@ -24,6 +24,7 @@ pub(crate) struct Parser<'a> {
     pub(crate) at: usize,
     /// Where reading stops: the end, or the closing backquote.
     pub(crate) end: usize,
+    // Starts above 0 for a text that an evaluation parses (`eval`), so that nesting the two ways counts together.
     pub(crate) depth: u32,
     /// Inside a substitution: a failure belongs to the statement around it.
     pub(crate) strict: u32,
@@ -84,7 +85,7 @@ impl<'a> Parser<'a> {
         self.fail_with(Failure { code, message, at, reached: self.at, fatal: false });
     }
 
-    /// Fails here, for good.
+    /// Fails here for good: nothing behind this place is read.
     pub(crate) fn end_here(&mut self, code: Code, message: &'static str) {
         self.fail_with(Failure { code, message, at: self.at, reached: self.at, fatal: true });
     }
@@ -93,6 +94,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn fail_with(&mut self, failure: Failure) {
         if self.failure.is_none() {
             self.failure = Some(failure);
+            // The text seems empty from here: every loop that peeks ends by itself.
             self.end = 0;
         }
     }
@@ -104,6 +106,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Sees the text up to a byte; the end up to which it was seen.
+    // After a failure the end stays 0, or the failed text would be read on.
     pub(crate) fn limit(&mut self, end: usize) -> usize {
         let old = self.end;
         if !self.failed() {
@@ -124,7 +127,7 @@ impl<'a> Parser<'a> {
         self.notes.report(found.at(span));
     }
 
-    /// Counts a piece of the tree.
+    /// Counts a node of the tree, and ends reading where there are too many.
     pub(crate) fn node(&mut self) {
         match self.notes.nodes_left.checked_sub(1) {
             Some(left) => self.notes.nodes_left = left,
@@ -168,12 +171,15 @@ impl<'a> Parser<'a> {
     /// Where text of this parser lies in the source.
     pub(crate) fn span(&self, from: usize, to: usize) -> Span {
         let first = self.origin(from, to.max(from));
+        // One byte, or one piece: no second place to look for.
         if to <= from + 1 || self.marks.len() == 1 {
             return first.span;
         }
         let last = self.mark_at(to - 1);
         let end =
             self.marks.get(last).map_or(first.span, |mark| piece(mark, self.mark_start(last), from, to).span);
+        // Text put together from several places need not lie in their order; a span over both would show the reader
+        // lines that have nothing to do with it.
         if end.start >= first.span.start { first.span.to(end) } else { first.span }
     }
 
@@ -205,6 +211,7 @@ impl<'a> Parser<'a> {
 
     /// The end of the hole that starts here, if one does.
     pub(crate) fn hole_end(&self) -> Option<usize> {
+        // The usual case, a whole script: asked at every sign that may mean something, so without a search.
         if self.marks.len() == 1 && self.marks[0].hole.is_none() {
             return None;
         }
@@ -218,6 +225,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn blank_length(&self) -> usize {
         match self.peek() {
             Some(b' ' | b'\t' | b'\r') => 1,
+            // The same characters as `value::is_blank`, by their UTF-8 bytes.
             Some(0xc2) if self.peek_at(1) == Some(0xa0) => 2,
             Some(0xe2)
                 if self.peek_at(1) == Some(0x80) && matches!(self.peek_at(2), Some(0x87 | 0x8b | 0xaf)) =>
@@ -252,6 +260,7 @@ impl<'a> Parser<'a> {
             }
             match self.peek() {
                 Some(b'\\') if self.skip_loose_continuation() => {}
+                // Called only where a word may begin: a `#` inside a word is no comment.
                 Some(b'#') => return self.skip_line(),
                 _ => return,
             }
@@ -300,6 +309,7 @@ impl<'a> Parser<'a> {
             }
             _ => self.at += 1,
         }
+        // The fence of a Markdown block that was copied along.
         if self.looking_at("```") {
             self.skip_line();
         }
@@ -319,6 +329,7 @@ impl<'a> Parser<'a> {
     /// The unquoted word here, if it is made of letters and signs that reserved words have.
     pub(crate) fn keyword(&self) -> &'a str {
         let rest = self.bytes.get(self.at..self.end).unwrap_or(&[]);
+        // One more byte than the longest of them (`function`) has, so that `functions` is not cut to one.
         let length = rest
             .iter()
             .take(9)

@@ -15,6 +15,7 @@ impl Parser<'_> {
     pub(crate) fn opens_expansion(&self, mode: Mode) -> bool {
         match self.peek_at(1) {
             Some(b'(' | b'{' | b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-' | b'_') => true,
+            // `$[1+2]` is the old form of arithmetic; in a regular expression `$` ends the line.
             Some(b'[') => mode != Mode::Regex,
             Some(b'"' | b'\'') => !mode.quoted(),
             Some(next) => next.is_ascii_alphanumeric(),
@@ -29,6 +30,7 @@ impl Parser<'_> {
         let quoted = mode.quoted();
         self.at += 1;
         match self.peek() {
+            // `$((a; b) | c)` is a substitution that begins with a subshell: how it closes tells them apart.
             Some(b'(') if self.peek_at(1) == Some(b'(') && self.closes_arithmetic(self.at) => {
                 self.at += 2;
                 let expression = self.arithmetic();
@@ -52,6 +54,7 @@ impl Parser<'_> {
                 parts.push(Part::Parameter(Box::new(parameter)));
             }
             Some(b'\'') => self.ansi_quoted(start, parts),
+            // `$"..."`, a text to be translated: the quote is read next as an ordinary one.
             Some(b'"') => {}
             _ => {
                 let name = self.parameter_name();
@@ -126,6 +129,7 @@ impl Parser<'_> {
         if let Some(failure) = self.failure
             && !failure.fatal
         {
+            // What is inside cannot be parsed, but where it ends can be seen: an unknown, instead of a lost line.
             self.go_on(end);
             self.at = inner;
             if let Some(close) = self.closing_parenthesis() {
@@ -204,6 +208,7 @@ impl Parser<'_> {
         self.limit(end);
         self.here = here;
         if !complete {
+            // Read in place only where it ends exactly at the backquote: an unescaped closer in it would go on outside.
             let message = "the command between these backquotes cannot be read";
             self.fail(Code::UnreadableCommand, message, from);
         }
@@ -229,6 +234,7 @@ impl Parser<'_> {
             return List::new();
         }
         let mut inner = Parser::new(plain.text(), plain.marks(), self.depth, self.notes);
+        // A parser of its own, as removing backslashes moves every byte; the marks keep the places in the source.
         inner.strict = 1;
         let list = inner.list();
         if let Some(failure) = inner.failure {
@@ -267,6 +273,7 @@ impl Parser<'_> {
         }
         self.at += 1;
         let mut origin = self.origin(start, self.at);
+        // With its escapes replaced the text is no longer the bytes under its span.
         origin.exact = false;
         parts.push(Part::Text { text, origin, quoted: true });
     }

@@ -15,6 +15,7 @@ impl Parser<'_> {
     pub(crate) fn list(&mut self) -> List {
         let mut list = List::new();
         let end = self.end;
+        // The opening fence of a Markdown block.
         if self.at == 0 && self.looking_at("```") {
             self.skip_line();
         }
@@ -27,13 +28,14 @@ impl Parser<'_> {
             let statement = self.statement();
             match self.failure {
                 None => list.push(statement),
+                // Within a substitution the failure is handed up: leaving out a line of it would change what it prints.
                 Some(failure) if failure.fatal || self.strict > 0 => return list,
                 Some(failure) => self.recover(start, end, failure),
             }
         }
     }
 
-    /// The same, one level down.
+    /// [`Self::list`] one level deeper; empty where that is too deep.
     pub(crate) fn nested_list(&mut self) -> List {
         if !self.enter() {
             return List::new();
@@ -49,6 +51,7 @@ impl Parser<'_> {
         self.report(failure);
         let wasted = failure.reached.abs_diff(start);
         self.at = start;
+        // A here-document of the failed line is read as commands from now on, each with its own complaint.
         self.here = None;
         self.skip_line();
         self.waste(wasted)
@@ -68,7 +71,9 @@ impl Parser<'_> {
         loop {
             self.skip_lines();
             let separator = match self.peek() {
+                // `;;`, `;&` and `;;&` close an arm of a `case`.
                 Some(b';') => !matches!(self.peek_at(1), Some(b';' | b'&')),
+                // `&>` is a redirection.
                 Some(b'&') => self.peek_at(1) != Some(b'>'),
                 Some(b'|') => true,
                 _ => false,
@@ -84,6 +89,7 @@ impl Parser<'_> {
         match self.peek() {
             None | Some(b')' | b';') => true,
             Some(b'}') => self.keyword() == "}",
+            // The first letters of the closing words: most bytes are told off without reading a word.
             Some(b't' | b'e' | b'f' | b'd') => {
                 matches!(self.keyword(), "then" | "elif" | "else" | "fi" | "do" | "done" | "esac")
             }
@@ -93,6 +99,7 @@ impl Parser<'_> {
 
     /// Leaves out a closing word or sign that closes nothing.
     pub(crate) fn skip_stray_closer(&mut self) {
+        // At least one byte, or the same closer would be met for ever.
         let length = self.keyword().len().max(if self.looking_at(";;") { 2 } else { 1 });
         let end = self.end;
         self.fail(Code::UnexpectedWord, "this closes nothing", self.at);
@@ -199,6 +206,7 @@ impl Parser<'_> {
                 end = self.at;
                 continue;
             }
+            // Only now is it known that the word read before was the name of a function.
             if byte == b'(' && self.is_definition(&simple, start, end) {
                 return self.definition(start, end);
             }
@@ -222,6 +230,7 @@ impl Parser<'_> {
                 continue;
             }
             if simple.words.is_empty() {
+                // As in bash, where `export A=(1 2)` is an assignment only behind the builtin's literal name.
                 declaring = DECLARATIONS.contains(&literal(&word.parts).unwrap_or(""));
                 self.warn_lost_option(&word.parts, start);
             }
@@ -320,6 +329,7 @@ impl Parser<'_> {
     fn subscript(&mut self) -> Option<Vec<Part>> {
         let start = self.at;
         self.at += 1;
+        // Looked for before it is parsed: a `[` of some other word could fail there, and a failure is not taken back.
         let line = self.bytes.get(self.at..self.end.min(self.at + 200)).unwrap_or(&[]);
         let plausible = line
             .windows(2)

@@ -27,6 +27,7 @@ pub(crate) fn parse(text: &str, marks: &[Mark], depth: u32, notes: &mut Notes) -
             if parser.at_end() {
                 return list;
             }
+            // A `done` or `}` too many ends the list of the top level early; what follows is still the script.
             parser.skip_stray_closer();
         }
     }

@@ -63,6 +63,7 @@ impl Parser<'_> {
         };
         let (body_end, resume) = self.here_end(body, &delimiter, strip_tabs);
         self.here = Some((line_end, resume));
+        // The body lies below, but the rest of this line is read first: back to behind the delimiter.
         let parts = self.here_parts(body, body_end, quoted, strip_tabs);
         self.at = after;
         RedirectKind::Here(parts)
@@ -103,6 +104,7 @@ impl Parser<'_> {
 
     /// The end of this line, continued lines included, and where the next here-document starts.
     fn here_start(&self) -> Option<(usize, usize)> {
+        // A second here-document of the line begins where the first one ends.
         if let Some((line_end, resume)) = self.here
             && line_end >= self.at
         {
@@ -132,12 +134,15 @@ impl Parser<'_> {
             }
             at += length + 1;
         }
+        // Never closed: bash warns and takes all that is left.
         (self.end, self.end)
     }
 
     fn here_parts(&mut self, from: usize, to: usize, quoted: bool, strip_tabs: bool) -> Vec<Part> {
         let mut parts = Vec::new();
+        // Substitutions in the body have line ends, which must not jump over this very document.
         let here = self.here.take();
+        // A quoted delimiter: no expansion in the body.
         if quoted && !strip_tabs {
             self.flush(from, to, true, &mut parts);
         } else if strip_tabs {

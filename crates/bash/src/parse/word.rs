@@ -65,6 +65,7 @@ impl Parser<'_> {
         let mut run = self.at;
         let mut level = 0_u32;
         while let Some(byte) = self.peek() {
+            // Plain bytes first: they are most of every text.
             if !matches!(byte, b'\\' | b'$' | b'`' | b'"' | b'\'' | b'<' | b'>') {
                 if self.ends(mode, byte, &mut level) {
                     break;
@@ -72,6 +73,7 @@ impl Parser<'_> {
                 self.at += 1;
                 continue;
             }
+            // A hole's name starts with `$` or `<` and is no expansion: it stays whole.
             if let Some(end) = self.hole_end() {
                 self.at = end;
                 continue;
@@ -81,6 +83,7 @@ impl Parser<'_> {
                 b'\\' => true,
                 b'$' => self.opens_expansion(mode),
                 b'`' => true,
+                // In `Double` it is the end, which `ends` sees; quotes in arithmetic are passed over by the evaluator.
                 b'"' => !matches!(mode, Mode::Here | Mode::Arithmetic | Mode::Double),
                 b'\'' => {
                     matches!(mode, Mode::Plain | Mode::Brace | Mode::Pattern | Mode::Regex | Mode::Index)
@@ -114,6 +117,7 @@ impl Parser<'_> {
             Mode::Here => false,
             Mode::Brace | Mode::BraceQuoted => byte == b'}',
             Mode::Pattern => byte == b'}' || byte == b'/',
+            // Brackets nest: `a[b[0]]`.
             Mode::Index => match byte {
                 b'[' => {
                     *level += 1;
@@ -180,6 +184,7 @@ impl Parser<'_> {
             self.at += 1;
             return self.flush(start, self.at, true, parts);
         };
+        // Where the backslash itself is kept: between double quotes before all but the signs that it can quote.
         let kept = match mode {
             Mode::Double | Mode::BraceQuoted => {
                 !b"$`\"\\}".contains(&next) || (next == b'}' && mode == Mode::Double)
@@ -192,6 +197,7 @@ impl Parser<'_> {
             self.text.get(start + 1..self.end).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
         self.at = start + 1 + length;
         if kept {
+            // In a regular expression the backslash is the pattern's own, so the text counts as unquoted.
             return self.flush(start, self.at, mode != Mode::Regex, parts);
         }
         self.flush(start + 1, self.at, true, parts)
@@ -204,6 +210,7 @@ impl Parser<'_> {
         if self.peek() != Some(b'"') {
             self.fail(Code::UnclosedQuote, "this quote is never closed", open);
         }
+        // `""` is a word, though an empty one.
         if inner.is_empty() {
             parts.push(self.empty(open));
         }
@@ -241,6 +248,7 @@ impl Parser<'_> {
         if !letters || !self.peek_at(1).is_some_and(|next| next.is_ascii_alphabetic()) {
             return false;
         }
+        // `echo don't` reads to the next quote in bash, however far; here prose stays prose.
         let rest = self.bytes.get(self.at + 1..self.end).unwrap_or(&[]);
         rest.iter().find(|byte| matches!(byte, b'\'' | b'\n')) != Some(&b'\'')
     }

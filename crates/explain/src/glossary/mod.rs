@@ -71,7 +71,7 @@ pub fn glossary() -> impl Iterator<Item = &'static Term> {
     [layout::TERMS, memory::TERMS, time::TERMS, model::TERMS].into_iter().flatten()
 }
 
-/// What `name` means, in a sentence or two; for the terms that the page explains.
+/// What `name` means, in a sentence or two; none where the page does not explain it or its tables have not arrived.
 #[must_use]
 pub fn meaning(name: &str) -> Option<&'static str> {
     MEANINGS

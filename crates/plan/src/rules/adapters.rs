@@ -8,6 +8,7 @@ use shardscope_source::Code;
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     let Some(lora) = plan.recipe().tuning.lora.filter(|lora| lora.library.is_of_megatron()) else { return };
     let layout = plan.layout();
+    // Both matrices are cut by the rank's columns, which then have to come out even.
     if lora.library.semantics().cuts_both {
         refusals.divides(&Division {
             code: Code::AdapterCut,

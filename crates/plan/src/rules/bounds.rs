@@ -42,6 +42,7 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
     }
     let (p, v) = (layout.pipeline, layout.virtual_pipeline);
     refusals.0.extend(too_many_parts(p, v));
+    // Interleaving in groups has one turn of all chunks over a group in flight, each pass an event of its own.
     let turn = product(product(p, v), layout.microbatch_group_size);
     if v > 1 && turn > MAX_TURN {
         let rule = &Rule {
@@ -73,6 +74,7 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
 
 fn within(field: Field, size: u64, refusals: &mut Refusals) {
     let Kind::Count(least, most) = field.kind() else { return };
+    // The same bounds as where settings are read: plans are also made by variants and by Rust users.
     if size < least || size > most {
         let name = field.name();
         let message = format!("{name} is {size}, and must lie between {least} and {most}");
@@ -85,6 +87,7 @@ fn within(field: Field, size: u64, refusals: &mut Refusals) {
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     let (model, layout) = (plan.model(), plan.layout());
+    // In floating point: whether the product fits into 64 bits is what is asked.
     let real = |size: u64| size as f64;
     let (layers, hidden) = (real(model.num_layers + model.mtp_num_layers), real(model.hidden_size));
     let head = model.latent.map_or(model.kv_channels, |latent| latent.query_width().max(latent.v_head_dim));
@@ -95,7 +98,9 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     });
     let latent =
         model.latent.map_or(0.0, |latent| real(latent.q_lora_rank.unwrap_or(0)) + real(latent.kv_lora_rank));
+    // From above: queries, keys, values and output as if no heads were shared, three matrices of a gated MLP.
     let layer = (hidden + latent) * (4.0 * heads + 3.0 * real(model.ffn_hidden_size) + routed + latent);
+    // Input and output embedding, tied or not.
     let tables = 2.0 * hidden * (real(model.padded_vocab_size) + real(model.max_position_embeddings));
     let parameters = layers * layer + tables;
     if parameters > MAX_PARAMETERS {
@@ -114,6 +119,7 @@ pub(super) fn products(plan: &Plan, refusals: &mut Refusals) {
     let widest = [hidden, heads, real(model.padded_vocab_size), real(model.ffn_hidden_size), expert]
         .into_iter()
         .fold(0.0, f64::max);
+    // Attention's scores as the unfused kernel holds them, not divided by the tensor size.
     let scores = tokens * real(model.seq_length) * real(model.num_attention_heads);
     let elements = (layers * tokens * widest * topk).max(scores);
     if elements > MAX_ELEMENTS {

@@ -26,6 +26,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         divisor: layout.expert,
         fields: &[Field::ExpertModelParallelSize, Field::NumExperts],
     });
+    // Experts' weights are cut over ETP, shared experts are a dense MLP and cut over TP.
     refusals.divides(&Division {
         code: Code::MoeFfnOverEtp,
         what: "moe_ffn_hidden_size {}",
@@ -63,6 +64,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         sentence: "TP {} with EP {} needs sequence parallelism",
         hint: "add --sequence-parallel",
     };
+    // `model_parallel_config.py:__post_init__`; a warning in the newest releases.
     let needs = tensor > 1 && expert > 1;
     refusals.unless(!needs || layout.sequence_parallel, rule, &[tensor, expert]);
     let length = experts.pattern.len() as u64;

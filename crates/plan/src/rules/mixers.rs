@@ -22,6 +22,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         divisor: layout.tensor,
         fields: &[Field::TensorModelParallelSize, Field::LinearNumKeyHeads],
     };
+    // It has no key heads to spread.
     if linear.kind != LinearKind::Mamba {
         refusals.divides(&key_heads);
     }

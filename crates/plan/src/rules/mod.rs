@@ -21,6 +21,7 @@ pub(super) fn refused(plan: &Plan) -> Vec<Contradiction> {
     bounds::each(plan, &mut refusals);
     // Sizes beyond the bounds are not worth dividing.
     if refusals.0.is_empty() {
+        // Every rule is asked, whatever others refuse: contradictions seldom come alone.
         shape::check(plan, &mut refusals);
         mixers::check(plan, &mut refusals);
         experts::check(plan, &mut refusals);

@@ -22,6 +22,7 @@ fn layers(plan: &Plan, refusals: &mut Refusals) {
         sentence: "activations cannot be offloaded with PP {}",
         hint: "",
     };
+    // This and the next: `transformer_config.py:__post_init__`, "CPU offloading".
     refusals.unless(layout.pipeline <= 1, rule, &[layout.pipeline]);
     let rule = &Rule {
         code: Code::OffloadRecompute,

@@ -48,6 +48,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     let stages = &layout.stages.stages;
     let held: u64 = stages.iter().map(crate::Stage::layers).sum();
     let ranks = stages.len() as u64;
+    // A map need not come from `Layout::new`: estimators index stages and chunks without asking.
     let complete = ranks == p
         && stages.iter().all(|stage| stage.chunks.len() as u64 == layout.virtual_pipeline)
         && held == plan.model().num_layers.saturating_mul(layout.copies());
@@ -83,6 +84,7 @@ fn data_alone(plan: &Plan, refusals: &mut Refusals) {
 }
 
 fn product(degrees: &[u64]) -> u64 {
+    // Saturated it is no world size that passed the bounds.
     degrees.iter().fold(1_u64, |product, degree| product.saturating_mul(*degree))
 }
 
@@ -97,6 +99,7 @@ const CHUNKS: &[Field] =
 fn chunks(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
     let (p, v) = (layout.pipeline, layout.virtual_pipeline);
+    // What a schedule of several stages asks for has no meaning on one.
     if p < 2 {
         let rule = &Rule {
             code: Code::VppWithoutPp,
@@ -140,6 +143,7 @@ fn micro_batches_of_dualpipe(plan: &Plan, refusals: &mut Refusals) {
     let number = if even { "an even number of at least" } else { "at least" };
     let message =
         format!("{name} over PP {} needs {number} {least} micro-batches, and there are {m}", layout.pipeline);
+    // An even number also where odd ones would do: DualPipe wants one, DualPipeV takes it.
     let near = m.max(least).next_multiple_of(2);
     let batch = plan.recipe().micro_batch_size.saturating_mul(layout.data).saturating_mul(near);
     let fields = [Field::GlobalBatchSize, Field::PipelineModelParallelSize, Field::PipelineSchedule];
@@ -172,6 +176,7 @@ fn interleaving(plan: &Plan, refusals: &mut Refusals) {
     refusals.unless(p != 2 || recipe.overlap.pipeline, rule, &[]);
     let (m, g) = (recipe.num_micro_batches, layout.microbatch_group_size);
     let slice = recipe.micro_batch_size.saturating_mul(layout.data);
+    // `schedules.py:forward_backward_pipelining_with_interleaving`, which raises both.
     if g < p || g > m {
         let rule = &Rule {
             code: Code::VppMicroBatches,
@@ -199,6 +204,7 @@ fn rank_order(plan: &Plan, refusals: &mut Refusals) {
     if layout.rank_order == RankOrder::TpCpEpDpPp || layout.pipeline == 1 {
         return;
     }
+    // With the pipeline not outermost its groups would differ between the dense and the expert numbering.
     let (dense, experts) = (layout.tensor * layout.context, layout.expert_tensor * layout.expert);
     let rule = &Rule {
         code: Code::RankOrder,
@@ -224,6 +230,7 @@ fn context(plan: &Plan, refusals: &mut Refusals) {
 
 fn instances(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
+    // Instances are cut from the ranks over which dense states are shared, context ranks among them.
     let (n, replicas) = (layout.distributed_optimizer_instances, layout.data * layout.context);
     if n <= 1 {
         return;

@@ -49,6 +49,7 @@ impl Refusals {
         if divisor > 0 && number.is_multiple_of(divisor) {
             return;
         }
+        // A number that is to be divided is mostly the model's own: what can be changed is the divisor, named first.
         let fitting = divisors(number);
         let what = what.replace("{}", &number.to_string());
         let message = format!("{what} cannot be split over {by} {divisor}");

@@ -19,6 +19,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         fields: &[Field::TensorModelParallelSize, Field::NumAttentionHeads],
     });
     groups(plan, refusals);
+    // A model of experts alone never builds the dense MLP, whose width is then without meaning.
     let dense = model.count_layers(|kind| kind.feed_forward == FeedForward::Dense) > 0;
     if dense {
         refusals.divides(&Division {
@@ -48,6 +49,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
     let (model, t) = (plan.model(), plan.layout().tensor);
     let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
     // Without grouping the heads themselves have said so.
+    // Multi-latent attention makes keys and values of all heads from one latent vector.
     if model.latent.is_some() || groups == heads {
         return;
     }
@@ -63,6 +65,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
         refused.hint = Some(format!("query groups that divide {heads}: {}", listed(&fitting, groups)));
         refused.nearest = nearest_of(&fitting, groups);
     } else if !groups.is_multiple_of(t) && !t.is_multiple_of(groups) {
+        // With fewer groups than tensor ranks each group is held by t / groups of them (`attention.py`).
         let rule = &Rule {
             code: Code::GroupsOverTp,
             fields: &[Field::TensorModelParallelSize, Field::NumQueryGroups],
@@ -85,6 +88,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
 fn sequence(plan: &Plan, refusals: &mut Refusals) {
     let (model, layout) = (plan.model(), plan.layout());
     let (s, t, c) = (model.seq_length, layout.tensor, layout.context);
+    // A causal mask gives later tokens more to attend to: a rank takes pieces i and 2c - 1 - i of 2c to even it out.
     let block = if c > 1 { 2 * c } else { 1 } * if layout.sequence_parallel { t } else { 1 };
     if c > 1 && !s.is_multiple_of(2 * c) {
         let rule = &Rule {
@@ -123,6 +127,7 @@ fn sequence(plan: &Plan, refusals: &mut Refusals) {
 fn positions(plan: &Plan, refusals: &mut Refusals) {
     let model = plan.model();
     let (s, positions) = (model.seq_length, model.max_position_embeddings);
+    // `arguments.py:validate_args`, whatever the kind of positions.
     if positions < s {
         let rule = &Rule {
             code: Code::Positions,

@@ -9,6 +9,7 @@ use shardscope_source::Code;
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     on_host(plan, refusals);
     between(plan, refusals);
+    // What follows is asserted by Megatron's own argument checks (`arguments.py:validate_args`).
     if !matches!(
         plan.recipe().software,
         Software::MegatronLegacy | Software::MegatronCoreLocal | Software::MegatronCoreTe
@@ -31,6 +32,7 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
         sentence: "the precision-aware optimizer is Adam with the distributed optimizer alone",
         hint: "add --use-distributed-optimizer",
     };
+    // `optimizer_config.py:__post_init__`.
     let takes = optimizer.kind == OptimizerKind::Adam && sharded;
     refusals.unless(!optimizer.precision_aware || takes, rule, &[]);
     let narrow = [
@@ -53,6 +55,7 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
         hint: PRECISION_AWARE,
     };
     refusals.unless(!offloaded || optimizer.precision_aware, rule, &[]);
+    // `arguments.py:validate_args`, where Megatron's FSDP counts as well.
     let gathered = recipe.fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
     let rule = &Rule {
         code: Code::Fp8ParamGather,
@@ -79,8 +82,10 @@ fn overlap(plan: &Plan, refusals: &mut Refusals) {
     } else {
         rule("add --use-distributed-optimizer and --overlap-grad-reduce")
     };
+    // Only what is sharded is gathered.
     let takes = sharded && recipe.overlap.grad_reduce;
     refusals.unless(!recipe.overlap.param_gather || takes, rule, &[]);
+    // The overlapped messages are the gathers and scatters of sequence parallelism.
     let lacks = !plan.layout().sequence_parallel && plan.layout().tensor > 1;
     let rule = &Rule {
         code: Code::TpCommOverlap,
@@ -103,6 +108,7 @@ fn recomputation(plan: &Plan, refusals: &mut Refusals) {
         sentence,
         hint: "leave --distribute-saved-activations out",
     };
+    // `transformer_config.py:__post_init__`: under sequence parallelism saved activations are spread already.
     let rule = &if layout.tensor == 1 {
         rule("--distribute-saved-activations needs TP greater than 1")
     } else {

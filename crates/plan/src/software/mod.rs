@@ -13,7 +13,7 @@ pub use semantics::{
     Modules, NormModule, Rotation, Semantics,
 };
 
-/// Which software runs the plan; it decides what is kept, fused and overlapped.
+/// Which software runs the plan. What it keeps, fuses, overlaps and can be asked for is [`Software::semantics`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Software {
     /// `megatron/model` of 2023 and before.

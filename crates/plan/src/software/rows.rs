@@ -47,6 +47,7 @@ const CORE_OFFERS: Offers = Offers {
     offloads_modules: true,
 };
 
+// Megatron's own layers have neither Transformer Engine's attention, nor its FP8, nor its offloading.
 const CORE_LOCAL_OFFERS: Offers = Offers {
     shardings: STATES_OR_NONE,
     chooses_attention: false,

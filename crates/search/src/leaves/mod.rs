@@ -94,6 +94,7 @@ impl Leaves {
 
     /// Decides those under the next sharding, the fastest first.
     pub(crate) fn decide_next(&mut self, workspace: &mut Workspace<'_>) {
+        // Once for a shape, before its first sharding.
         if std::mem::take(&mut self.untouched) && self.are_too_large(workspace) {
             return;
         }
@@ -109,6 +110,7 @@ impl Leaves {
             return false;
         };
         for (sharding, overlap) in lightest(&self.rests) {
+            // One refused leaf says nothing of the others, so that nothing is decided by it.
             let leaf = Variant { recompute: most.clone(), sharding, overlap, ..self.shape.clone() };
             let Ok(plan) = leaf.retuned(&self.plan) else { return false };
             if workspace.known.fit(&plan).1 != Verdict::OutOfMemory {
@@ -124,6 +126,7 @@ impl Leaves {
 impl Row<'_, '_> {
     fn decide(mut self) {
         let all: Vec<usize> = (0..self.states.len()).collect();
+        // What earlier shardings have decided, carried over by the orders of `dominance`.
         for (sharding, fit) in self.leaves.fit.clone() {
             if is_no_slower(sharding, self.rest.0) {
                 self.slower_than(&fit);
@@ -136,6 +139,7 @@ impl Row<'_, '_> {
         }
         let blocks: Vec<usize> = all.iter().copied().filter(|place| self.is_block(*place)).collect();
         let lists: Vec<usize> = all.iter().copied().filter(|place| !self.is_block(*place)).collect();
+        // Blocks are bisected only where time grows along their row; else each is looked at by itself.
         if self.recomputation_takes_time() {
             self.decide_lists(&lists);
             self.decide_blocks(&blocks);
@@ -239,6 +243,7 @@ impl Row<'_, '_> {
             return;
         }
         self.work_out(place, leaf, draft, peak, verdict == Verdict::Tight);
+        // A tight one beats nothing: what recomputes more may leave the headroom free.
         if verdict == Verdict::Fits {
             self.slower_from(place);
             self.leaves.fit.push((self.rest.0, leaf.variant.recompute.clone()));
@@ -256,6 +261,7 @@ impl Row<'_, '_> {
         } else {
             workspace.results.is_beaten(least, variant)
         };
+        // A bound again: what was found since may beat it by now.
         if beaten {
             workspace.tally.slower += 1;
             return;

@@ -35,6 +35,7 @@ impl Row<'_, '_> {
                 bounded.push((least, place));
             }
         }
+        // The fastest bound first: what it finds beats most of the others before their memory is worked out.
         bounded.sort_by(|one, other| one.0.get().total_cmp(&other.0.get()));
         for (least, place) in bounded {
             if !self.is_open(place) {

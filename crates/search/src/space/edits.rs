@@ -22,6 +22,7 @@ pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
     let (plan, choices) = (&space.plan, &space.choices);
     let mut out: Vec<Edit> = Vec::new();
     let mut take = |dimension: Dimension, variant: Variant| {
+        // Each dimension's values hold the present one too.
         if variant != *from {
             out.push(Edit { dimension, variant });
         }
@@ -34,6 +35,7 @@ pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
     }
     let own = from.schedule.own_chunks().filter(|_| from.pipeline > 1);
     for (split, virtual_pipeline) in splits::ways(plan, from, choices, from.pipeline, own) {
+        // Ways are pairs; a single change moves one of the two.
         if split == from.split {
             take(Dimension::VirtualPipeline, Variant { virtual_pipeline, group: None, ..from.clone() });
         } else if virtual_pipeline == from.virtual_pipeline {
@@ -70,6 +72,7 @@ pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
             take(Dimension::Overlap, Variant { overlap, ..from.clone() });
         } else {
             let mut overlap = from.overlap;
+            // What follows a change is part of it: a plan that would be refused for the old flag is no answer.
             overlap.param_gather &= sharding != shardscope_plan::DpSharding::Replicated;
             take(Dimension::Sharding, Variant { sharding, overlap, ..from.clone() });
         }
@@ -94,6 +97,7 @@ pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
     }
     if from.pipeline > 1 {
         for schedule in schedules(plan, from, choices) {
+            // Chunks of one schedule say nothing of another's.
             let virtual_pipeline = schedule.own_chunks().unwrap_or(1);
             if schedule != from.schedule {
                 take(

@@ -47,5 +47,6 @@ fn sends(plan: &Plan, base: &Variant, module: OffloadModule) -> bool {
         let plan = variant.apply(plan)?;
         Some(plan.layout().model_chunks().map(|chunk| sent_by_modules(&plan, chunk)).max())
     };
+    // Measured beside what must go along: the difference is the module's own.
     sent(beside.with(module)) > sent(beside)
 }

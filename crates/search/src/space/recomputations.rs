@@ -65,6 +65,7 @@ pub(super) fn lists(plan: &Plan) -> Vec<Vec<RecomputeModule>> {
         (RecomputeModule::SharedExperts, shared && !recipe.overlap.shared_expert),
         (RecomputeModule::Moe, experts.is_some()),
     ];
+    // All subsets, each module doubling the lists before it: a hundred and twenty-seven at most.
     let mut lists: Vec<Vec<RecomputeModule>> = vec![Vec::new()];
     for (module, _) in modules.into_iter().filter(|(_, takes)| *takes) {
         // A whole MoE layer holds its activation and shared experts already.

@@ -22,6 +22,7 @@ fn shardings(plan: &Plan, base: &Variant, choices: &Choices, of: &Variant) -> Ve
     }
     let offers = &plan.recipe().software.semantics().offers;
     let mut out = if of.pipeline > 1 { offers.shardings_of_pipelines } else { offers.shardings }.to_vec();
+    // The plan's own is tried whatever the software is known to offer: it runs.
     if !out.contains(&base.sharding) {
         out.push(base.sharding);
     }

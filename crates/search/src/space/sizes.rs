@@ -162,6 +162,7 @@ pub(super) fn precisions(plan: &Plan, base: &Variant, choices: &Choices) -> Vec<
 /// as leave something to share. Which of them divide the replicas follows from the stages ([`super::Space::cuts`]).
 pub(super) fn instances(plan: &Plan, base: &Variant, choices: &Choices, tensor: u64) -> Vec<u64> {
     let offers = plan.recipe().software.semantics().offers.groups_replicas;
+    // On one stage, where there are the most; with more stages fewer of these sizes divide.
     let replicas = plan.layout().world_size / tensor.max(1);
     let mut values = vec![1];
     if offers && plan.recipe().tuning.is_full() {

@@ -79,6 +79,7 @@ fn ends(layers: u64, p: u64) -> Vec<(u64, u64, u64)> {
     let mut out = Vec::new();
     let even = layers / p;
     let between = p.saturating_sub(2);
+    // The ends hold embedding and output layer, so that they are lighter than the middle and never heavier.
     let middles = if between == 0 { layers..=layers } else { even.max(1)..=even + ABOVE_EVEN };
     for middle in middles {
         let Some(rest) = layers.checked_sub(middle * between).filter(|rest| *rest >= 2) else { continue };
@@ -107,6 +108,7 @@ fn written(layers: u64, p: u64, v: u64, counted: [u64; 2]) -> Option<String> {
     let parts = p.checked_mul(v).filter(|parts| *parts <= MAX_PIPELINE_PARTS)?;
     let total = layers + counted[0] + counted[1];
     let (each, more) = (total / parts, total % parts);
+    // Dividing evenly, it is an even split by other words; with no layer on some part, none that helps.
     if more == 0 || each == 0 {
         return None;
     }

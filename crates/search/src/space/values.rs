@@ -81,6 +81,7 @@ impl Space {
 
     /// The settings that turn the reader's plan into `variant`.
     pub(crate) fn changes(&self, variant: &Variant) -> Vec<(Field, String)> {
+        // A setting that was changed before and again is told by its last value alone.
         let own = variant.changes_from(&self.origin);
         let is_stated_again = |field: Field| own.iter().any(|(other, _)| *other == field);
         let before = self.before.iter().filter(|(field, _)| !is_stated_again(*field)).cloned();
@@ -124,6 +125,7 @@ impl Space {
     pub(crate) fn keep_part(&mut self, index: usize, parts: usize) {
         let mut place = 0;
         self.kernels.retain(|_| {
+            // Every so many, not a run: neighbouring kernels are alike in size, so that parts take alike long.
             place += 1;
             (place - 1) % parts == index
         });
@@ -136,6 +138,7 @@ impl Space {
         for &pipeline in &self.pipeline {
             let dense = kernel.tensor * kernel.context * pipeline;
             let sparse = kernel.expert_tensor * kernel.expert * pipeline;
+            // Only the arithmetic of sizes; every other rule is asked of the plan, where a shape is opened.
             let divides = |size: u64| layout.world_size.is_multiple_of(size);
             let experts = self.plan.model().experts.is_some();
             if !divides(dense) || (experts && !divides(sparse)) {
@@ -169,6 +172,7 @@ impl Space {
             if cut.pipeline == 1 && schedule != self.base.schedule {
                 continue;
             }
+            // On one stage every schedule is the same.
             let own = schedule.own_chunks().filter(|_| cut.pipeline > 1);
             let ways = self.ways.iter().find(|(of, _)| *of == (cut.pipeline, own));
             for (split, virtual_pipeline) in ways.map_or(&[][..], |(_, ways)| ways) {
