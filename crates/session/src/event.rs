@@ -14,25 +14,26 @@ pub struct Pinned {
     pub shown: PtrEq<Shown>,
 }
 
-/// Values for settings that would have made no plan.
+/// Values tried by hand that would have made no plan, so that the state kept the ones before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The settings with the values that were tried.
     pub values: Vec<(String, String)>,
-    /// Why they make no plan.
+    /// Message of the first error.
     pub reason: String,
 }
 
 impl Refused {
     pub(super) fn new(values: Vec<(String, String)>, said: &[Diagnostic]) -> Self {
         // The first error is the first contradiction found; what only asks for more comes behind.
+        // Errors stand in the order of the checks; a later one is often only a consequence.
         let worst = said.iter().find(|one| one.severity == Severity::Error).or_else(|| said.first());
         let reason = worst.map(|one| one.message.clone()).unwrap_or_default();
         Self { values, reason }
     }
 }
 
-/// What can happen.
+/// What the reader, the browser or a link can do to the state.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The text was edited; the answer waits until the reader pauses.

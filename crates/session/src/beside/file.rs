@@ -1,4 +1,4 @@
-//! The files that a plan can be taken away in.
+//! The files in which a plan can be taken away.
 
 use serde::{Deserialize, Serialize};
 use shardscope_report::{communication_csv, memory_csv, settings_csv, text};
@@ -28,7 +28,7 @@ pub enum PlanFile {
 }
 
 impl PlanFile {
-    /// All of them.
+    /// Every kind of file.
     pub const ALL: [Self; 8] = [
         Self::Json,
         Self::Text,
