@@ -46,7 +46,7 @@ pub(super) fn phase_memories(memory: &Memory) -> Vec<PhaseMemory> {
     shown.collect()
 }
 
-/// What a phase's memory is made of.
+/// What a phase's memory is made of; `None` without rollouts or without that phase.
 #[must_use]
 pub fn explain_phase(memory: &Memory, kind: PhaseKind) -> Option<Branch> {
     let phase = memory.rl.as_ref()?.phases.iter().find(|phase| phase.kind == kind)?;

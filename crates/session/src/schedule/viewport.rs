@@ -19,6 +19,8 @@ impl Viewport {
     #[must_use]
     pub fn zoomed(self, factor: f64, at: f64) -> Self {
         let length = (self.length * factor).clamp(Self::SHORTEST, 1.0);
+        // The moment under the pointer stays under it: what the length loses goes left and right of `at` by its
+        // share.
         Self { from: self.from + (self.length - length) * at, length }.inside()
     }
 
@@ -29,6 +31,7 @@ impl Viewport {
     }
 
     fn inside(self) -> Self {
+        // The length is kept and the start moved, so that panning at an edge does not zoom.
         Self { from: self.from.clamp(0.0, 1.0 - self.length), ..self }
     }
 
