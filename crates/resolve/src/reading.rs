@@ -70,6 +70,7 @@ pub struct Reading {
 impl Reading {
     /// Takes a value; the last one of a setting wins. Returns the one that it replaces.
     pub fn take(&mut self, found: Found) -> Option<Found> {
+        // In place: order is that of the text, by which later messages point.
         match self.found.iter_mut().find(|earlier| earlier.field == found.field) {
             Some(earlier) => Some(std::mem::replace(earlier, found)),
             None => {
@@ -95,6 +96,7 @@ impl Reading {
     pub fn value(&self, field: Field) -> Option<&str> {
         self.found
             .iter()
+            // An open value is none: its text still has the variable in it.
             .find(|found| found.field == field && found.hole.is_none())
             .map(|found| found.value.as_str())
     }

@@ -3,7 +3,7 @@
 use shardscope_estimate::{Needs, Verdict};
 use shardscope_units::Bytes;
 
-/// The verdict.
+/// The verdict, ordered from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
     /// With room to spare.
@@ -46,7 +46,7 @@ impl Fit {
     }
 }
 
-/// What memory is used for.
+/// What memory is used for; together all that a device holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// Weights.
@@ -74,7 +74,7 @@ impl Use {
         Self::Framework,
     ];
 
-    /// Its name, and its class in the style sheet.
+    /// Name in reports, and class in the style sheet.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ impl Use {
 /// The memory of the GPUs of one stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageMemory {
-    /// Pipeline rank.
+    /// Pipeline rank, from 0.
     pub stage: u64,
     /// What it holds, in words.
     pub holds: String,
