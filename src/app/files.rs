@@ -58,6 +58,7 @@ impl Offered {
     /// Gives the reader the file of `shown`, which `input` makes; `told` hears whether it could be written.
     pub(crate) fn give(&'static self, shown: &Shown, input: &UserInput, told: Callback<bool>) {
         let name = format!("{}-{}", file_stem(shown), self.ending);
+        // Held by itself: the work would end with this function, and nobody else waits for it.
         let held = Rc::new(RefCell::new(None));
         let end = held.clone();
         let work = beside::file(input, self.holds, move |text| {

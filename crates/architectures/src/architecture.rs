@@ -64,8 +64,11 @@ impl Architecture {
     /// No model type, one without rules, or a key that is missing or makes no sense.
     pub fn read(root: &Node) -> Result<Self, Refusal> {
         let whole_type = type_of(root).unwrap_or("");
+        // Of the whole, also where the text model is a part: it says which keys belong to which.
         let defaults = Defaults::for_model_type(whole_type);
+        // An empty map under such a key is a placeholder that some conversions leave.
         let inner = TEXT_KEYS.iter().find_map(|key| root.at(key)).filter(|node| !node.entries().is_empty());
+        // The part's own type, else the whole's; a part without a type gets that of the composite's rules below.
         let stated = inner.and_then(type_of).or(if inner.is_none() { Some(whole_type) } else { None });
         let stated = stated.filter(|name| definitions(name).is_some());
         let model_type = stated.or(defaults.text_type()).unwrap_or(whole_type);
@@ -76,6 +79,7 @@ impl Architecture {
             return Err(Refusal::UnknownType(inner.and_then(type_of).unwrap_or(model_type).to_owned()));
         };
         let composite = defaults.text_type().is_some();
+        // Keys of the text model are looked up in its own part only: a composite has equal keys of other modalities.
         let place = inner.unwrap_or(root);
         // Whether the embeddings are tied is said of the whole, also where the text model is a part of it.
         let tied = if inner.is_some() {
@@ -97,6 +101,7 @@ impl Architecture {
         // Ovis2 builds the output layer from sizes that the whole states; no rule counts that.
         let apart = defaults.flag("output_layer_of_its_own") == Some(true);
         let own = root.get("hidden_size").and_then(Node::whole);
+        // Equal sizes give what the rules count.
         if apart && inner.is_some() && own != Some(read.shape.hidden) {
             return Err(Refusal::Stopped(Stop::Unfit("hidden_size".to_owned())));
         }
@@ -132,6 +137,7 @@ impl Architecture {
     /// The gaps that stop an estimate: layers of another kind, and whatever makes the engine's count another one
     /// than the library's by more than one in a thousand. Others are small parts that are left out.
     #[must_use]
+    // Estimates are off by no more than the count is, which is below what any other assumption costs.
     pub fn stopping(&self) -> Vec<Gap> {
         // What a token meets is less than all, and what is left out mostly a part of it.
         let off = self.in_megatron.abs_diff(self.parameters) > self.active.min(self.parameters) / 1000;
@@ -147,6 +153,7 @@ impl Architecture {
     /// What stands beside the language model and has no figures: all of [`Self::left_out`] but a vision tower whose parameters
     /// are known.
     pub fn without_figures(&self) -> impl Iterator<Item = &str> {
+        // Another modality has no tower in the rules, so all of it stays without figures.
         let known = |key: &&str| self.tower.is_none() || *key != VISION;
         self.left_out.iter().map(String::as_str).filter(known)
     }
@@ -173,15 +180,18 @@ fn type_of(node: &Node) -> Option<&str> {
 /// The parts of a composite configuration that are no text model.
 fn towers(root: &Node) -> Vec<String> {
     let other = |key: &str| {
+        // By the keys' names, since types of other modalities are not known one by one.
         let modal = ["vision", "audio", "image", "video", "speech", "vit", "perceiver", "qformer"];
         modal.iter().any(|word| key.contains(word)) && (key.ends_with("_config") || key.ends_with("_tower"))
     };
+    // A null or empty configuration is a modality that this model has not.
     let maps = root.entries().iter().filter(|entry| !entry.node.entries().is_empty());
     maps.filter(|entry| other(&entry.key)).map(|entry| entry.key.clone()).collect()
 }
 
 fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
     let layers = e.size("L")?;
+    // Layers are looped over below, so their number is bounded first.
     if layers == 0 || layers > MOST_LAYERS {
         return Err(Stop::Unfit("num_hidden_layers".to_owned()));
     }
@@ -195,6 +205,7 @@ fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
     };
     let parameters = e.size("total")?;
     let in_megatron = crate::megatron::parameters(&shape).ok_or(Stop::TooLarge)?;
+    // Whether the engine would count the same is what decides that nothing was forgotten.
     let gaps = gaps(e, &shape, in_megatron == parameters)?;
     Ok(Architecture {
         model_type: model_type.to_owned(),
@@ -246,6 +257,8 @@ fn variants(e: &Evaluation<'_>) -> Result<Vec<String>, Stop> {
 fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
     let first = |name: &'static str| e.size_at(name, 0);
     let says = |name: &'static str| e.holds_at(name, 0);
+    // Latent attention is told by the rules having its rank, not by a key: configurations of other types have such
+    // keys too.
     let latent = if e.defines("kl") {
         let rank = first("ql_or_none")?;
         Some(Latent {
@@ -259,6 +272,7 @@ fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
         None
     };
     let pattern = (0..layers).map(|index| e.holds_at("is_moe", index)).collect::<Result<Vec<_>, _>>()?;
+    // All routed layers are alike in the types that have rules; otherwise `SizesPerLayer` says so.
     let first_moe = (0_u64..).zip(&pattern).find(|(_, moe)| **moe).map(|(index, _)| index);
     let routed = match first_moe {
         Some(index) => Some(Routed {
@@ -268,6 +282,7 @@ fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
             shared_width: e.size_at("fs", index)?,
             shared_gate: e.holds_at("shared_gate", index)?,
             latent: if e.defines("w") && e.defines("blocks") {
+                // Of the type with experts in a space of their own alone: elsewhere `w` is no width.
                 Some(e.size_at("w", index)?).filter(|width| Some(*width) != e.size_at("h", index).ok())
             } else {
                 None
@@ -286,10 +301,13 @@ fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
         hidden: first("h")?,
         vocabulary: first("V")?,
         positions: first("position_rows")?,
+        // Missing is no fault here: it only bounds the sequence that is proposed.
         longest: e.size("longest").ok().filter(|tokens| *tokens > 0),
+        // Pure state-space models have no heads, and their keys may lack them.
         heads: if attending == 0 { 0 } else { first("a")? },
         groups: if attending == 0 { 0 } else { first("k")? },
         head_width: if attending == 0 { 0 } else { first("d")? },
+        // Types whose every layer is routed state no dense width; the expert's stands in for it.
         ffn: match (first("f"), &routed) {
             (Ok(width), _) => width,
             (Err(_), Some(routed)) => routed.width,
@@ -349,6 +367,7 @@ fn blocks(e: &Evaluation<'_>, layers: u64) -> Result<Option<String>, Stop> {
     let sign = |index| {
         let is = |name| e.holds_at(name, index);
         Ok(match () {
+            // In this order: a layer that is none of these is a dense MLP.
             () if is("is_mamba")? => 'M',
             () if is("is_attention")? => '*',
             () if is("is_moe")? => 'E',
@@ -371,6 +390,7 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
         ("d", Gap::SizesPerLayer),
         ("f", Gap::SizesPerLayer),
     ] {
+        // A size that cannot be had is said elsewhere; here only whether it changes.
         if let Ok(first) = e.size_at(name, 0)
             && (1..shape.layers).any(|index| e.size_at(name, index) != Ok(first))
         {
@@ -385,6 +405,7 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
         (Gap::NormsWithoutWeights, shape.norm_weights == 0),
         (
             Gap::NormsOverHeads,
+            // Only where nothing else explains the difference in size.
             shape.latent.is_none() && norms > 0 && norms != heads * shape.norm_weights && gaps.is_empty(),
         ),
         (
@@ -398,6 +419,7 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
             gaps.push(gap);
         }
     }
+    // The last resort: something is counted by the library and by no gap, so it must not pass unsaid.
     if !as_counted && !gaps.iter().any(|gap| gap.is_counted()) {
         gaps.push(Gap::OtherParts);
     }

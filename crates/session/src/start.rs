@@ -124,7 +124,7 @@ fn base(choice: &Choice, model: &[(Field, String)]) -> Named {
         // What follows are Megatron's flags, which the Trainer does not have.
         return settings;
     }
-    // What NVIDIA's own recipes set; without them no current run is launched.
+    // What NVIDIA's recipes set for any pre-training run.
     for name in ["bf16", "use_distributed_optimizer", "overlap_grad_reduce", "overlap_param_gather"] {
         say(&mut settings, name, "true");
     }
@@ -201,7 +201,7 @@ fn with_cut(base: &Named, cut: Cut, sequence: u64, world: u64) -> Named {
     count(&mut settings, "pipeline_model_parallel_size", cut.pipeline);
     count(&mut settings, "global_batch_size", per_replica * replicas);
     if cut.tensor > 1 {
-        // Free memory at no cost in traffic: NVIDIA's recipes always set it with TP.
+        // Saves memory and sends no more (Korthikanti et al. 2022, section 4.2.2).
         say(&mut settings, "sequence_parallel", "true");
     }
     if cut.expert > 1 {

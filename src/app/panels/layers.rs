@@ -61,6 +61,7 @@ fn line(of: &LayerLine, depth: usize) -> Html {
         return html! { <div class="layer">{ inside }</div> };
     }
     html! {
+        // Open only at the root: a model of a hundred layers has thousands of lines.
         <details open={depth < 1}>
             <summary class="layer">{ inside }</summary>
             { for of.parts.iter().map(|part| line(part, depth + 1)) }

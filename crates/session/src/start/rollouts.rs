@@ -15,7 +15,7 @@ const OFFLOADED: [&str; 2] = ["gradients", "weights gradients optimizer"];
 
 /// The plans to try: rollouts on ever more tensor ranks, each with the policy left where it is and moved to the host meanwhile.
 pub(super) fn ways(base: &Named, choice: &Choice, per_node: u64) -> Vec<Named> {
-    // vLLM splits its heads over these ranks, which must lie in one node.
+    // Tensor ranks of the engine stay within a node, where its all-reduces are fast.
     let degrees = [1, 2, 4, 8].into_iter().filter(|degree| per_node.is_multiple_of(*degree));
     degrees.flat_map(|degree| OFFLOADED.map(|offloaded| way(base, choice, degree, offloaded))).collect()
 }
