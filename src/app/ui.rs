@@ -102,6 +102,7 @@ impl Theme {
     /// What the reader chose when they were here last.
     pub(crate) fn kept() -> Self {
         let kept = browser::kept(browser::THEME);
+        // A word of another version follows the system.
         Self::ALL.into_iter().find(|theme| Some(theme.name()) == kept.as_deref()).unwrap_or(Self::Auto)
     }
 

@@ -34,6 +34,7 @@ fn main_checkout() -> Option<PathBuf> {
         .output()
         .ok()?;
     let folder = PathBuf::from(String::from_utf8(git.stdout).ok()?.trim_end());
+    // It has another name in a bare repository or a submodule, whose parent is no checkout.
     folder.ends_with(".git").then(|| folder.parent().map(Path::to_owned)).flatten()
 }
 
@@ -70,6 +71,7 @@ pub fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
 
 /// Where cargo puts what it builds.
 pub fn target_folder() -> PathBuf {
+    // Cargo runs in the checkout and takes a relative folder from there; an absolute one replaces it.
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 

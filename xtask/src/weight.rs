@@ -141,6 +141,7 @@ impl Beside {
     /// A file counts for the page unless it is another page, something that only other pages name, or for other sites.
     fn holds(&self, file: &str) -> bool {
         let named = |page: &str| {
+            // As attributes with quotes and without, and as imports of scripts.
             let spellings =
                 [format!("\"{file}\""), format!("\"./{file}\""), format!("=./{file}"), format!("={file}")];
             spellings.iter().any(|name| page.contains(name))
@@ -160,8 +161,10 @@ fn is_other_page(path: &Path) -> bool {
 
 /// What is left of `bytes` at quality 11 with the usual window of 4 MiB.
 pub fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    // 64 KiB are the buffer's; 22 is the logarithm of the window.
     let mut writer = CompressorWriter::new(Vec::new(), 1 << 16, 11, 22);
     writer.write_all(bytes)?;
+    // This ends the stream as well.
     Ok(writer.into_inner())
 }
 

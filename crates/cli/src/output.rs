@@ -104,6 +104,7 @@ fn folded(text: &str, width: Option<usize>) -> String {
     let Some(width) = width.filter(|width| *width >= NARROWEST) else { return text.to_owned() };
     let mut out = String::new();
     for line in text.lines() {
+        // The lines after the first stand two columns further in than the line itself.
         let inside = line.trim_start();
         let indent = " ".repeat(line.len() - inside.len() + 2);
         if line.chars().count() <= width || inside.contains("  ") {

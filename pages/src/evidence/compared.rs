@@ -54,6 +54,7 @@ impl Part {
     #[must_use]
     pub fn from_row(row: &Row) -> Self {
         let gpu = row.text("gpu");
+        // The machine first: experts on V100 count among the rows of V100.
         if gpu.starts_with("V100") {
             Self::Volta
         } else if gpu.starts_with("Ascend") {
@@ -180,6 +181,7 @@ fn compare(row: Row) -> Compared {
     let predicted = time(plan).step.get();
     let error = predicted / row.measured() - 1.0;
     let unseen = seconds_without(row.family(), plan).map_or(error, |seconds| seconds / row.measured() - 1.0);
+    // `id` is borrowed from `row`, which therefore moves after it.
     Compared { predicted, error, unseen, cause: cause(id), row, resolution }
 }
 

@@ -53,6 +53,7 @@ impl Architecture {
     }
 
     fn from_plan(plan: &Plan) -> Self {
+        // First, as such a run may have experts too.
         if plan.recipe().dp_sharding == DpSharding::Parameters {
             Self::Sharded
         } else if plan.model().experts.is_some() {
@@ -227,6 +228,7 @@ fn without_commit(place: &str) -> String {
 }
 
 fn software(named: &str, resolution: &Resolution) -> &'static str {
+    // What the data tell apart and plans do not.
     match named {
         "jax" => return "JAX",
         "internevo" => return "InternEvo",
@@ -269,6 +271,7 @@ fn cut(plan: &Plan) -> String {
         ("EP", layout.expert),
         ("DP", layout.data),
     ];
+    // DP stands there at 1 as well.
     let said = degrees.iter().filter(|(name, degree)| *degree > 1 || *name == "DP");
     said.map(|(name, degree)| format!("{name} {degree}")).collect::<Vec<_>>().join(" · ")
 }

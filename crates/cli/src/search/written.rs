@@ -167,6 +167,7 @@ impl Written {
             text += "| step | peak | changes |\n|---:|---:|---|\n";
         }
         for layout in &self.layouts {
+            // A value may hold `|` (a pipeline's split, a path), which would end the cell.
             text += &format!(
                 "| {} | {} | {}{} |\n",
                 seconds(layout.step_seconds),
