@@ -44,6 +44,7 @@ fn spread(compared: &[Compared], family: Family) -> Spread {
             // A part that one fitted source alone tells of has no constants without it: its rows are as fitted, and the check is
             // between the sources of the family, one of which was never fitted.
             let error = if family.is_of_few_sources() { one.error } else { one.unseen };
+            // ln(measured / predicted): `error` is predicted / measured - 1.
             residuals.entry(one.row.family()).or_default().push(-error.ln_1p());
         }
     }
@@ -75,6 +76,7 @@ fn ends(residuals: &Residuals, left_out: Option<&str>) -> (f64, f64) {
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn at(sorted: &[f64], share: f64) -> f64 {
+    // Linear between neighbours.
     let place = share * (sorted.len().saturating_sub(1)) as f64;
     let (low, part) = (place.floor() as usize, place.fract());
     let value = |index: usize| sorted.get(index).or(sorted.last()).copied().unwrap_or(0.0);

@@ -107,6 +107,7 @@ fn of_launch(launch: &Value) -> Vec<Run> {
 /// The run as its launch script says it.
 fn resolved(launch: &Value, row: &Value) -> Resolution {
     let gpus = count(row, "gpus").expect("GPUs");
+    // Eight GPUs are a node unless the row says otherwise; a smaller run has a part of one.
     let per_node = count(row, "per_node").unwrap_or(8).min(gpus);
     let mut script = String::new();
     for setting in list(launch, "env") {
@@ -115,6 +116,7 @@ fn resolved(launch: &Value, row: &Value) -> Resolution {
     let nodes = gpus.div_ceil(per_node);
     script += &format!("torchrun --nnodes {nodes} --nproc_per_node {per_node} pretrain_gpt.py");
     for word in text(launch, "flags").split(' ') {
+        // In quotes: bash is not to expand anything in them.
         script += &format!(" '{word}'");
     }
     let mut overrides = vec![("accelerator".to_owned(), text(row, "gpu").to_owned())];
@@ -183,6 +185,7 @@ impl Run {
         let mut figure = |counted, stage, measured, predicted| {
             out.push(Figure { counted, stage, measured, predicted });
         };
+        // This figure is in bytes; all others of a row are in GiB.
         if let Some(bytes) = real(&self.row, "peak") {
             let stage = index(count(&self.row, "stage").expect("a stage"));
             let peak = memory.ranks[stage].totals.peak_allocated.in_gib();

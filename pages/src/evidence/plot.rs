@@ -144,6 +144,7 @@ impl Plot<'_> {
     /// Bands, diagonal, grid and axes.
     fn ground(&self, axis: &Axis, frame: &str) -> Markup {
         let band = |share: f64| {
+            // On logarithmic axes a share is a shift, the same at both ends.
             let [over, under] = [1.0 + share, 1.0 - share].map(|factor| axis.at(axis.from + factor.log10()));
             format!("M0 {:.2}L{SIDE} {:.2}V{:.2}L0 {:.2}z", SIDE - over, -over, -under, SIDE - under)
         };

@@ -137,8 +137,10 @@ impl Row {
         for (field, column) in sizes {
             to.say(field, self.text(column));
         }
+        // Megatron's default, where neither is known.
         let ffn = self.maybe("ffn").or(self.maybe("expert_ffn")).unwrap_or(4 * self.number("hidden"));
         to.say(Field::FfnHiddenSize, ffn);
+        // Latent attention has no query groups.
         if self.number("groups") != self.number("heads") && self.text("mla").is_empty() {
             to.say(Field::GroupQueryAttention, true);
             to.say(Field::NumQueryGroups, self.text("groups"));
@@ -162,6 +164,7 @@ impl Row {
     }
 
     fn latent(&self, to: &mut Settings) {
+        // The column is empty where attention is not latent.
         let Ok(latent) = serde_json::from_str::<Value>(self.text("mla")) else { return };
         to.say(Field::MultiLatentAttention, true);
         let sizes = [
@@ -232,6 +235,8 @@ impl Row {
             "dualpipe" => to.say(Field::PipelineSchedule, "dualpipe"),
             _ => {}
         }
+        // Layers that do not divide evenly: as if the loss, or loss and embedding, took a layer's place, else by an
+        // explicit layout.
         let parts = pipeline * chunks;
         if layers.is_multiple_of(parts) {
             to.degree(Field::VirtualPipelineModelParallelSize, chunks);

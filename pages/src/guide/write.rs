@@ -79,6 +79,7 @@ pub(super) fn inline(text: &str) -> Markup {
         return html! { (text) };
     };
     let is_code = marked.starts_with('`');
+    // A mark that nothing closes is text.
     let Some((inside, behind)) = marked[1..].split_once(if is_code { '`' } else { ']' }) else {
         return html! { (text) };
     };
