@@ -42,11 +42,13 @@ fn main_checkout() -> Option<PathBuf> {
 fn search_path() -> OsString {
     let own = [tools().join("bin"), tools().join("npm/node_modules/.bin")];
     let path = env::var_os("PATH").unwrap_or_default();
+    // A folder with the separator in its name cannot be joined: then the `PATH` counts alone.
     env::join_paths(own.into_iter().chain(env::split_paths(&path))).unwrap_or(path)
 }
 
 /// Where a program of that name is, among the project's own tools or on the `PATH`; a path stands for itself.
 pub fn find(program: &str) -> Option<PathBuf> {
+    // A relative path is one of the checkout, from wherever the command was called.
     which::which_in(program, Some(search_path()), root()).ok()
 }
 

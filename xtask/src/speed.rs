@@ -37,6 +37,7 @@ pub fn compare() -> Result<()> {
         }
     }
     let most = ratios.iter().copied().fold(0.0, f64::max);
+    // The geometric one, as these are ratios.
     #[expect(clippy::cast_precision_loss, reason = "twenty ratios")]
     let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
     println!("geometric mean {mean:.2}, most {most:.2}, limit {LIMIT}");

@@ -71,9 +71,11 @@ pub fn gate(record: bool) -> Result<()> {
         );
     }
     let total = sum(false, |weight| weight.brotli);
+    // Whole names: `ends_with` of a path compares its parts.
     let readers = weights.iter().filter(|weight| READERS.iter().any(|file| weight.file.ends_with(file)));
     let with_readers = total + readers.map(|weight| weight.brotli).sum::<u64>();
     println!("{:>10} {with_readers:>10}  the same for who brings a text of their own", "");
+    // Recorded before it is judged: the limit holds for a recorded weight too.
     if record {
         fs::write(root().join(RECORD), format!("{total}\n"))?;
     }

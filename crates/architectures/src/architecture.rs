@@ -64,7 +64,6 @@ impl Architecture {
     /// No model type, one without rules, or a key that is missing or makes no sense.
     pub fn read(root: &Node) -> Result<Self, Refusal> {
         let whole_type = type_of(root).unwrap_or("");
-        // Of the whole, also where the text model is a part: it says which keys belong to which.
         let defaults = Defaults::for_model_type(whole_type);
         // An empty map under such a key is a placeholder that some conversions leave.
         let inner = TEXT_KEYS.iter().find_map(|key| root.at(key)).filter(|node| !node.entries().is_empty());
@@ -101,7 +100,6 @@ impl Architecture {
         // Ovis2 builds the output layer from sizes that the whole states; no rule counts that.
         let apart = defaults.flag("output_layer_of_its_own") == Some(true);
         let own = root.get("hidden_size").and_then(Node::whole);
-        // Equal sizes give what the rules count.
         if apart && inner.is_some() && own != Some(read.shape.hidden) {
             return Err(Refusal::Stopped(Stop::Unfit("hidden_size".to_owned())));
         }
@@ -137,7 +135,6 @@ impl Architecture {
     /// The gaps that stop an estimate: layers of another kind, and whatever makes the engine's count another one
     /// than the library's by more than one in a thousand. Others are small parts that are left out.
     #[must_use]
-    // Estimates are off by no more than the count is, which is below what any other assumption costs.
     pub fn stopping(&self) -> Vec<Gap> {
         // What a token meets is less than all, and what is left out mostly a part of it.
         let off = self.in_megatron.abs_diff(self.parameters) > self.active.min(self.parameters) / 1000;
@@ -153,7 +150,6 @@ impl Architecture {
     /// What stands beside the language model and has no figures: all of [`Self::left_out`] but a vision tower whose parameters
     /// are known.
     pub fn without_figures(&self) -> impl Iterator<Item = &str> {
-        // Another modality has no tower in the rules, so all of it stays without figures.
         let known = |key: &&str| self.tower.is_none() || *key != VISION;
         self.left_out.iter().map(String::as_str).filter(known)
     }
@@ -180,7 +176,6 @@ fn type_of(node: &Node) -> Option<&str> {
 /// The parts of a composite configuration that are no text model.
 fn towers(root: &Node) -> Vec<String> {
     let other = |key: &str| {
-        // By the keys' names, since types of other modalities are not known one by one.
         let modal = ["vision", "audio", "image", "video", "speech", "vit", "perceiver", "qformer"];
         modal.iter().any(|word| key.contains(word)) && (key.ends_with("_config") || key.ends_with("_tower"))
     };
@@ -191,7 +186,6 @@ fn towers(root: &Node) -> Vec<String> {
 
 fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
     let layers = e.size("L")?;
-    // Layers are looped over below, so their number is bounded first.
     if layers == 0 || layers > MOST_LAYERS {
         return Err(Stop::Unfit("num_hidden_layers".to_owned()));
     }
@@ -205,7 +199,6 @@ fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
     };
     let parameters = e.size("total")?;
     let in_megatron = crate::megatron::parameters(&shape).ok_or(Stop::TooLarge)?;
-    // Whether the engine would count the same is what decides that nothing was forgotten.
     let gaps = gaps(e, &shape, in_megatron == parameters)?;
     Ok(Architecture {
         model_type: model_type.to_owned(),
@@ -257,8 +250,7 @@ fn variants(e: &Evaluation<'_>) -> Result<Vec<String>, Stop> {
 fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
     let first = |name: &'static str| e.size_at(name, 0);
     let says = |name: &'static str| e.holds_at(name, 0);
-    // Latent attention is told by the rules having its rank, not by a key: configurations of other types have such
-    // keys too.
+    // Told by the rules, not by a key: configurations of other types have keys of latent attention too.
     let latent = if e.defines("kl") {
         let rank = first("ql_or_none")?;
         Some(Latent {
@@ -272,7 +264,6 @@ fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
         None
     };
     let pattern = (0..layers).map(|index| e.holds_at("is_moe", index)).collect::<Result<Vec<_>, _>>()?;
-    // All routed layers are alike in the types that have rules; otherwise `SizesPerLayer` says so.
     let first_moe = (0_u64..).zip(&pattern).find(|(_, moe)| **moe).map(|(index, _)| index);
     let routed = match first_moe {
         Some(index) => Some(Routed {
@@ -282,7 +273,6 @@ fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
             shared_width: e.size_at("fs", index)?,
             shared_gate: e.holds_at("shared_gate", index)?,
             latent: if e.defines("w") && e.defines("blocks") {
-                // Of the type with experts in a space of their own alone: elsewhere `w` is no width.
                 Some(e.size_at("w", index)?).filter(|width| Some(*width) != e.size_at("h", index).ok())
             } else {
                 None
@@ -301,9 +291,7 @@ fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
         hidden: first("h")?,
         vocabulary: first("V")?,
         positions: first("position_rows")?,
-        // Missing is no fault here: it only bounds the sequence that is proposed.
         longest: e.size("longest").ok().filter(|tokens| *tokens > 0),
-        // Pure state-space models have no heads, and their keys may lack them.
         heads: if attending == 0 { 0 } else { first("a")? },
         groups: if attending == 0 { 0 } else { first("k")? },
         head_width: if attending == 0 { 0 } else { first("d")? },
@@ -390,7 +378,6 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
         ("d", Gap::SizesPerLayer),
         ("f", Gap::SizesPerLayer),
     ] {
-        // A size that cannot be had is said elsewhere; here only whether it changes.
         if let Ok(first) = e.size_at(name, 0)
             && (1..shape.layers).any(|index| e.size_at(name, index) != Ok(first))
         {
@@ -405,7 +392,6 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
         (Gap::NormsWithoutWeights, shape.norm_weights == 0),
         (
             Gap::NormsOverHeads,
-            // Only where nothing else explains the difference in size.
             shape.latent.is_none() && norms > 0 && norms != heads * shape.norm_weights && gaps.is_empty(),
         ),
         (

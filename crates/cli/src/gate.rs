@@ -166,6 +166,7 @@ impl Figures {
         if self.verdict == Verdict::OutOfMemory {
             failures.push("it does not fit".to_owned());
         }
+        // `oom` adds nothing here: what does not fit has failed already.
         for fail_on in fail_on {
             match (fail_on, against) {
                 (FailOn::Tight, _) if self.verdict == Verdict::Tight => {

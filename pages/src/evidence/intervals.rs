@@ -40,6 +40,7 @@ fn spread(compared: &[Compared], family: Family) -> Spread {
     let mut residuals = Residuals::new();
     for one in compared {
         let Some(plan) = &one.resolution.plan else { continue };
+        // Without constants of its own a row tells how far another generation's are off, not the family's model.
         if Family::from_plan(plan).name == family.name && one.is_calibrated() {
             // A part that one fitted source alone tells of has no constants without it: its rows are as fitted, and the check is
             // between the sources of the family, one of which was never fitted.

@@ -29,6 +29,7 @@ struct Axis {
 impl Axis {
     /// The least span that holds every point, with some air.
     fn new(entries: &[Entry]) -> Self {
+        // Measured and predicted: with one span for both axes equal values lie on the diagonal.
         let values = || entries.iter().flat_map(|entry| [entry.measured, entry.predicted]);
         let least = values().fold(f64::INFINITY, f64::min);
         let most = values().fold(0.0, f64::max);

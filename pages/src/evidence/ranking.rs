@@ -78,6 +78,7 @@ fn groups<'a>(compared: &'a [Compared], same: &[&str]) -> Vec<Vec<&'a Compared>>
             }
             kept
         })
+        // A run by itself orders nothing.
         .filter(|group| group.len() > 1)
         .collect()
 }

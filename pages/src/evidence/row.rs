@@ -52,6 +52,9 @@ impl Row {
     }
 
     fn has(&self, flag: char) -> bool {
+        // A letter each. Overlapped: g reduction of gradients, p gathers of weights, t tensor parallelism, b its all-
+        // reduce in backward, v messages between stages, e exchange of tokens. Beside them: x the flex dispatcher, c
+        // torch.compile.
         self.text("overlap").contains(flag)
     }
 
@@ -348,5 +351,6 @@ impl Settings {
 fn ragged(layers: u64, parts: u64) -> String {
     let (each, more) = (layers / parts, layers % parts);
     let run = |size: u64, times: u64| if times > 0 { format!("(t*{size}|)*{times}") } else { String::new() };
+    // The last part stands by itself, as it ends with the loss: it is one of those with fewer layers.
     format!("E{}{}t*{each}L", run(each + 1, more), run(each, parts - more - 1))
 }

@@ -103,6 +103,7 @@ fn chapter(file: &str, text: &str) -> Chapter {
     }
     let mut out = String::new();
     pulldown_cmark::html::push_html(&mut out, body.into_iter());
+    // pulldown-cmark writes tables without attributes.
     let out = out.replace("<table>", "<table class=\"figures\">");
     Chapter { id, title, body: PreEscaped(out), parts }
 }

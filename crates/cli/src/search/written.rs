@@ -122,6 +122,7 @@ impl Written {
             listed.into_iter().flat_map(|walk| walk.ranked()).take(limit).map(Layout::from_outcome).collect();
         let chosen = inquiry.chosen().and_then(|place| inquiry.reached().get(place));
         let best = chosen.and_then(|one| one.outcome.as_ref()).filter(|_| fastest);
+        // Where nothing changes the run as it is is the answer.
         let why_not_as_it_is = best.filter(|best| !best.changes.is_empty()).and_then(|best| {
             let best = best.variant.apply(plan)?;
             Some(why_not(&Variant::from_plan(plan).checked(plan), &best).sentence())
@@ -222,6 +223,7 @@ pub(super) fn exhausted(found: &Exhausted) -> String {
     let mut decided = Decided::default();
     decided.add(&found.tally);
     let mut text = String::new();
+    // Those that leave the headroom free come first.
     for outcome in found.best.iter().chain(&found.tight) {
         let layout = Layout::from_outcome(outcome);
         text += &format!(
