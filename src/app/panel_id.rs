@@ -36,7 +36,7 @@ const NAMES: [(PanelId, &str); 13] = [
 ];
 
 impl PanelId {
-    /// All of them, in the order of their tabs.
+    /// Every panel, in the order of the tabs.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         NAMES.into_iter().map(|(id, _)| id)
     }

@@ -11,7 +11,7 @@ use super::browser;
 use super::panel_id::PanelId;
 use super::question::Inquired;
 
-/// All of it.
+/// State of the page beside the session's.
 #[derive(Clone, PartialEq)]
 pub(crate) struct UiState {
     pub input: InputTab,

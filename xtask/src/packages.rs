@@ -83,7 +83,7 @@ pub(crate) fn apt(packages: &[&str]) -> Result<()> {
     run(install.args(packages).stdout(Stdio::null()))
 }
 
-/// Something that runs its arguments with the administrator's rights.
+/// A command that runs its arguments with the administrator's rights: `env` for root, else `sudo`.
 fn as_root() -> Result<Command> {
     let root = output(command("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
     if root {

@@ -38,7 +38,7 @@ const READERS: [&str; 4] = ["reader.js", "reading.js", "shardscope-reader.js", "
 /// Registered when the application has started; it keeps the others.
 const SERVICE: &str = "sw.js";
 
-/// One file and its bytes.
+/// One file and its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weight {
     /// Path below the folder.

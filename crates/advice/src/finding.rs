@@ -9,7 +9,7 @@ use shardscope_units::{Bytes, Seconds, percent, seconds};
 /// A plan with its report, and a hand for trying changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Advisor<'a> {
-    /// The plan.
+    /// The plan that advice is given on.
     pub plan: &'a Plan,
     /// Its report.
     pub report: &'a Report,

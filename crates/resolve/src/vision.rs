@@ -15,7 +15,7 @@ pub const PROJECTOR: &str = "multi_modal_projector";
 /// Name under which trainers freeze the decoder, where something before it trains.
 pub const DECODER: &str = "language_model";
 
-/// What is said where no part is frozen.
+/// Value of the setting where no part is frozen.
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.

@@ -26,7 +26,7 @@ pub struct Answer {
 pub struct Shown {
     /// What made the plan.
     pub answer: PtrEq<Answer>,
-    /// The plan.
+    /// The plan that was estimated.
     pub plan: Plan,
     /// Every estimate.
     pub report: Report,

@@ -175,7 +175,7 @@ impl Working {
         }
     }
 
-    /// What is known so far; meaningful after any step.
+    /// The answer so far; meaningful after any step.
     #[must_use]
     pub fn known(&self) -> Told {
         match &self.0 {

@@ -40,7 +40,7 @@ pub enum Event {
     Edit(String),
     /// The reader paused.
     Settle,
-    /// Something else takes the place of everything in hand: a file, an example.
+    /// Another input, such as a file or an example, replaces the one in hand.
     Open(Box<UserInput>),
     /// The same for settings alone, which amend such a plan in hand: no entry of its own in the history.
     Start(Box<UserInput>),

@@ -33,7 +33,7 @@ impl Fullest {
         Self { place, peak: needs.bytes, released: needs.released, fit }
     }
 
-    /// What is said behind the peak of what the allocator must release; nothing where it need not.
+    /// Words behind the peak for what the allocator must release; empty where it need release nothing.
     #[must_use]
     pub fn condition(&self) -> String {
         Needs { bytes: self.peak, released: self.released }.condition()

@@ -29,7 +29,7 @@ impl Steps {
         !self.future.is_empty()
     }
 
-    /// Something other than typing is about to change `now`.
+    /// Records `now` before a change of it that is not typing.
     pub(super) fn record(&mut self, now: &UserInput) {
         self.typed_at = None;
         self.push(now);

@@ -17,7 +17,7 @@ use super::reader::{ReadReply, ReadTask};
 /// are large.
 const KEPT: usize = 8;
 
-/// What is known of inputs, each without its settings: those are no part of the texts.
+/// Readings of the texts of inputs. Inputs are kept without their settings, which no reading depends on.
 #[derive(Debug, Default)]
 struct Known {
     /// Of the examples, given at the start and kept.
@@ -34,7 +34,7 @@ thread_local! {
 }
 
 impl Known {
-    /// What is known of `texts`; they are wanted where it is nothing.
+    /// The readings of `texts`; `None` where they are not there yet, and the texts are then wanted.
     fn readings(&mut self, texts: UserInput) -> Option<Rc<[Reading]>> {
         if let Some((_, readings)) = self.given.iter().find(|(known, _)| *known == texts) {
             return Some(readings.clone());

@@ -73,7 +73,7 @@ fn apart(ratio: f64) -> String {
     }
 }
 
-/// One of the tool's published runs: measured, as it predicted, as we do.
+/// One of the tool's published runs: measured, predicted by the tool, estimated here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredLine {
     /// How the run is cut.

@@ -35,7 +35,7 @@ pub struct UserInput {
 /// A file given with the text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
     /// Content of the file.
     pub text: Rc<str>,
@@ -132,7 +132,7 @@ impl UserInput {
         }
     }
 
-    /// All of it, as a link carries it.
+    /// The whole input, as a link carries it.
     #[must_use]
     pub fn pasted(&self) -> Pasted {
         let text = |name: &str, text: &str| PastedText { name: name.to_owned(), text: text.to_owned() };

@@ -155,7 +155,7 @@ pub struct Compared {
 pub struct Cause {
     /// `record` (another record of the same run disagrees, or a fact is missing), `known` or `unknown`.
     pub kind: &'static str,
-    /// What it is.
+    /// The cause, in words.
     pub text: &'static str,
 }
 

@@ -64,7 +64,7 @@ impl Architecture {
     }
 }
 
-/// A row.
+/// One figure of a published run, measured and predicted, with what the table shows beside it.
 pub struct Entry {
     /// The run.
     pub id: String,

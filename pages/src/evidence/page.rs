@@ -133,7 +133,7 @@ fn filters(times: &[Entry], memory: &[Entry]) -> Markup {
     }
 }
 
-/// One quantity.
+/// A section of the page: step times or memory.
 struct Section<'a> {
     key: &'static str,
     title: &'static str,

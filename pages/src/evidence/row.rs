@@ -106,7 +106,7 @@ impl Row {
     /// The run as a plan.
     ///
     /// # Errors
-    /// What is said against it.
+    /// The messages of the diagnostics, joined by semicolons.
     pub fn try_plan(&self) -> Result<Plan, String> {
         planned(self.resolution())
     }

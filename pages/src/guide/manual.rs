@@ -21,7 +21,7 @@ const FILES: [(&str, &str); 9] = [
     ("documents.md", include_str!("../../../docs/use/documents.md")),
 ];
 
-/// All of them.
+/// A chapter for each file, in their order.
 pub(super) fn chapters() -> Vec<Chapter> {
     FILES.iter().map(|(file, text)| chapter(file, text)).collect()
 }

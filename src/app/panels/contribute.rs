@@ -12,7 +12,7 @@ use crate::app::browser;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::widgets::Copyable;
 
-/// What is known of the row that was asked for.
+/// State of the row that was asked for.
 #[derive(Clone, PartialEq)]
 enum Asked {
     Nothing,

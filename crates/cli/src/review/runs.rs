@@ -43,7 +43,7 @@ pub(super) enum Side {
         /// The fragment of a link to it.
         fragment: Option<String>,
     },
-    /// Something is left open: what.
+    /// It makes no plan: what stands in the way, in words.
     Open(String),
 }
 

@@ -15,7 +15,7 @@ use crate::output::{Format, print, print_json, refuse};
 /// Layouts tried in one call of `step`. A command has nothing to do in between, so the size matters little.
 pub(super) const AT_ONCE: u64 = 256;
 
-/// How it is asked and answered.
+/// Options of the call that every comparison needs.
 pub(super) struct Terms<'a> {
     /// Kinds of accelerators, with prices for an hour.
     pub(super) kinds: &'a [(String, Option<f64>)],

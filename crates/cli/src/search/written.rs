@@ -5,7 +5,7 @@ use shardscope::plan::{Plan, Variant};
 use shardscope::search::{Exhausted, Inquiry, Outcome, Question, Reached, Tally, why_not};
 use shardscope::units::{Bytes, Seconds, decimal, gib, grouped, rounded, seconds};
 
-/// The answer.
+/// The answer to a search, as a document.
 #[derive(Serialize)]
 pub(super) struct Written {
     /// In one sentence.

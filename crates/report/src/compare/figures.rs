@@ -7,7 +7,7 @@ use shardscope_estimate::time::part_words;
 use shardscope_estimate::traffic::Parallelism;
 use shardscope_units::{Bytes, Quantity};
 
-/// All of them, by what they are about.
+/// Every figure of both reports, by subject.
 pub(super) fn sections(before: &Report, after: &Report) -> Vec<Section> {
     vec![memory(before, after), time(before, after), traffic(before, after), model(before, after)]
 }

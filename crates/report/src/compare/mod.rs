@@ -11,7 +11,7 @@ use super::Report;
 use shardscope_plan::{Field, Origin, Plan, Resolution, SettingValue};
 use shardscope_units::{Count, Seconds};
 
-/// One of the two.
+/// One of the two runs that are compared.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {
     /// Its settings with where they come from.
@@ -38,7 +38,7 @@ pub struct Comparison {
 /// A setting with two values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingDifference {
-    /// Its name.
+    /// Name of the setting.
     pub name: &'static str,
     /// The pinned plan's value; empty where it has none.
     pub before: String,

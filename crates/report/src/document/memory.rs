@@ -59,7 +59,7 @@ pub struct Rollouts<'r> {
     pub cache_rollouts: u64,
 }
 
-/// One phase.
+/// Memory of one phase, on the fullest device.
 #[derive(Debug, Serialize)]
 pub struct PhaseOfMemory<'r> {
     /// Its name.

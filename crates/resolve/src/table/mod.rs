@@ -27,7 +27,7 @@ pub(super) fn listed_names(fields: &[Field], between: &str) -> String {
 /// All settings, by [`Field`].
 pub(super) struct Table {
     slots: [Option<Setting>; Field::ALL.len()],
-    /// What there is to say.
+    /// Errors, warnings and notes so far.
     pub(super) diagnostics: Vec<Diagnostic>,
     /// What is left open.
     pub(super) questions: Vec<Question>,

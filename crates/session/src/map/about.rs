@@ -112,7 +112,7 @@ pub fn relation_name(kind: GroupKind) -> &'static str {
     }
 }
 
-/// What there is to say about `rank`; nothing when it is not in the cluster.
+/// Everything the map tells of `rank`; `None` when it is not in the cluster.
 #[must_use]
 pub fn about(plan: &Plan, rank: Rank) -> Option<About> {
     let groups = Groups::new(plan.layout());

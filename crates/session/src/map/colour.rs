@@ -67,7 +67,7 @@ pub struct Swatch {
     pub text: String,
 }
 
-/// What is known of the GPUs of each stage.
+/// Amounts of the GPUs of each stage, for colours that show an amount.
 #[derive(Clone, Debug, Default)]
 pub struct Amounts {
     /// Memory at the peak, by stage.

@@ -34,11 +34,11 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// All of them, in the order they are offered.
+    /// Every objective, in the order they are offered.
     pub const ALL: [Self; 6] =
         [Self::PreTrain, Self::FullFineTune, Self::Lora, Self::QLora, Self::Dpo, Self::Rl];
 
-    /// What it is called.
+    /// Name, as the form and the terminal show it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

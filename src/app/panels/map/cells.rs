@@ -20,7 +20,7 @@ impl TileProps {
     }
 }
 
-/// What is known of the GPUs of each stage.
+/// Amounts of the GPUs of each stage, for colours that show an amount.
 pub(super) fn amounts(shown: &Shown) -> Amounts {
     Amounts {
         // By stage, as the paint looks them up.
