@@ -17,7 +17,7 @@ use crate::page::Page;
 pub const CARD: [u32; 2] = [1200, 630];
 /// Around everything on a card.
 const MARGIN: f64 = 56.0;
-/// Where its bars begin.
+/// Top of the bars. Unit: pixel.
 const BARS: f64 = 330.0;
 
 /// An example with what it comes to, in words.

@@ -53,7 +53,7 @@ pub(crate) enum Action {
     CompareFound,
     /// Files take the place of what runs, or lie beside it where they only complete it.
     Files(Vec<File>),
-    /// What came of them.
+    /// The input with those files.
     Taken(Box<UserInput>),
     /// What an action waited for was read.
     Read,

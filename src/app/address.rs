@@ -12,7 +12,7 @@ use super::panel_id::PanelId;
 use super::state::AppState;
 use super::ui::{InputTab, Theme, UiState};
 
-/// What the page opens with.
+/// State that the page opens with.
 pub(crate) fn first() -> AppState {
     let view = View::asked();
     let mut session = first_session();

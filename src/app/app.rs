@@ -35,7 +35,7 @@ const BEHIND: u32 = 300;
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
-    /// What the page opens with.
+    /// State that the page opens with.
     pub first: Rc<AppState>,
 }
 

@@ -18,7 +18,7 @@ use super::browser;
 
 /// Most workers: each holds an engine of its own, some 20 MB.
 const MOST: u8 = 8;
-/// What a worker is made of.
+/// Script of a worker.
 const SCRIPT: &str = "worker.js";
 /// How `index.html` loads `search.js` into the page.
 const LOADER: &str = "loadSearch";

@@ -13,7 +13,7 @@ use crate::soon::soon;
 
 /// A file.
 pub(crate) struct Offered {
-    /// What the button says.
+    /// Text of the button.
     pub label: &'static str,
     /// What follows the plan's name in the file's.
     ending: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Offered {
 const POINTS: &str = "image/png";
 const DRAWING: &str = "image/svg+xml";
 
-/// What the share sheet has.
+/// Files that the share sheet offers.
 pub(crate) static FILES: [Offered; 10] = [
     Offered { label: "Report, JSON", ending: "report.json", kind: "application/json", holds: PlanFile::Json },
     Offered { label: "Report, text", ending: "report.txt", kind: "text/plain", holds: PlanFile::Text },

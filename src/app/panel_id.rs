@@ -41,7 +41,7 @@ impl PanelId {
         NAMES.into_iter().map(|(id, _)| id)
     }
 
-    /// What addresses call it.
+    /// Name in addresses.
     pub(crate) fn name(self) -> &'static str {
         NAMES.iter().find(|(id, _)| *id == self).map_or("", |(_, name)| name)
     }

@@ -11,7 +11,7 @@ use crate::crash;
 /// How `index.html` loads `reading.js` into the page.
 const LOADER: &str = "loadReading";
 
-/// What became of a task.
+/// Outcome of a task.
 pub(crate) enum Heard {
     /// It is done.
     Said(ReadReply),

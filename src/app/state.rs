@@ -21,7 +21,7 @@ pub(crate) struct AppState {
     pub ui: UiState,
     /// What is to be read before the first of `waiting` can be done.
     pub wanted: Option<PtrEq<ReadTask>>,
-    /// What waits for it, in its order.
+    /// Actions that wait for it, in order.
     waiting: Vec<Action>,
 }
 

@@ -60,7 +60,7 @@ pub(crate) enum Theme {
     Dark,
 }
 
-/// What the card explains.
+/// Subject of the card.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Explained {
     /// The memory of a stage, of one use or all of it.
@@ -81,7 +81,7 @@ pub(crate) struct Search {
     /// The plan it began with.
     pub base: PtrEq<Pinned>,
     pub going: bool,
-    /// Whether its module did not arrive.
+    /// Whether its module failed to load.
     pub is_lost: bool,
     pub found: Option<Rc<Found>>,
     /// The changes of the layout that is shown; none: the plan it began with.

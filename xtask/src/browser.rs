@@ -81,7 +81,7 @@ pub fn install_firefox() -> Result<()> {
     locate_firefox().map(drop)
 }
 
-/// What the browser tests need.
+/// Programs and files that the browser tests need.
 #[derive(Debug, Clone)]
 pub struct Browser {
     /// Chromium or Chrome.

@@ -15,7 +15,7 @@ const DOCKERFILE: &str = "packages/container/Dockerfile";
 const SERVER: &str = "packages/container/nginx.conf";
 /// The port in the container.
 const PORT: &str = "8080";
-/// What the image is called here.
+/// Tag of the image on this machine.
 const IMAGE: &str = "shardscope-check";
 /// How often a server that was just started is asked, and how long it is waited in between.
 const TRIES: usize = 100;

@@ -56,7 +56,7 @@ impl Fingerprint {
 /// `NOT_OF_THE_PAGE`, and the versions of the tools.
 pub fn inputs() -> Result<String> {
     let mut walk = WalkBuilder::new(root());
-    // Hidden files are part of it: `.cargo/config.toml` sets compiler flags.
+    // Hidden files are part of it: cargo reads `.cargo/config.toml`.
     walk.hidden(false).filter_entry(|entry| {
         let name = entry.file_name().to_string_lossy();
         !(entry.depth() == 1 && NOT_OF_THE_PAGE.contains(&&*name) || name.ends_with(".md"))

@@ -51,7 +51,7 @@ impl Phase {
         self == Self::Publish
     }
 
-    /// What must be installed before.
+    /// Tools that must be installed before.
     fn needs(self) -> Option<For> {
         match self {
             Self::LintWeb | Self::Page | Self::Package => Some(For::Page),

@@ -71,7 +71,7 @@ pub fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     command
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target folder.
 pub fn target_folder() -> PathBuf {
     // Cargo runs in the checkout and takes a relative folder from there; an absolute one replaces it.
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))

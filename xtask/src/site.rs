@@ -24,7 +24,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tower_http::services::ServeDir;
 
-/// What is served, and how.
+/// A folder to serve, with its path and headers.
 #[derive(Debug, Clone)]
 pub struct Site {
     /// The folder.

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use crate::packages::{pip, python_programs};
 use crate::process::{command, output, root, run, say, target_folder};
 
-/// What builds the wheel.
+/// Requirement of the build backend, for pip.
 const MATURIN: &str = "maturin>=1.9,<2";
 /// The client of the Model Context Protocol that meets `shardscope mcp`.
 const CLIENT: &str = "mcp>=2,<3";

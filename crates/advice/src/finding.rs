@@ -60,7 +60,7 @@ impl<'a> Advisor<'a> {
         Some(Trial { change: variant.changes_from(&own), peak, step: Some(exact_step_seconds(&plan)) })
     }
 
-    /// What the device shows as total.
+    /// Total memory of the device, as the driver reports it.
     pub(super) fn capacity(&self) -> Bytes {
         self.report.memory.capacity
     }

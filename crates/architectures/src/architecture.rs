@@ -16,7 +16,7 @@ const TEXT_KEYS: [&str; 5] =
 /// The rules for a configuration whose type is not known.
 const NAMELESS: &str = "nameless";
 
-/// Why a configuration is not read.
+/// Reason why a configuration is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It names no model type.
@@ -27,7 +27,7 @@ pub enum Refusal {
     Stopped(Stop),
 }
 
-/// What a configuration describes.
+/// A model as its configuration describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Architecture {
     /// The model type whose rules it was read by: that of the text model, in a composite one.

@@ -40,7 +40,7 @@ pub struct Used {
 pub(crate) struct Evaluation<'c> {
     definitions: Definitions,
     defaults: Defaults,
-    /// Where keys are looked up.
+    /// Node in which keys are looked up.
     place: &'c Node,
     /// Whether embeddings are tied, where that is said elsewhere.
     tied: Option<bool>,

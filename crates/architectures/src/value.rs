@@ -2,7 +2,7 @@
 
 use shardscope_config_tree::{Node, Value as Tree};
 
-/// What a key or an expression holds.
+/// Value of a key or an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     /// `null`, or a key that is not there.

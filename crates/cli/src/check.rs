@@ -65,7 +65,7 @@ impl Gate {
         changes
     }
 
-    /// Whether it compares with another run.
+    /// Whether one of the gates needs a second run to compare with.
     pub(crate) fn compares(&self) -> bool {
         self.fail_on.iter().any(|what| matches!(what, FailOn::Slower(_)))
     }

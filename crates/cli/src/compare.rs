@@ -45,9 +45,9 @@ pub(crate) struct CompareArguments {
 
 /// One side, read and estimated.
 pub(crate) struct Read {
-    /// What was read.
+    /// Resolution of its texts.
     pub(crate) answer: Answer,
-    /// What it came to.
+    /// The plan they make.
     pub(crate) plan: Plan,
     /// Its estimates.
     pub(crate) report: Report,

@@ -56,15 +56,15 @@ pub(crate) fn refuse(problem: &(impl Display + ?Sized)) -> ExitCode {
     ExitCode::from(NO_PLAN)
 }
 
-/// What goes well.
+/// Good news.
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
-/// What to look at.
+/// Warnings.
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
-/// What fails.
+/// Failures.
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 /// Titles.
 pub(crate) const BOLD: Style = Style::new().bold();
-/// What frames the rest.
+/// Frames: rules, places, line numbers.
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// `text` in a colour.

@@ -39,7 +39,7 @@ pub(crate) struct SubmitArguments {
     words: Vec<String>,
 }
 
-/// What is not submitted.
+/// A condition under which nothing is submitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Refusal {
     /// A run that fails a gate.

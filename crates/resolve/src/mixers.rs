@@ -8,7 +8,7 @@ use shardscope_source::Code;
 
 /// Signs of Megatron's hybrid patterns (`megatron/core/ssm/mamba_hybrid_layer_allocation.py:Symbols`, core 0.16).
 const SIGNS: &str = "M*-E";
-/// What those patterns may be.
+/// Alphabet of the patterns, for messages.
 const HINT: &str = "a sign for each layer: M for Mamba-2, * for attention, - for an MLP, E for experts";
 
 /// The mixers; none where the settings contradict each other.

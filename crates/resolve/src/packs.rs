@@ -56,7 +56,7 @@ pub(super) fn capacity(table: &Table) -> Option<u64> {
     }
 }
 
-/// Whether slime or miles trains.
+/// Whether slime or its fork miles trains.
 pub(super) fn is_slime(table: &Table) -> bool {
     // miles is a fork of slime and goes by its name.
     RlFramework::named(table.word(Field::RlFramework)) == Some(RlFramework::Slime)

@@ -13,7 +13,7 @@ pub struct Found {
     pub value: String,
     /// The variable that the value lacks, when it is not known.
     pub hole: Option<String>,
-    /// Where it comes from.
+    /// Origin of the value.
     pub origin: Origin,
     /// The flag or key as written.
     pub flag: Option<String>,
@@ -57,7 +57,7 @@ pub struct Reading {
     pub found: Vec<Found>,
     /// What there is to say about the text.
     pub diagnostics: Vec<Diagnostic>,
-    /// What it leaves open.
+    /// Questions that it leaves open.
     pub questions: Vec<Question>,
     /// Settings that change figures and are not modelled.
     pub not_modelled: Vec<NotModelled>,

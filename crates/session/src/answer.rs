@@ -54,7 +54,7 @@ impl Shown {
         usize::try_from(Groups::new(self.plan.layout()).coordinates(rank).pipeline).ok()
     }
 
-    /// What a GPU needs at its peak.
+    /// Peak of the GPU `rank`, as the verdict tells it; `None` outside the cluster.
     #[must_use]
     pub fn memory_of(&self, rank: Rank) -> Option<Bytes> {
         self.stages.get(self.stage_of(rank)?).map(|stage| stage.reserved)

@@ -74,7 +74,7 @@ impl Topic {
     }
 }
 
-/// What trains.
+/// Weights that train, as a question states them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trained {
@@ -150,7 +150,7 @@ impl Asked {
     }
 }
 
-/// Why a question has no answer yet.
+/// Reason why a question cannot be asked yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AskError {
     /// The input makes no plan; carries the first reason.

@@ -17,13 +17,13 @@ pub struct Branch {
     pub times: u64,
     /// Whether it is the greatest of its parts instead of their sum.
     pub greatest: bool,
-    /// Why it has this value.
+    /// Formula behind the value; `None` for a sum of parts.
     pub reason: Option<Reason>,
     /// Its parts, each shown once.
     pub parts: Vec<Branch>,
 }
 
-/// Why a number has its value.
+/// Formula behind a number, with its symbols and source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
     /// In symbols.

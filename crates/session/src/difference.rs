@@ -3,11 +3,11 @@
 /// The piece in which two texts differ. Unit: byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where it starts in both.
+    /// First byte that differs, in both texts.
     pub start: usize,
-    /// Where it ends in the older text.
+    /// End of the changed range in the older text, exclusive.
     pub old_end: usize,
-    /// Where it ends in the newer text.
+    /// End of the changed range in the newer text, exclusive.
     pub new_end: usize,
 }
 

@@ -46,7 +46,7 @@ pub enum Event {
     Start(Box<UserInput>),
     /// What a link's fragment carries takes the place of everything in hand; what cannot be read leaves it.
     Follow(String),
-    /// What the browser kept comes back.
+    /// Restores what the browser kept.
     Restore(Box<StoredSession>),
     /// One step back.
     Undo,

@@ -9,7 +9,7 @@ use shardscope_units::{Bytes, grouped, size};
 pub struct LayerLine {
     /// Name of the layer or part.
     pub name: &'static str,
-    /// How many equal ones there are.
+    /// Number of equal parts that this line stands for.
     pub times: u64,
     /// In the whole model.
     pub whole: LayerFigures,

@@ -11,7 +11,7 @@ pub struct PhaseMemory {
     pub kind: PhaseKind,
     /// All that the device holds in it, as the verdict tells it. Phases follow each other: their peaks are never summed.
     pub peak: Bytes,
-    /// What it is made of, by name.
+    /// Its parts by name, in bytes.
     pub parts: Vec<(String, Bytes)>,
     /// The verdict on it.
     pub fit: Fit,

@@ -6,7 +6,7 @@ use shardscope_plan::{Field, Kind};
 /// A group of settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chapter {
-    /// What its settings are about.
+    /// Heading of the group.
     pub title: &'static str,
     /// The settings that have a value.
     pub rows: Vec<Row>,

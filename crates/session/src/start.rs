@@ -35,7 +35,7 @@ const STEP_TOKENS: u64 = 4 << 20;
 /// Most layouts that are tried.
 const MOST_TRIED: usize = 200;
 
-/// How the model is cut.
+/// Degrees of parallelism of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cut {
     /// Whole layers computed again; tried when nothing else fits.
@@ -137,7 +137,7 @@ fn base(choice: &Choice, model: &[(Field, String)]) -> Named {
     settings
 }
 
-/// What a cut must divide.
+/// Sizes that a cut must divide.
 struct Room {
     layers: u64,
     heads: u64,

@@ -22,7 +22,7 @@ pub struct State {
     pub is_another: bool,
     /// A change of settings that would have made no plan, and was not taken.
     pub refused: Option<Refused>,
-    /// What the colours of the map tell.
+    /// Quantity that the map is coloured by.
     pub colour: Colour,
     /// The GPU picked on the map.
     pub picked: Option<Rank>,
@@ -30,7 +30,7 @@ pub struct State {
     pub pinned: Option<PtrEq<Pinned>>,
     /// What was in hand before, and what was undone.
     pub steps: Steps,
-    /// Why a link could not be opened.
+    /// Why the last link could not be opened; `None` where it could, or the reader has read it.
     pub broken_link: Option<LinkError>,
     /// Counts the plans taken up whole, each an entry of its own in the browser's history.
     pub entries: u64,

@@ -76,7 +76,7 @@ fn apart(ratio: f64) -> String {
 /// One of the tool's published runs: measured, predicted by the tool, estimated here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredLine {
-    /// How the run is cut.
+    /// Degrees of parallelism of the run, in words.
     pub layout: String,
     /// Its batch.
     pub batch: String,

@@ -61,7 +61,7 @@ pub fn dimension_line(of: &DimensionTraffic) -> String {
     format!("{groups} of {}, {}", grouped(of.group_size), link_name(of.link))
 }
 
-/// Why a message has its size.
+/// Formula behind the size of a message.
 #[must_use]
 pub fn explain_message(plan: &Plan, of: &Operation) -> Branch {
     let why = of.explain(&Symbols::new(plan));

@@ -18,7 +18,7 @@ const LEFT_OF_TEXT: usize = 4;
 /// Everything that an answer follows from. Cloning is cheap: the texts are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserInput {
-    /// What the box holds.
+    /// Content of the text box.
     pub text: Rc<str>,
     /// The file it came from; empty when pasted.
     pub name: String,
@@ -107,7 +107,7 @@ impl UserInput {
         Self { beside, ..self.clone() }
     }
 
-    /// What a link carries.
+    /// The input that a link carries.
     #[must_use]
     pub fn of_shared(shared: Shared) -> Self {
         match shared {
@@ -116,7 +116,7 @@ impl UserInput {
         }
     }
 
-    /// What was pasted.
+    /// The input of a pasted run.
     #[must_use]
     pub fn of_pasted(pasted: Pasted) -> Self {
         let mut files = pasted.texts.into_iter().map(|text| File { name: text.name, text: text.text.into() });
@@ -152,7 +152,7 @@ impl UserInput {
         Source::from_files(std::iter::once((self.name.as_str(), &*self.text)).chain(beside))
     }
 
-    /// What the texts are read with.
+    /// Variables and arguments that the texts are read with.
     #[must_use]
     pub fn shell_environment(&self) -> Environment {
         Environment {

@@ -57,7 +57,7 @@ pub enum Use {
     Optimizer,
     /// Tensors kept for the backward pass.
     Activations,
-    /// What is alive only at the peak.
+    /// Tensors that are alive only at the peak.
     Temporaries,
     /// CUDA context, NCCL, workspaces, fragmentation: on the device, not in torch's count.
     Framework,
@@ -93,7 +93,7 @@ impl Use {
 pub struct StageMemory {
     /// Pipeline rank, from 0.
     pub stage: u64,
-    /// What it holds, in words.
+    /// Layers and other parts of the stage, in words.
     pub holds: String,
     /// Bytes by use, in the order of [`Use::ALL`].
     pub uses: [Bytes; 6],

@@ -74,7 +74,7 @@ impl Part {
         self == Self::All || self == Self::from_row(row)
     }
 
-    /// What tables call it.
+    /// Name in tables.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -120,7 +120,7 @@ impl Group {
         }
     }
 
-    /// What tables call it.
+    /// Name in tables.
     #[must_use]
     pub fn title(self) -> String {
         match self {

@@ -70,11 +70,11 @@ pub struct Entry {
     pub id: String,
     /// The row, by which it can be linked to: the run, and the stage and kind of its figure.
     pub anchor: String,
-    /// Where it was published.
+    /// Publication that the run is from.
     pub source: &'static Source,
     /// When.
     pub year: &'static str,
-    /// Where there.
+    /// Table, section or file in that publication.
     pub place: String,
     /// The model's name.
     pub model: &'static str,
@@ -82,7 +82,7 @@ pub struct Entry {
     pub shape: String,
     /// The accelerator.
     pub accelerator: String,
-    /// How many.
+    /// Number of accelerators.
     pub gpus: u64,
     /// Which software ran it.
     pub software: &'static str,

@@ -4,7 +4,7 @@
 /// out in the same way for the rows that a filter leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
-    /// How many.
+    /// Number of errors.
     pub rows: usize,
     /// Half of the rows are closer.
     pub median: f64,

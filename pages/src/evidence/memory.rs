@@ -19,11 +19,11 @@ const CONTEXT_FROM: [&str; 3] = ["bloom-prequel", "bigscience-1b3-v100", "bigsci
 pub struct Run {
     /// Family and number.
     pub id: String,
-    /// Where it is from.
+    /// Family of runs: one source, or one series of it.
     pub family: String,
     /// The accelerator, by the catalog's name.
     pub accelerator: String,
-    /// How many of them.
+    /// Number of accelerators.
     pub gpus: u64,
     /// Its launch, resolved.
     pub resolution: Resolution,
@@ -65,7 +65,7 @@ impl Counted {
 /// One measured figure of a run beside what the engine says.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
-    /// What it counts.
+    /// Which bytes it counts.
     pub counted: Counted,
     /// The pipeline rank it was read on; none: on the rank that has most.
     pub stage: Option<usize>,
@@ -165,7 +165,7 @@ impl Run {
         .collect()
     }
 
-    /// What those lines are called.
+    /// Names of those lines.
     pub const LINES: [&'static str; 6] = [
         Counted::Allocated.name(),
         Counted::Reserved.name(),

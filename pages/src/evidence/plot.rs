@@ -19,7 +19,7 @@ const FAR: f64 = 0.25;
 /// Classes of the bands and the errors that they hold, the wider one first.
 const BANDS: [(&str, f64); 2] = [("band ten", 0.10), ("band five", 0.05)];
 
-/// What one axis spans.
+/// Span of both axes.
 struct Axis {
     /// Logarithm to base 10 of its ends.
     from: f64,
@@ -56,7 +56,7 @@ impl Axis {
     }
 }
 
-/// What a picture shows.
+/// Data of one picture.
 pub(super) struct Plot<'a> {
     /// Its name in identifiers.
     pub(super) key: &'static str,

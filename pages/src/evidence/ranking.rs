@@ -12,7 +12,7 @@ use super::figures::Figures;
 /// Pairs that differ by less say nothing: repeated runs differ by half of it.
 const APART: f64 = 0.05;
 
-/// How a set of groups is ordered.
+/// How well groups of layouts are ordered.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     /// Groups of runs of one model, batch and machine in one source.
@@ -89,7 +89,7 @@ fn each(one: &Compared, seconds: f64) -> f64 {
     seconds / batch
 }
 
-/// How the groups are ordered.
+/// Compares the order of predictions with that of measurements, group by group.
 #[must_use]
 pub fn ranking(compared: &[Compared], seen: Seen) -> Ranking {
     let mut out = Ranking::default();

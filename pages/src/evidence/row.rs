@@ -63,7 +63,7 @@ impl Row {
         self.text("measured").parse().expect("seconds")
     }
 
-    /// Where the row is from.
+    /// Family: the source that the row is from.
     pub fn family(&self) -> &'static str {
         self.text("family")
     }

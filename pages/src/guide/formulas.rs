@@ -55,11 +55,11 @@ pub struct Entry {
     chapter: usize,
     /// The operator, dimension or kind of term.
     part: String,
-    /// What it gives.
+    /// Quantities that it gives, first met first.
     pub labels: Vec<String>,
     /// The collective that it is the message of; empty for all else.
     collective: &'static str,
-    /// Where it stands in the page.
+    /// Anchor in the page.
     pub id: String,
     /// The plan whose numbers are put in.
     plan: usize,
@@ -82,7 +82,7 @@ pub fn entries() -> &'static [Entry] {
     })
 }
 
-/// What has been met so far.
+/// Formulas met so far.
 #[derive(Default)]
 struct Found {
     plan: usize,
@@ -243,7 +243,7 @@ impl Found {
     }
 }
 
-/// How no bytes are written.
+/// Zero bytes, as [`bytes`] writes them.
 const NOTHING: &str = "0 B";
 
 fn bytes(bytes: Bytes) -> String {

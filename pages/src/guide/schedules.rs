@@ -11,7 +11,7 @@ use super::write::{Chapter, Row, code, inline, plain, prose, setting_link, table
 const STAGES: u32 = 8;
 const MICRO_BATCHES: u32 = 32;
 
-/// What each kind is.
+/// The schedule in words, with its source.
 fn about(kind: PipelineSchedule) -> &'static str {
     match kind {
         PipelineSchedule::OneForwardOneBackward => {

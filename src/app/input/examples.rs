@@ -24,7 +24,7 @@ pub(crate) fn examples() -> Html {
 #[derive(Properties, PartialEq)]
 struct ChapterProps {
     chapter: ExampleChapter,
-    /// Whether it is open from the start.
+    /// Whether the chapter is open at first.
     first: bool,
 }
 

@@ -21,7 +21,7 @@ const NAMES: f64 = 28.0;
 /// Height of a row with a name, and of the name itself.
 const NAMED: f64 = 10.0;
 
-/// Where the cells lie.
+/// Layout of the cells.
 #[derive(Clone, Copy)]
 struct Grid {
     /// GPUs of a cell.
@@ -194,7 +194,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     }
 }
 
-/// What a cell stands for.
+/// What one cell stands for, in words.
 fn unit(gpus: u64, nodes: u64) -> String {
     match (gpus, nodes) {
         (1, _) => "one GPU".to_owned(),

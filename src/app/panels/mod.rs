@@ -38,7 +38,7 @@ use super::panel_id::PanelId;
 use super::widgets::Tab;
 use panel::{Panel, Story};
 
-/// What each panel shows.
+/// Every panel.
 const PANELS: [&Panel; 13] = [
     &overview::PANEL,
     &advice::PANEL,

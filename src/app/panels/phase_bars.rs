@@ -67,7 +67,7 @@ fn bar(phase: &PhaseMemory, whole: Bytes, capacity: Bytes) -> Html {
     }
 }
 
-/// What the phase holds, in words.
+/// Parts of the phase's memory, in words.
 fn parts(phase: &PhaseMemory) -> String {
     // Strictly more, so that parts of nothing are never named.
     let named = phase.parts.iter().filter(|(_, bytes)| bytes.get() > phase.peak.get() / NAMED);

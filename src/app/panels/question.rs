@@ -15,7 +15,7 @@ use crate::app::widgets::{Options, head, section, wide};
 /// What trains as it does in the run.
 const AS_IS: &str = "as in the run";
 
-/// What the form holds, as typed.
+/// Fields of the form, as typed.
 #[derive(Clone, PartialEq)]
 struct Typed {
     topic: Topic,

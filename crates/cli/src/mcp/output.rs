@@ -118,7 +118,7 @@ impl Estimate {
             }
             to_do.push(ask);
         }
-        // What a text, a preset or the caller gave was said by somebody; defaults alone were not.
+        // Defaults alone: what is derived follows from what somebody said.
         let assumed = resolution.settings.iter().filter(|setting| setting.origin == Origin::Default);
         let assumed = assumed.map(|setting| (setting.name, setting.value.written()));
         Ok(Self {

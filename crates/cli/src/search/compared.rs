@@ -101,7 +101,7 @@ pub(super) fn models(terms: &Terms<'_>, objective: Objective, plan: &Plan, quest
 struct Document {
     /// In one sentence.
     answer: String,
-    /// Whether there is one.
+    /// Whether the question has an answer.
     answered: bool,
     compared: Vec<CandidateLine>,
 }

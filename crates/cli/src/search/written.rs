@@ -10,7 +10,7 @@ use shardscope::units::{Bytes, Seconds, decimal, gib, grouped, rounded, seconds}
 pub(super) struct Written {
     /// In one sentence.
     answer: String,
-    /// Whether there is one.
+    /// Whether the question has an answer.
     answered: bool,
     /// The fastest layouts, for `fastest` alone.
     layouts: Vec<Layout>,
@@ -218,7 +218,7 @@ impl Size {
     }
 }
 
-/// What trying everything came to.
+/// Result of trying every layout, as text.
 pub(super) fn exhausted(found: &Exhausted) -> String {
     let mut decided = Decided::default();
     decided.add(&found.tally);

@@ -72,7 +72,7 @@ fn leaves<'a, Q: Quantity>(node: &'a Breakdown<Q>, times: u64, found: &mut Leave
 /// Leaves of two breakdowns by their paths, as bare numbers: exact below 2^53.
 #[derive(Default)]
 struct Leaves<'a> {
-    /// Where the leaf at hand lies.
+    /// Labels from the root to the leaf at hand.
     path: Vec<&'a str>,
     /// Whether it is of the breakdown that comes after.
     after: bool,

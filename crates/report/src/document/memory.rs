@@ -68,7 +68,7 @@ pub struct PhaseOfMemory<'r> {
     pub peak: Bytes,
     /// `fits`, `tight` or `out_of_memory`.
     pub verdict: &'static str,
-    /// What it is made of.
+    /// Breakdown of the peak.
     pub breakdown: Tree<'r, Bytes>,
 }
 
@@ -115,11 +115,11 @@ pub struct RankOfMemory<'r> {
     pub within: Option<&'static str>,
     /// Micro-batches saved by each model chunk.
     pub chunks: Vec<SavedByChunk>,
-    /// What the peak is made of.
+    /// Breakdown of the peak.
     pub breakdown: Tree<'r, Bytes>,
 }
 
-/// What a model chunk saves.
+/// Activations that a model chunk saves.
 #[derive(Debug, Serialize)]
 pub struct SavedByChunk {
     /// Saved for one micro-batch.

@@ -48,7 +48,7 @@ pub enum GroupsOfKind {
     Listed(Vec<Vec<u64>>),
     /// More of them, by rule.
     ByRule {
-        /// How many groups there are.
+        /// Number of groups.
         count: u64,
         /// Members of each.
         size: u64,
@@ -131,7 +131,7 @@ impl Lists {
     }
 }
 
-/// What a pipeline rank holds.
+/// Layers and other parts of one pipeline rank.
 #[derive(Debug, Serialize)]
 pub struct Stage {
     /// Place in the pipeline group.

@@ -182,12 +182,12 @@ impl Table {
         self.slots[field.index()].as_ref()
     }
 
-    /// Whether it has a value.
+    /// Whether the setting has a value.
     pub(super) fn has(&self, field: Field) -> bool {
         self.get(field).is_some()
     }
 
-    /// Where it was stated.
+    /// Place of the setting in the texts; `None` where no text states it.
     pub(super) fn span(&self, field: Field) -> Option<Span> {
         self.get(field).and_then(|setting| setting.span)
     }

@@ -6,7 +6,7 @@ use shardscope_report::{communication_csv, memory_csv, settings_csv, text};
 use crate::answer::Shown;
 use crate::picture::{bars_svg, map_svg};
 
-/// What a file holds.
+/// Kind of file to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PlanFile {
     /// The report as a JSON document.

@@ -43,7 +43,7 @@ pub struct Layout {
     pub changes: Vec<(String, String)>,
     /// In the order of [`DEGREES`].
     pub degrees: [u64; 6],
-    /// What of the layers is recomputed.
+    /// Extent of recomputation.
     pub recompute: Recomputed,
     // Tells cuts apart (`is_of_cut`) without a column of its own in the list.
     expert_tensor: u64,
@@ -55,7 +55,7 @@ pub struct Layout {
     step: f64,
 }
 
-/// What of the layers is recomputed.
+/// Extent of recomputation in the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Recomputed {
     /// Nothing.

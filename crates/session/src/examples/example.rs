@@ -14,7 +14,7 @@ pub struct Example {
     pub about: String,
     /// What was published of it, where anything was.
     pub published: Option<Published>,
-    /// What the reader gets in hand.
+    /// Input that opening the example gives.
     pub input: UserInput,
 }
 
@@ -35,7 +35,7 @@ pub enum Measure {
     Allocated,
 }
 
-/// What was published of a run.
+/// Published figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     /// Which figure.
@@ -139,9 +139,9 @@ impl Example {
 /// Examples that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chapter {
-    /// What they are.
+    /// Heading of the chapter.
     pub title: &'static str,
-    /// Where they come from.
+    /// Source of its examples, in words.
     pub source: &'static str,
     /// The examples.
     pub examples: Vec<Example>,

@@ -3,7 +3,7 @@
 use super::example::{Chapter, Example, Measure, Published, settings};
 use crate::UserInput;
 
-/// What a line of a table says.
+/// One row of a published scaling table.
 struct ScalingRow {
     name: &'static str,
     layers: u64,

@@ -53,7 +53,7 @@ pub struct Edge {
     pub from: (u32, u32),
     /// To the middle of the partner's.
     pub to: (u32, u32),
-    /// What lies between them.
+    /// Link between them.
     pub link: Link,
 }
 

@@ -4,7 +4,7 @@ use shardscope_plan::Plan;
 use shardscope_topology::{GroupKind, Groups, Rank};
 use shardscope_units::{Bytes, Quantity, gib, grouped, percent};
 
-/// What the colours of the map tell.
+/// Quantity that the map is coloured by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// The pipeline stage.
@@ -52,7 +52,7 @@ const FULL: [(f64, &str); 5] =
 pub struct Paint {
     /// By rank, from the first that is drawn: which colour.
     pub classes: Vec<u8>,
-    /// What the colours mean.
+    /// Colours with their meanings.
     pub legend: Vec<Swatch>,
     /// Whether the colours are an order of amounts instead of names.
     pub ramp: bool,
@@ -63,7 +63,7 @@ pub struct Paint {
 pub struct Swatch {
     /// Which colour.
     pub class: u8,
-    /// What it means.
+    /// Meaning of the colour.
     pub text: String,
 }
 

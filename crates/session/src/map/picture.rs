@@ -10,7 +10,7 @@ use shardscope_units::size;
 /// What of the map does not depend on which GPU is picked, but for the cells, which come by [`Tile`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    /// Where the cells lie.
+    /// Layout of the cells.
     pub geometry: Geometry,
     /// The GPUs that are drawn.
     pub gpus: Range<u64>,
@@ -18,7 +18,7 @@ pub struct Picture {
     pub rows: Vec<Row>,
     /// Lines between racks, where fast links join several nodes to one.
     pub racks: String,
-    /// What the colours mean.
+    /// Colours with their meanings.
     pub legend: Vec<Swatch>,
     /// Whether the colours are an order of amounts instead of names.
     pub ramp: bool,

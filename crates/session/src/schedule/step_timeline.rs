@@ -44,7 +44,7 @@ pub struct Number {
     pub micro_batch: u32,
 }
 
-/// What a stage does at a moment.
+/// Work of a stage at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Running {
     /// The kind of work.
@@ -55,7 +55,7 @@ pub struct Running {
     pub chunk: u32,
     /// Model chunks of a rank.
     pub chunks: u32,
-    /// How long it takes.
+    /// Duration.
     pub takes: Seconds,
 }
 

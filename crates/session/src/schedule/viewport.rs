@@ -3,9 +3,9 @@
 /// A part of a step, as shares of its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Viewport {
-    /// Where it begins, 0 to 1.
+    /// Start, as a share of the step: 0 to 1.
     pub from: f64,
-    /// How long it is, up to 1.
+    /// Length, as a share of the step: up to 1.
     pub length: f64,
 }
 

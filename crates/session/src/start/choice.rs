@@ -1,6 +1,6 @@
 //! What a plan is started from.
 
-/// What the reader picks.
+/// A model and the machines for it, as picked in the form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// A model of the catalog by any of its names, or the text of its `config.json`.
@@ -15,7 +15,7 @@ pub struct Choice {
     pub sequence: u64,
 }
 
-/// What is trained.
+/// Training objective: which weights train, and by which method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
     /// Everything, from the start, by Megatron-LM.

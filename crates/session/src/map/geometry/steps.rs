@@ -2,7 +2,7 @@
 
 use super::Geometry;
 
-/// Where an arrow key leads.
+/// Direction of an arrow key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// One cell to the left.
