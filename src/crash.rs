@@ -18,6 +18,7 @@ const FAULT: &str = "shardscopeFault";
 
 /// `index.html` shows the same for a trap without a panic, as when the stack is used up.
 pub(crate) fn show(fault: &str) -> Option<()> {
+    // A worker has no window: its script finds the message and tells the page.
     let Some(window) = web_sys::window() else {
         return js_sys::Reflect::set(&js_sys::global(), &FAULT.into(), &fault.into()).ok().map(drop);
     };

@@ -8,6 +8,7 @@ use wasm_bindgen::{JsCast, JsValue};
 pub(crate) fn soon(then: impl FnOnce() + 'static) {
     let timer = Reflect::get(&js_sys::global(), &"setTimeout".into()).ok();
     if let Some(timer) = timer.and_then(|timer| timer.dyn_into::<Function>().ok()) {
+        // `setTimeout` without a time: after the browser has drawn and handled what waits.
         // Freed when it has run.
         let _ = timer.call1(&JsValue::UNDEFINED, &Closure::once_into_js(then));
     }

@@ -17,7 +17,7 @@ use crate::page::Page;
 pub const CARD: [u32; 2] = [1200, 630];
 /// Around everything on a card.
 const MARGIN: f64 = 56.0;
-/// Where its bars begin.
+/// Top of the bars. Unit: pixel.
 const BARS: f64 = 330.0;
 
 /// An example with what it comes to, in words.
@@ -48,11 +48,13 @@ fn worked() -> &'static [Worked] {
                 let state = State::new(example.input.clone());
                 let Some(shown) = &state.shown else { continue };
                 let mut stem = format!("example-{}", file_stem(shown));
+                // Examples of one model and machine have the same name.
                 while !taken.insert(stem.clone()) {
                     stem.push_str("-b");
                 }
                 all.push(Worked {
                     chapter: chapter.title,
+                    // Settings are the shorter link; a plan that they cannot say is carried by its text.
                     link: settings_link(&state).unwrap_or_else(|| script_link(&state)),
                     title: title(shown),
                     verdict: verdict(shown),
@@ -130,6 +132,7 @@ impl Worked {
              font-family=\"system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif\"><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>"
         );
         let mut line = |y: f64, style: &str, text: &str| {
+            // maud escapes the text for XML.
             let text = html! { (text) }.into_string();
             let _ = write!(out, "<text x=\"{MARGIN}\" y=\"{y}\" {style}>{text}</text>");
         };
@@ -145,6 +148,7 @@ impl Worked {
             line(304.0, r##"font-size="24" fill="#545b63""##, published);
         }
         let bars = &self.bars;
+        // The picture's own width is the first that it states.
         let wide =
             bars.split_once(" width=\"").and_then(|(_, rest)| rest.split_once('"')?.0.parse::<f64>().ok());
         // As wide as the card; of many stages the first are seen.

@@ -6,7 +6,7 @@ use maud::Markup;
 pub struct Page {
     /// Its file in the site.
     pub file: &'static str,
-    /// What links call it.
+    /// Text of links to it.
     pub name: &'static str,
     /// One sentence, for those who look for it and under its name.
     pub about: &'static str,

@@ -8,7 +8,7 @@ use shardscope::session::{Asked, Choice, Event, File, UserInput};
 use super::panel_id::PanelId;
 use super::ui::{Explained, InputTab, Theme};
 
-/// What happened.
+/// One action of the reader, or a reply from a worker.
 #[derive(Clone)]
 pub(crate) enum Action {
     /// Something that the session decides: an edit, a setting, undo.
@@ -45,7 +45,7 @@ pub(crate) enum Action {
     Look(Vec<(String, String)>),
     /// A question is asked of the plan shown; none: it is given up.
     Ask(Option<Box<Asked>>),
-    /// What is known of its answer.
+    /// Its answer so far.
     Reply(Rc<Reply>),
     /// What holds the run there, as changes of what the question was asked of, is shown; the answer stays.
     Answered(Vec<(String, String)>),
@@ -53,7 +53,7 @@ pub(crate) enum Action {
     CompareFound,
     /// Files take the place of what runs, or lie beside it where they only complete it.
     Files(Vec<File>),
-    /// What came of them.
+    /// The input with those files.
     Taken(Box<UserInput>),
     /// What an action waited for was read.
     Read,

@@ -12,10 +12,11 @@ use super::panel_id::PanelId;
 use super::state::AppState;
 use super::ui::{InputTab, Theme, UiState};
 
-/// What the page opens with.
+/// State that the page opens with.
 pub(crate) fn first() -> AppState {
     let view = View::asked();
     let mut session = first_session();
+    // Before anything is drawn: the map's first picture has the colours of the address.
     if let Some(shown) = &session.shown {
         (session.picked, session.colour) = view.choices(shown);
     }
@@ -47,22 +48,26 @@ pub(crate) fn first() -> AppState {
         unknown,
     };
     let mut first = AppState::new(session, ui);
+    // A link to a plan that does not fit begins its search as if the plan had been made here.
     first.search_by_itself();
     first
 }
 
 /// What this entry of the history kept, else the link, else what was given last.
 fn first_session() -> State {
+    // Storage of the embedding site's visitors is not this page's to use.
     if browser::is_embedded() {
         // A frame shows what its address says, whoever looks at it, and keeps nothing.
         return apply(State::new(UserInput::from_text("")), Event::Follow(browser::fragment()));
     }
+    // Going back or reloading: the entry has everything, the link only what settings say.
     if let Some(kept) = browser::history_state().and_then(|text| restore(&text)) {
         return apply(State::new(kept.input.clone()), Event::Restore(Box::new(kept)));
     }
     let own = browser::kept(browser::INPUT).and_then(|text| restore(&text)).map(|kept| kept.input);
     let fragment = browser::fragment();
     let has_own = own.is_some();
+    // `#` alone is no link.
     if fragment.len() < 2 {
         return own.map_or_else(State::default, State::new);
     }
@@ -71,11 +76,13 @@ fn first_session() -> State {
     let before = own.unwrap_or_else(|| UserInput::from_text(""));
     let mut state = apply(State::new(before), Event::Follow(fragment));
     if !has_own {
+        // A broken first link leaves the example, with the remark beside it.
         if state.input == UserInput::from_text("") {
             let broken_link = state.broken_link;
             state = State::default();
             state.broken_link = broken_link;
         }
+        // Nothing before the link was the reader's own.
         state.steps = Steps::default();
     }
     state
@@ -107,8 +114,10 @@ impl View {
             let names: Vec<&str> = PanelId::all().map(PanelId::name).collect();
             return Some(format!("There is no view “{name}”. Views: {}.", names.join(", ")));
         }
+        // Without an answer neither a GPU nor a colour can be judged.
         session.shown.as_ref()?;
         let gpu = self.gpu.as_ref().filter(|_| session.picked.is_none());
+        // By what was taken: a colour that the plan has not falls back to stages.
         let colour = self.colour.as_ref().filter(|name| colour_slug(session.colour) != name.as_str());
         gpu.map(|gpu| format!("This plan has no GPU “{gpu}”."))
             .or_else(|| colour.map(|name| format!("The map has no colors by “{name}” for this plan.")))
@@ -128,6 +137,7 @@ fn query(state: &AppState) -> String {
         said += &format!("&view={}", state.ui.panel.name());
     }
     said += &of_map(&state.session);
+    // Only the first separator is the query's.
     if said.is_empty() { said } else { said.replacen('&', "?", 1) }
 }
 
@@ -153,6 +163,7 @@ pub(crate) fn base() -> String {
 /// there.
 pub(crate) fn write(state: &AppState, new: bool) {
     if browser::is_embedded() {
+        // A frame's history would be entries of the embedder's back button.
         return;
     }
     let session = &state.session;
@@ -177,6 +188,7 @@ pub(crate) fn write(state: &AppState, new: bool) {
 /// What the entry of the history that the browser went to holds.
 pub(crate) fn travelled() -> Event {
     match browser::history_state().and_then(|text| restore(&text)) {
+        // Typed or followed by hand: such an entry has an address and no state.
         Some(kept) => Event::Restore(Box::new(kept)),
         None => Event::Follow(browser::fragment()),
     }

@@ -35,7 +35,7 @@ const BEHIND: u32 = 300;
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
-    /// What the page opens with.
+    /// State that the page opens with.
     pub first: Rc<AppState>,
 }
 
@@ -44,10 +44,12 @@ pub(crate) struct Props {
 pub(crate) fn app(props: &Props) -> Html {
     let app = use_reducer(|| (*props.first).clone());
     let dispatcher = app.dispatcher();
+    // The same callback for the life of the page, so that passing it along never redraws anything.
     let dispatch: Dispatch = use_callback((), move |action: Action, ()| dispatcher.dispatch(action));
     use_answer(&app, &dispatch);
     use_reader(&app, dispatch.clone());
     use_address(&app);
+    // A window has no element that could be a component of its own.
     use_keys(&dispatch);
     use_search(app.ui.search.as_ref(), dispatch.clone());
     use_question(app.ui.inquiry.as_ref(), dispatch.clone());
@@ -55,6 +57,7 @@ pub(crate) fn app(props: &Props) -> Html {
     use_window_event("afterprint", super::context::send(&dispatch, || Action::Print(false)));
     let name = app.session.shown.as_deref().map_or_else(String::new, |shown| title(shown) + " · ");
     use_effect_with(name, |name| browser::set_title(&format!("{name}Shardscope")));
+    // A frame is the same program with the same state; only what is drawn differs.
     let page = if browser::is_embedded() {
         html! { <Embedded /> }
     } else {
@@ -99,8 +102,11 @@ fn use_answer(app: &AppContext, dispatch: &Dispatch) {
     let dispatch = dispatch.clone();
     let settled = app.session.is_settled();
     use_effect_with((text, reading, settled), move |(text, reading, settled)| {
+        // Keys within the pause restart it: the effect's clean-up drops the timer.
         let timer = (!settled).then(|| {
+            // A longer text takes longer to answer, so its reader may type on a little longer.
             let more = u32::try_from(text.len() / MORE).unwrap_or(PAUSE);
+            // Announce, let two frames paint it, then read.
             let (wait, action) = match (text.len() > LONG, reading) {
                 (true, false) => (PAUSE + more, Action::Reading),
                 (true, true) => (FRAMES, Action::Settle),
@@ -119,12 +125,15 @@ fn use_address(app: &AppContext) {
     let last = use_mut_ref(|| None::<AppState>);
     let behind = use_mut_ref(|| None::<Timeout>);
     let state = (**app).clone();
+    // The panel is part of the address, but not of the session.
     let revision = (app.session.revision, app.ui.panel);
     use_effect_with(revision, move |_| {
         let before = last.borrow_mut().replace(state.clone());
         match before {
+            // Opened and untouched: the address is already what it should be.
             None if state.session.revision == 0 => {}
             Some(before) if before.session.entries != state.session.entries => {
+                // The pending write is of the plan before, which is written at once, to its own entry.
                 *behind.borrow_mut() = None;
                 address::write(&before, false);
                 address::write(&state, true);
@@ -133,6 +142,7 @@ fn use_address(app: &AppContext) {
         }
     });
     // What was not written yet is when the page goes.
+    // `pagehide` hears no component, so the latest state lies where its callback finds it.
     let latest = use_mut_ref(|| (**app).clone());
     *latest.borrow_mut() = (**app).clone();
     let gone = use_callback((), move |_: web_sys::Event, ()| address::write(&latest.borrow(), false));
@@ -144,10 +154,12 @@ fn use_address(app: &AppContext) {
 fn use_keys(dispatch: &Dispatch) {
     let keydown = use_callback(dispatch.clone(), |event: web_sys::Event, dispatch| {
         if let Some(redo) = event.dyn_ref::<KeyboardEvent>().and_then(redo) {
+            // The browser's own undo would only know of keys typed into the box.
             event.prevent_default();
             let before = browser::script_box().map(|area| area.value());
             dispatch.emit(if redo { Event::Redo } else { Event::Undo }.into());
             if let Some(before) = before {
+                // The box has the new text after the next frame.
                 soon(move || show_change(&before));
             }
         }
@@ -167,6 +179,7 @@ fn redo(event: &KeyboardEvent) -> Option<bool> {
     if !(event.ctrl_key() || event.meta_key()) || event.alt_key() {
         return None;
     }
+    // CapsLock with Shift gives a small z; the letter decides, Shift says which way.
     let redo = match event.key().to_lowercase().as_str() {
         "z" => event.shift_key(),
         "y" => true,
@@ -183,6 +196,7 @@ fn redo(event: &KeyboardEvent) -> Option<bool> {
 fn show_change(before: &str) {
     let Some(area) = browser::script_box() else { return };
     let after = area.value();
+    // Undo may have changed settings alone; the caret then stays.
     if let Some(change) = Difference::between(before, &after) {
         let at = utf16_offset(&after, u32::try_from(change.new_end).unwrap_or(u32::MAX));
         let _ = area.set_selection_range(at, at);
@@ -196,6 +210,7 @@ fn jump(event: &web_sys::Event) {
         .and_then(|target| target.dyn_into::<Element>().ok())
         .and_then(|target| target.closest("a[href^='#']").ok().flatten());
     let id = link.and_then(|link| link.get_attribute("href")).unwrap_or_default();
+    // Links to places that are not there are left to the browser.
     let Some(place) = id.get(1..).and_then(browser::element) else { return };
     event.prevent_default();
     browser::bring(&place);

@@ -18,7 +18,7 @@ use super::browser;
 
 /// Most workers: each holds an engine of its own, some 20 MB.
 const MOST: u8 = 8;
-/// What a worker is made of.
+/// Script of a worker.
 const SCRIPT: &str = "worker.js";
 /// How `index.html` loads `search.js` into the page.
 const LOADER: &str = "loadSearch";
@@ -40,6 +40,7 @@ type Hears = Rc<dyn Fn(usize, Option<Told>)>;
 
 /// Searches around the plan of `input`; `told` gets what is found, and none where the search cannot be loaded.
 pub(crate) fn search(input: &UserInput, told: impl Fn(Option<Rc<Found>>) + 'static) -> Work {
+    // As many workers as cores: each takes one part of the space.
     let parts = usize::from(browser::cores(MOST));
     let tasks = (0..parts).map(|part| Task::layouts(input, part, parts)).collect();
     let heard = RefCell::new(vec![None; parts]);
@@ -48,6 +49,7 @@ pub(crate) fn search(input: &UserInput, told: impl Fn(Option<Rc<Found>>) + 'stat
             let mut heard = heard.borrow_mut();
             // In the page itself one search is over the whole space.
             if part == WHOLE {
+                // Parts arrive in any order, and each report takes the place of that part's last one.
                 *heard = vec![Some(said)];
             } else if let Some(place) = heard.get_mut(part) {
                 *place = Some(said);
@@ -68,6 +70,7 @@ pub(crate) fn question(input: &UserInput, asked: &Asked, told: impl Fn(Rc<Reply>
             _ => Reply { goes_on: false, sentence: LOST.to_owned(), lines: Vec::new() },
         }));
     };
+    // A question is one search after another; its steps follow from each other, so it has one worker.
     Work::begin(vec![task.clone()], task, Rc::new(hears))
 }
 
@@ -108,11 +111,13 @@ impl Work {
     /// One worker for each of `tasks`; `whole` is done in the page where a worker cannot be had or is lost.
     fn begin(tasks: Vec<Task>, whole: Task, hears: Hears) -> Self {
         let (workers, wanted) = (Workers::default(), Rc::new(Cell::new(true)));
+        // Workers fail one by one: only the first failure starts the work in the page.
         let is_alone = Rc::new(Cell::new(false));
         let alone = {
             let (workers, wanted, hears) = (workers.clone(), wanted.clone(), hears.clone());
             Rc::new(move || {
                 dismiss(&workers);
+                // The workers' parts are thrown away: the page does the whole task.
                 if !is_alone.replace(true) {
                     do_here(whole.written(), wanted.clone(), hears.clone());
                 }
@@ -120,12 +125,14 @@ impl Work {
         };
         for (part, task) in tasks.iter().enumerate() {
             let Some(worker) = hire(task) else {
+                // A browser that refuses one worker refuses all (a sandboxed frame, a policy).
                 alone();
                 break;
             };
             let (hears, lost) = (hears.clone(), alone.clone());
             let message = EventListener::new(&worker, "message", move |event| {
                 let said = event.dyn_ref::<MessageEvent>().and_then(|event| event.data().as_string());
+                // Text of another version after an update, or a panic's last word.
                 match said.and_then(|said| Told::read(&said)) {
                     Some(said) => hears(part, Some(said)),
                     None => lost(),
@@ -141,6 +148,7 @@ impl Work {
 
 /// Ends the workers. A listener may ask for it while it runs, so listeners go with the work.
 fn dismiss(workers: &Workers) {
+    // `borrow`, not `borrow_mut`: this may run inside a listener that the list owns.
     for (worker, _) in &*workers.borrow() {
         worker.terminate();
     }
@@ -157,6 +165,7 @@ impl Drop for Work {
 
 /// A worker that has been told what to do; none where there can be none.
 fn hire(task: &Task) -> Option<Worker> {
+    // The worker's glue is an ES module.
     let options = WorkerOptions::new();
     options.set_type(WorkerType::Module);
     let worker = Worker::new_with_options(SCRIPT, &options).ok()?;
@@ -170,6 +179,7 @@ fn do_here(task: String, wanted: Rc<Cell<bool>>, hears: Hears) {
         let (wanted, hears) = (wanted.clone(), hears.clone());
         // What the module is answered: whether it shall go on.
         move |said: String| {
+            // Messages of work that was dropped may still be on their way.
             if wanted.get() {
                 hears(WHOLE, Told::read(&said));
             }

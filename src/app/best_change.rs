@@ -63,13 +63,16 @@ impl Best {
 pub(crate) fn best(shown: &Shown, search: Option<&Search>) -> Option<Best> {
     let searching = search.is_none_or(|search| search.going);
     let found: Option<&Found> =
+        // A layout tried on is itself the plan shown, and cannot be proposed to itself.
         search.filter(|search| search.chosen.is_empty()).and_then(|search| search.found.as_deref());
     let capacity = shown.plan.cluster().accelerator.memory;
     let lacking = shown.is_out_of_memory();
+    // Where the plan does not fit, any that fits is better, however slow.
     let now = if lacking { f64::MAX } else { shown.report.time.step.get() };
     let suggested = shown.report.advice.iter().map(Best::of_finding);
     let searched = found.and_then(|found| found.best.first()).map(Best::of_layout);
     let helps = |best: &Best| {
+        // Findings without a change are remarks, which no button can apply.
         let fits = !best.change.is_empty() && best.peak.is_some_and(|peak| peak <= capacity);
         // Fewer bits change what is trained, not only how fast: that stays among the suggestions.
         let same_numerics =
@@ -79,6 +82,7 @@ pub(crate) fn best(shown: &Shown, search: Option<&Search>) -> Option<Best> {
     let suggested = suggested.filter(helps).min_by(Best::by_step);
     let searched = searched.filter(helps);
     match (suggested, searched) {
+        // Only a search that has ended may outrank a suggestion.
         (Some(suggested), Some(searched)) if !searching && searched.seconds() < suggested.seconds() => {
             Some(searched)
         }

@@ -18,6 +18,7 @@ pub(crate) const THEME: &str = "shardscope.theme";
 
 /// The window; none where the page is written by the machine that builds it, on which any call to a browser panics.
 pub(crate) fn window() -> Option<Window> {
+    // A constant of the target: `web_sys` compiles natively as well, and panics when called.
     if cfg!(target_arch = "wasm32") { web_sys::window() } else { None }
 }
 
@@ -32,6 +33,7 @@ fn storage() -> Option<Storage> {
 /// Processors that workers may have, `most` at most; 1 where the browser does not say.
 pub(crate) fn cores(most: u8) -> u8 {
     let told = window().map_or(0.0, |window| window.navigator().hardware_concurrency());
+    // Fractions and zero are possible answers of privacy settings.
     (1..=most).rev().find(|count| f64::from(*count) <= told).unwrap_or(1)
 }
 
@@ -43,6 +45,7 @@ pub(crate) fn kept(key: &str) -> Option<String> {
 /// Keeps `value` under `key` if the browser lets it.
 pub(crate) fn keep(key: &str, value: &str) {
     if let Some(storage) = storage() {
+        // Storage may be full or forbidden; the page works without.
         let _ = storage.set_item(key, value);
     }
 }
@@ -52,6 +55,7 @@ pub(crate) fn set_theme(theme: Option<&str>) {
     let Some(root) = document().and_then(|document| document.document_element()) else { return };
     let _ = match theme {
         None => root.remove_attribute("data-theme"),
+        // Without the attribute the style sheet follows the system.
         Some(theme) => root.set_attribute("data-theme", theme),
     };
 }
@@ -82,6 +86,7 @@ pub(crate) fn query(css: &str) -> Option<Element> {
 
 /// What a field or a choice that was heard holds.
 pub(crate) fn value_of(event: &web_sys::Event) -> String {
+    // By property name: inputs, selects and text areas have no type in common that has a value.
     let value = event.target().and_then(|field| Reflect::get(&field, &"value".into()).ok());
     value.and_then(|value| value.as_string()).unwrap_or_default()
 }
@@ -94,6 +99,7 @@ pub(crate) fn value_in(id: &str) -> String {
 
 /// Whether an event asks for more than itself: Ctrl, or Cmd on a Mac.
 pub(crate) fn has_command(event: &web_sys::Event) -> bool {
+    // Keyboard and pointer events both have these properties.
     let held = |name: &str| Reflect::get(event, &name.into()).is_ok_and(|held| held.is_truthy());
     held("ctrlKey") || held("metaKey")
 }
@@ -102,7 +108,9 @@ pub(crate) fn has_command(event: &web_sys::Event) -> bool {
 pub(crate) fn select(area: &HtmlTextAreaElement, start: u32, end: u32, line: u32, lines: u32) {
     let _ = area.focus();
     let _ = area.set_selection_range(start, end);
+    // Line height of the box as it is laid out, which a reader may have changed by zooming.
     let height = area.scroll_height() / i32::try_from(lines.max(1)).unwrap_or(1);
+    // Some lines above stay visible, for context.
     let above = i32::try_from(line.saturating_sub(4)).unwrap_or(0);
     area.set_scroll_top(above * height);
     area.set_scroll_left(0);
@@ -115,6 +123,7 @@ pub(crate) fn script_box() -> Option<HtmlTextAreaElement> {
 
 /// Gives the focus to `place` without moving the page.
 pub(crate) fn focus(place: &Element) {
+    // Elements without a tab stop take the focus only with one; -1 keeps them out of the tab order.
     if !place.has_attribute("tabindex") {
         let _ = place.set_attribute("tabindex", "-1");
     }
@@ -127,6 +136,7 @@ pub(crate) fn focus(place: &Element) {
 
 /// Opens what holds `place`, if it is closed, and brings it into view.
 pub(crate) fn bring(place: &Element) {
+    // A closed `details` would scroll to nothing.
     if let Ok(Some(closed)) = place.closest("details:not([open])") {
         let _ = closed.set_attribute("open", "");
     }
@@ -147,6 +157,7 @@ fn give(name: &str, blob: Blob) {
     if let Some(link) = create::<HtmlAnchorElement>("a") {
         link.set_href(&url);
         link.set_download(name);
+        // A link that is clicked by program is the one way to name a downloaded file.
         link.click();
     }
 }
@@ -159,11 +170,13 @@ pub(crate) fn download_png(name: &str, picture: &str) {
     let url = ObjectUrl::from(Blob::new_with_options(picture, Some("image/svg+xml")));
     let Some(image) = create::<HtmlImageElement>("img") else { return };
     let name = name.to_owned();
+    // `decode` needs the source set before.
     image.set_src(&url);
     spawn_local(async move {
         if JsFuture::from(image.decode()).await.is_ok() {
             draw(&image, name);
         }
+        // The picture lies behind the URL until it has been drawn.
         drop(url);
     });
 }
@@ -171,6 +184,7 @@ pub(crate) fn download_png(name: &str, picture: &str) {
 fn draw(image: &HtmlImageElement, name: String) {
     let Some(canvas) = create::<HtmlCanvasElement>("canvas") else { return };
     let (width, height) = (image.natural_width() * SHARPNESS, image.natural_height() * SHARPNESS);
+    // A canvas starts at 300 x 150 and clips what is larger.
     canvas.set_width(width);
     canvas.set_height(height);
     let context = canvas.get_context("2d").ok().flatten();
@@ -239,6 +253,7 @@ pub(crate) fn read_files(files: &[File], then: impl FnOnce(Vec<(String, String)>
     spawn_local(async move {
         let mut texts = Vec::new();
         for file in files {
+            // One by one, in the order given: files are small, and order decides which comes first in the box.
             let text = JsFuture::from(AsRef::<web_sys::File>::as_ref(&file).text()).await;
             if let Some(text) = text.ok().and_then(|text| text.as_string()) {
                 texts.push((file.name(), text));
@@ -250,7 +265,7 @@ pub(crate) fn read_files(files: &[File], then: impl FnOnce(Vec<(String, String)>
     });
 }
 
-/// Whether the page is in a frame of another.
+/// Whether the address asks for a single view (`?embed=…`), as frames of other pages do.
 pub(crate) fn is_embedded() -> bool {
     parameter("embed").is_some()
 }

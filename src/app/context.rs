@@ -15,6 +15,7 @@ pub(crate) type Dispatch = Callback<Action>;
 /// The way to change the state.
 #[hook]
 pub(crate) fn use_dispatch() -> Dispatch {
+    // Outside of the page (a component drawn alone) actions go nowhere.
     use_context::<Dispatch>().unwrap_or_else(Callback::noop)
 }
 

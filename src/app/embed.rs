@@ -38,9 +38,11 @@ pub(crate) fn embedded() -> Html {
             </p>
         },
         (_, None) => html! { <Missing session={session.clone()} reading=false /> },
+        // No `before`: nothing changes in a frame.
         (Ok(View::Verdict), Some(shown)) => html! {
             <Verdict shown={shown.clone()} before={None::<_>} big=true waits=false />
         },
+        // Only this panel needs a second plan.
         (Ok(View::Panel(PanelId::Compare)), Some(_)) if session.pinned.is_none() => html! {
             <p class="notice" role="status">
                 { "This link carries one plan only. Pin a plan, change it and share again to embed the comparison." }

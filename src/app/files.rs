@@ -13,7 +13,7 @@ use crate::soon::soon;
 
 /// A file.
 pub(crate) struct Offered {
-    /// What the button says.
+    /// Text of the button.
     pub label: &'static str,
     /// What follows the plan's name in the file's.
     ending: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Offered {
 const POINTS: &str = "image/png";
 const DRAWING: &str = "image/svg+xml";
 
-/// What the share sheet has.
+/// Files that the share sheet offers.
 pub(crate) static FILES: [Offered; 10] = [
     Offered { label: "Report, JSON", ending: "report.json", kind: "application/json", holds: PlanFile::Json },
     Offered { label: "Report, text", ending: "report.txt", kind: "text/plain", holds: PlanFile::Text },
@@ -58,6 +58,7 @@ impl Offered {
     /// Gives the reader the file of `shown`, which `input` makes; `told` hears whether it could be written.
     pub(crate) fn give(&'static self, shown: &Shown, input: &UserInput, told: Callback<bool>) {
         let name = format!("{}-{}", file_stem(shown), self.ending);
+        // Held by itself: the work would end with this function, and nobody else waits for it.
         let held = Rc::new(RefCell::new(None));
         let end = held.clone();
         let work = beside::file(input, self.holds, move |text| {

@@ -82,6 +82,7 @@ pub(crate) fn broken_link() -> Html {
         }
     };
     let session = &app.session;
+    // At a first visit a broken link falls back to the sample.
     let what = if session.input == UserInput::from_text(EXAMPLE) {
         "The answer shown is the sample's."
     } else {

@@ -26,6 +26,7 @@ use super::ui::Search;
 pub(crate) fn use_window_event(name: &'static str, heard: Callback<Event>) {
     use_effect_with(heard, move |heard| {
         let heard = heard.clone();
+        // Passive listeners (the default for some events) could not keep a dropped file from the browser.
         let options = EventListenerOptions::enable_prevent_default();
         let listener = window().map(|window| {
             EventListener::new_with_options(&window, name, options, move |event| heard.emit(event.clone()))
@@ -40,9 +41,11 @@ const STEP: i32 = 8;
 /// The inner width of the element in CSS pixels, rounded down a little; 0 before it is known.
 #[hook]
 pub(crate) fn use_width(node: &NodeRef) -> u32 {
+    // `use_state_eq`: observers fire for changes of height too.
     let width = use_state_eq(|| 0);
     let told = width.clone();
     use_effect_with(node.clone(), move |node| {
+        // The closure goes along: dropped, the observer would call into nothing.
         let watch = node.cast::<Element>().and_then(|element| watch(element, move |width| told.set(width)));
         move || {
             if let Some((observer, _told)) = watch {
@@ -66,6 +69,7 @@ fn watch(element: Element, tell: impl Fn(u32) + 'static) -> Option<(ResizeObserv
 #[hook]
 pub(crate) fn use_search(search: Option<&Search>, dispatch: Dispatch) {
     let base = search.filter(|search| search.going).map(|search| search.base.clone());
+    // Compared by the search's base: new findings do not start it anew.
     use_effect_with(base, move |base| {
         let search = base.as_ref().map(|base| {
             beside::search(&base.input, move |found| {
@@ -83,16 +87,19 @@ const WARM: u32 = 500;
 /// Has the texts read that an action waits for.
 #[hook]
 pub(crate) fn use_reader(app: &AppContext, dispatch: Dispatch) {
+    // Compared by the task that is wanted; the same one is not asked twice.
     use_effect_with(app.wanted.clone(), move |wanted| {
         let Some(task) = wanted.clone() else { return };
         spawn_local(async move {
             match reader::ask(&task).await {
+                // Files are taken up, all other replies complete an answer that waits.
                 Heard::Said(ReadReply::Input(input)) => dispatch.emit(Action::Taken(input)),
                 Heard::Said(reply) => {
                     let read = provide(&task, reply);
                     dispatch.emit(if read { Action::Read } else { Action::ReaderLost });
                 }
                 Heard::Lost | Heard::Broken => dispatch.emit(Action::ReaderLost),
+                // A newer text was asked for meanwhile, whose answer comes.
                 Heard::Superseded => {}
             }
         });
@@ -111,6 +118,7 @@ pub(crate) fn use_reply(task: Option<ReadTask>) -> Option<ReadReply> {
     let told = use_state_eq(|| None::<(ReadTask, ReadReply)>);
     let setter = told.setter();
     use_effect_with(task.clone(), move |task| {
+        // A component may be gone before its reply.
         let wanted = Rc::new(Cell::new(true));
         if let Some(task) = task.clone() {
             let wanted = wanted.clone();

@@ -19,6 +19,7 @@ pub(crate) async fn load() -> bool {
 async fn text() -> Option<String> {
     let answer = JsFuture::from(browser::window()?.fetch_with_str(FILE)).await.ok()?;
     let answer: Response = answer.dyn_into().ok()?;
+    // A 404 is an answer of its own, with a page for text.
     if !answer.ok() {
         return None;
     }

@@ -46,6 +46,7 @@ pub(crate) use crate::tables::provide as provide_tables;
 pub(crate) fn mount() {
     wasm_bindgen_futures::spawn_local(async {
         if !later::load().await {
+            // Thrown as an error of the program: `index.html` hears it and says what to do.
             // `index.html` tells the reader.
             wasm_bindgen::throw_str("the engine's tables did not arrive");
         }
@@ -59,6 +60,7 @@ pub(crate) fn mount() {
 /// What the page opens with, once all texts that belong to it are read; none where they could not be, which is said.
 #[cfg(not(feature = "prerender"))]
 async fn first() -> Option<Rc<AppState>> {
+    // Several rounds: the text in hand and a pinned one are read one after another, each as an answer asks for it.
     loop {
         let first = address::first();
         let Some(task) = wanted() else { return Some(Rc::new(first)) };
@@ -66,6 +68,7 @@ async fn first() -> Option<Rc<AppState>> {
             reader::Heard::Said(reply) if reply.is_texts() => {
                 provide(&task, reply);
             }
+            // `Broken` has shown its own message.
             reader::Heard::Broken => return None,
             reader::Heard::Said(_) | reader::Heard::Superseded | reader::Heard::Lost => {
                 // `index.html` tells the reader.
@@ -79,6 +82,7 @@ async fn first() -> Option<Rc<AppState>> {
 #[cfg(feature = "prerender")]
 pub(crate) fn prerendered() -> String {
     let first = app::Props { first: Rc::new(address::first()) };
+    // Not to be hydrated: the page replaces what the build wrote, so no marks of yew are needed.
     let page = yew::LocalServerRenderer::<app::App>::with_props(first).hydratable(false);
     futures_executor::block_on(page.render())
 }

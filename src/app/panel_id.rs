@@ -36,12 +36,12 @@ const NAMES: [(PanelId, &str); 13] = [
 ];
 
 impl PanelId {
-    /// All of them, in the order of their tabs.
+    /// Every panel, in the order of the tabs.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         NAMES.into_iter().map(|(id, _)| id)
     }
 
-    /// What addresses call it.
+    /// Name in addresses.
     pub(crate) fn name(self) -> &'static str {
         NAMES.iter().find(|(id, _)| *id == self).map_or("", |(_, name)| name)
     }

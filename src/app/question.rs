@@ -8,7 +8,7 @@ use shardscope::session::{Asked, PtrEq, UserInput};
 /// A question, and what is known of its answer.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Inquired {
-    /// What it was asked of.
+    /// Input that the question was asked of.
     pub base: PtrEq<UserInput>,
     pub asked: Asked,
     pub going: bool,

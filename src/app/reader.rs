@@ -11,7 +11,7 @@ use crate::crash;
 /// How `index.html` loads `reading.js` into the page.
 const LOADER: &str = "loadReading";
 
-/// What became of a task.
+/// Outcome of a task.
 pub(crate) enum Heard {
     /// It is done.
     Said(ReadReply),
@@ -25,11 +25,14 @@ pub(crate) enum Heard {
 
 /// Does `task`.
 pub(crate) async fn ask(task: &ReadTask) -> Heard {
+    // Of the texts in the box only the latest matter; other tasks all want their answer.
     let only = task.is_texts();
     let Some(asked) = asked(&task.written(), only).await else { return Heard::Lost };
     match JsFuture::from(asked).await {
+        // `reading.js` answers `undefined` to a task that another took the place of.
         Ok(said) if said.is_undefined() => Heard::Superseded,
         Ok(said) => said.as_string().and_then(|said| ReadReply::read(&said)).map_or(Heard::Lost, Heard::Said),
+        // A panic of the program: what it said comes as the error's message.
         Err(fault) => {
             let said = Reflect::get(&fault, &"message".into()).ok().and_then(|said| said.as_string());
             crash::show(&said.unwrap_or_default());

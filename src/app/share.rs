@@ -46,6 +46,7 @@ fn ways(state: &State, shown: &PtrEq<Shown>, told: &Callback<bool>, is_lost: boo
     let fragment = settings_link(state);
     let by_settings = fragment.as_ref().map(|fragment| format!("{base}#{fragment}"));
     let by_script = format!("{base}#{}", script_link(state));
+    // The shorter link, with less of the reader's own in it, wherever it says the plan.
     let markdown = verdict_markdown(shown, by_settings.as_ref().unwrap_or(&by_script));
     let give = |file: &'static Offered| {
         let (shown, input, told) = (shown.clone(), state.input.clone(), told.clone());
@@ -62,6 +63,7 @@ fn ways(state: &State, shown: &PtrEq<Shown>, told: &Callback<bool>, is_lost: boo
                 <p class="soft small">{ "The pinned plan goes along in both links." }</p>
             }
             { settings_part(by_settings) }
+            // A link with the script is one only where there is a script.
             if !state.input.text.trim().is_empty() {
                 { script_part(by_script) }
             }
@@ -107,11 +109,13 @@ fn frame_of_view(props: &FrameProps) -> Html {
     let view = use_state_eq(|| VERDICT.to_owned());
     let theme = use_state_eq(|| SYSTEM.to_owned());
     let mut names = vec![AttrValue::Static(VERDICT)];
+    // The same panels that the page has: a comparison needs a pinned plan.
     names.extend(panels::ids(props.pinned).map(|id| AttrValue::Static(id.name())));
     let mut address = format!("{}?embed={}", props.base, *view);
     if *theme != SYSTEM {
         address += &format!("&theme={}", *theme);
     }
+    // Only the map is looked at in a way that an address can say.
     if *view == PanelId::Map.name() {
         address += &props.of_map;
     }
@@ -201,6 +205,7 @@ fn settings_part(link: Option<String>) -> Html {
             </p>
         },
         Some(link) => {
+            // A pinned plan stands behind the sign; its settings are not counted.
             let own = link.split('!').next().unwrap_or_default();
             let count = own.matches('=').count();
             html! {
@@ -230,6 +235,7 @@ fn script_part(link: String) -> Html {
                 { "Carries everything in the box word for word, with any paths, host names and keys in it, to whoever has the link. No server sees it. " }
                 { length(&link) }
             </p>
+            // A longer one is refused by whoever opens it.
             if link.len() > MAX_LINK {
                 <p class="small">{ "The text is too long for a link." }</p>
             } else {

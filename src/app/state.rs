@@ -21,10 +21,11 @@ pub(crate) struct AppState {
     pub ui: UiState,
     /// What is to be read before the first of `waiting` can be done.
     pub wanted: Option<PtrEq<ReadTask>>,
-    /// What waits for it, in its order.
+    /// Actions that wait for it, in order.
     waiting: Vec<Action>,
 }
 
+// `waiting` is left out: nothing that is drawn hangs on it.
 impl PartialEq for AppState {
     fn eq(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.session, &other.session) && self.ui == other.ui && self.wanted == other.wanted
@@ -41,17 +42,21 @@ impl AppState {
     fn apply(&mut self, event: Event) {
         let entries = self.session.entries;
         let starts = matches!(event, Event::Start(_));
+        // Compared by identity below: each answer is a value of its own.
         let before = self.session.shown.clone();
         self.session = Rc::new(apply((*self.session).clone(), event));
         let ui = &mut self.ui;
         if self.session.shown != before {
             ui.reading = false;
+            // Both belong to the plan that was shown.
             (ui.search, ui.inquiry) = (None, None);
+            // The event that starts a plan from the form is what is being followed.
             ui.follows &= starts;
             // Another plan taken whole, or a text pasted over the last one, is no change of it.
             let changed = self.session.entries == entries && !self.session.is_another;
             ui.before = before.filter(|_| changed && self.session.shown.is_some());
         }
+        // The panel goes with the plan that it compares with.
         if self.session.pinned.is_none() && ui.panel == PanelId::Compare {
             ui.panel = PanelId::Overview;
         }
@@ -68,6 +73,7 @@ impl AppState {
         let Some(shown) = &self.session.shown else { return };
         let looked_at = self.ui.panel == PanelId::Search;
         let wanted = self.is_of_model_and_gpus() || shown.is_out_of_memory() || looked_at;
+        // Not in a frame, which shows and does not work.
         if wanted && self.ui.search.is_none() && !is_embedded() {
             self.search(true);
         }
@@ -87,6 +93,7 @@ impl AppState {
     /// Who gives a model and GPUs asks for the fastest layout: once the search has ended, that is the answer.
     fn follow(&mut self) {
         let Some(search) = self.ui.search.as_ref().filter(|search| !search.going) else { return };
+        // Taken: a plan is followed once, and the search that led there begins no other.
         if std::mem::take(&mut self.ui.follows)
             && self.is_of_model_and_gpus()
             && let Some(best) = search.found.as_ref().and_then(|found| found.best.first())
@@ -100,6 +107,7 @@ impl AppState {
     /// Takes up the model and GPUs of the form, where nothing of the reader's own would go for it.
     fn begin_with_choice(&mut self) {
         let own = &self.session.input;
+        // The reader's own script or settings are not replaced by a form's defaults.
         if (*own == UserInput::from_text(EXAMPLE) || *own == UserInput::from_text(""))
             && let Some(input) = start(&self.ui.choice)
         {
@@ -117,6 +125,7 @@ impl AppState {
                 self.ui.search =
                     Some(Search { base, going: true, is_lost: false, found: None, chosen: Vec::new() });
             }
+            // Stopped and not removed: what was found stays to be read.
             _ => {
                 if let Some(search) = &mut self.ui.search {
                     search.going = false;
@@ -129,6 +138,7 @@ impl AppState {
     fn look(&mut self, changes: Vec<(String, String)>) {
         let Some(search) = &self.ui.search else { return };
         let input = Box::new(search.base.input.clone());
+        // A refused layout leaves the plan before, so the list must not mark it as shown.
         let chosen = changes.clone();
         self.keeping_search(Event::TryOn(input, changes));
         if self.session.refused.is_none()
@@ -169,6 +179,7 @@ impl AppState {
 
     /// `event` reaches the session; what was found stays, whatever it does to the plan.
     fn keeping_search(&mut self, event: Event) {
+        // `apply` takes both away with the plan that they belonged to.
         let found = (self.ui.search.clone(), self.ui.inquiry.clone());
         self.apply(event);
         (self.ui.search, self.ui.inquiry) = found;
@@ -187,6 +198,7 @@ impl yew::Reducible for AppState {
             // They are an event like others now.
             Action::Taken(input) => {
                 if let Some(first @ Action::Files(_)) = queue.first_mut() {
+                    // What follows waited for this and is done in its order.
                     *first = Action::Session(Event::Open(input));
                 }
             }
@@ -203,10 +215,12 @@ impl yew::Reducible for AppState {
                 return Rc::new(next);
             }
             action => {
+                // The answer that it asked for would be of a text that is gone.
                 if matches!(action, Action::Session(Event::Edit(_))) {
                     queue.retain(|waiting| !waiting.is_settling());
                 }
                 queue.push(action);
+                // Otherwise the queue is gone through now: the text may have been read meanwhile.
                 if queue.len() > 1 && next.wanted.is_some() {
                     // What the first waits for is on its way.
                     next.waiting = queue;
@@ -220,13 +234,16 @@ impl yew::Reducible for AppState {
         drop(wanted());
         let mut turn = queue.into_iter();
         while let Some(action) = turn.next() {
+            // Tried on a copy: an answer that lacks readings must leave no trace.
             let tried = next.clone().after(action.clone());
             let task = match &action {
+                // Files are always a task: telling scripts from configurations needs readers.
                 Action::Files(files) => Some(ReadTask::files(&next.session.input, files.clone())),
                 _ => wanted(),
             };
             if let Some(task) = task {
                 next.wanted = Some(PtrEq::new(task));
+                // This action and all behind it, in their order.
                 next.waiting = std::iter::once(action).chain(turn).collect();
                 break;
             }
@@ -243,6 +260,7 @@ impl AppState {
         let ui = &mut next.ui;
         match action {
             Action::Session(event) => {
+                // A pinned plan is compared with; the difference to the last change would say the same twice.
                 if matches!(event, Event::Pin) {
                     ui.before = None;
                 }
@@ -263,6 +281,7 @@ impl AppState {
             Action::Begin(input) => {
                 ui.panel = PanelId::Overview;
                 ui.chosen = false;
+                // An example is a script, or a plan of settings, which needs no box.
                 ui.input = if input.is_settings_alone() { ui.input } else { InputTab::Script };
                 next.apply(Event::Open(input));
             }
@@ -281,6 +300,7 @@ impl AppState {
             Action::Search(on) => next.search(on),
             Action::Found(found) => {
                 if let Some(search) = &mut ui.search {
+                    // A search that was stopped stays so, whatever is still on its way.
                     search.going = search.going && found.goes_on();
                     search.found = Some(found);
                 }
@@ -312,6 +332,7 @@ impl AppState {
             Action::Files(_) | Action::Taken(_) | Action::Read | Action::ReaderLost => {}
             Action::DismissUnknown => ui.unknown = None,
         }
+        // After every action: any of them may have made a plan that wants one.
         next.search_by_itself();
         next
     }

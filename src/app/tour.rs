@@ -68,6 +68,7 @@ fn steps() -> Vec<Step> {
 /// Goes to a step, and to the panel that it speaks of.
 fn go(dispatch: &Dispatch, step: Option<usize>) {
     if let Some(panel) = step.and_then(|at| steps().get(at)?.panel) {
+        // The panel first, so that its place is there when the step leads to it.
         dispatch.emit(Action::Panel(panel));
     }
     dispatch.emit(Action::Tour(step));
@@ -158,6 +159,7 @@ pub(crate) fn tour() -> Html {
 /// Shows the part that step `at` speaks of; the last one takes the focus when the tour is over.
 fn lead(at: Option<usize>) {
     const MARK: &str = "data-toured";
+    // Marked in the page itself: the element belongs to another component.
     let last = browser::query("[data-toured]");
     if let Some(last) = &last {
         let _ = last.remove_attribute(MARK);
@@ -167,6 +169,7 @@ fn lead(at: Option<usize>) {
         (Some(place), _) => {
             let _ = place.set_attribute(MARK, "");
             browser::bring(&place);
+            // Once inside the card the focus stays on the button pressed.
             if browser::query("#tour:focus-within").is_none() {
                 browser::element("tour").iter().for_each(browser::focus);
             }

@@ -11,7 +11,7 @@ use super::browser;
 use super::panel_id::PanelId;
 use super::question::Inquired;
 
-/// All of it.
+/// State of the page beside the session's.
 #[derive(Clone, PartialEq)]
 pub(crate) struct UiState {
     pub input: InputTab,
@@ -60,7 +60,7 @@ pub(crate) enum Theme {
     Dark,
 }
 
-/// What the card explains.
+/// Subject of the card.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Explained {
     /// The memory of a stage, of one use or all of it.
@@ -81,7 +81,7 @@ pub(crate) struct Search {
     /// The plan it began with.
     pub base: PtrEq<Pinned>,
     pub going: bool,
-    /// Whether its module did not arrive.
+    /// Whether its module failed to load.
     pub is_lost: bool,
     pub found: Option<Rc<Found>>,
     /// The changes of the layout that is shown; none: the plan it began with.
@@ -102,6 +102,7 @@ impl Theme {
     /// What the reader chose when they were here last.
     pub(crate) fn kept() -> Self {
         let kept = browser::kept(browser::THEME);
+        // A word of another version follows the system.
         Self::ALL.into_iter().find(|theme| Some(theme.name()) == kept.as_deref()).unwrap_or(Self::Auto)
     }
 

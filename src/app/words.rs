@@ -16,6 +16,7 @@ pub(crate) fn names(fields: &[Field]) -> String {
 /// A message of the engine as a sentence: a capital at its head, unless it begins with a name.
 pub(crate) fn sentence(message: &str) -> String {
     let first = message.split([' ', ',', ':']).next().unwrap_or_default();
+    // `NCCL` or `vLLM` keep their spelling, and so does a flag.
     if !first.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return message.to_owned();
     }

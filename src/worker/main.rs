@@ -33,6 +33,7 @@ pub fn work(tables: &str, task: &str, slice: f64, tell: Function) -> Result<(), 
     if !tables::provide(tables) {
         return Err("the engine's tables are of another edition".into());
     }
+    // Parsed once, here: what cannot begin is refused before anything is told.
     let working = Working::begin(task).ok_or("the task is of another edition")?;
     go_on(Rc::new(RefCell::new(working)), slice, tell);
     Ok(())
@@ -42,11 +43,13 @@ pub fn work(tables: &str, task: &str, slice: f64, tell: Function) -> Result<(), 
 fn go_on(working: Rc<RefCell<Working>>, slice: f64, tell: Function) {
     let until = js_sys::Date::now() + slice;
     let mut more = true;
+    // The clock is asked between steps, as one step cannot be interrupted.
     while more && js_sys::Date::now() < until {
         more = working.borrow_mut().step(AT_ONCE);
     }
     let told = working.borrow().told();
     let answer = tell.call1(&JsValue::NULL, &told.into());
+    // An error of `tell` (a page that has gone) goes on as if it were answered no.
     if more && answer.is_ok_and(|answer| answer.as_bool() != Some(false)) {
         soon(move || go_on(working, slice, tell));
     }

@@ -67,6 +67,7 @@ pub fn install_firefox() -> Result<()> {
     if locate_firefox().is_ok() {
         return Ok(());
     }
+    // A failure is only noted: what is missing in the end is told by `locate_firefox`, with how to get it.
     if first("FIREFOX", "firefox", FIREFOXES.map(str::to_owned)).is_none()
         && let Err(error) = timed("Firefox (system packages)", || debian(&["firefox-esr"]))
     {
@@ -80,7 +81,7 @@ pub fn install_firefox() -> Result<()> {
     locate_firefox().map(drop)
 }
 
-/// What the browser tests need.
+/// Programs and files that the browser tests need.
 #[derive(Debug, Clone)]
 pub struct Browser {
     /// Chromium or Chrome.
@@ -98,6 +99,7 @@ pub fn axe() -> PathBuf {
 
 /// The browser of this machine and what belongs to it; an error that says how to get one where there is none.
 pub fn locate() -> Result<Browser> {
+    // `first` would pass over a variable that names nothing and take another browser.
     for variable in ["CHROME", "CHROMEDRIVER"] {
         if let Some(given) = given(variable)
             && find(&given).is_none()
@@ -110,6 +112,7 @@ pub fn locate() -> Result<Browser> {
     let theirs = given("CHROMEWEBDRIVER").map(|folder| format!("{folder}/chromedriver"));
     let drivers = theirs.into_iter().chain(DRIVERS.map(str::to_owned));
     let chromedriver = first("CHROMEDRIVER", "chromedriver", drivers).context(HELP)?;
+    // chromedriver starts no browser of another major version; here the error can say what to do.
     let major = |program: &Path| Version::new(&program.to_string_lossy()).and_then(|v| v.0.first().copied());
     if major(&chrome) != major(&chromedriver) {
         let (chrome, driver) = (chrome.display(), chromedriver.display());
@@ -159,6 +162,7 @@ fn given(variable: &str) -> Option<String> {
 }
 
 fn first(variable: &str, own: &str, more: impl IntoIterator<Item = String>) -> Option<PathBuf> {
+    // `install` leaves the path of what it fetched in a file of the program's name.
     let own =
         fs::read_to_string(tools().join("browser").join(own)).ok().map(|path| path.trim_end().to_owned());
     given(variable).into_iter().chain(own).chain(more).find_map(|program| find(&program))

@@ -15,7 +15,7 @@ const DOCKERFILE: &str = "packages/container/Dockerfile";
 const SERVER: &str = "packages/container/nginx.conf";
 /// The port in the container.
 const PORT: &str = "8080";
-/// What the image is called here.
+/// Tag of the image on this machine.
 const IMAGE: &str = "shardscope-check";
 /// How often a server that was just started is asked, and how long it is waited in between.
 const TRIES: usize = 100;
@@ -44,7 +44,9 @@ fn by_docker(dist: &Path) -> Result<()> {
     run(command("docker").args(["build", "--quiet", "-f", DOCKERFILE, "-t", IMAGE, "."]))?;
     let mut start = command("docker");
     start.args(["run", "--detach", "--rm", "--read-only", "--tmpfs", "/tmp", "--publish"]);
+    // Docker chooses a free port where none stands between the colons.
     let id = output(start.args([&format!("127.0.0.1::{PORT}"), IMAGE]))?.trim().to_owned();
+    // No `?` before the container is stopped.
     let served = output(command("docker").args(["port", &id, PORT])).and_then(|port| {
         let host = port.lines().next().context("Docker names no port")?.trim().to_owned();
         answers(dist, &format!("http://{host}/"))
@@ -58,6 +60,7 @@ fn by_nginx(dist: &Path) -> Result<()> {
     let Some(nginx) = find("nginx").or_else(|| find("/usr/sbin/nginx")) else {
         bail!("neither Docker nor nginx is here to serve the page as the container does");
     };
+    // A port that is free now; it is let go here and nginx takes it.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let scratch = tempfile::tempdir()?;
     let place = |name: &str| scratch.path().join(name).display().to_string();
@@ -65,6 +68,7 @@ fn by_nginx(dist: &Path) -> Result<()> {
     let server = placed(&server, port, &dist.display().to_string())?;
     fs::write(scratch.path().join("server.conf"), server)?;
     let (pid, log) = (place("pid"), place("log"));
+    // Everything that nginx writes is put into the scratch folder: the folders compiled into it are root's.
     let mut whole = format!(
         "daemon off;\nmaster_process off;\npid {pid};\nerror_log {log};\nevents {{}}\nhttp {{\ninclude /etc/nginx/mime.types;\naccess_log off;\n"
     );
@@ -75,9 +79,11 @@ fn by_nginx(dist: &Path) -> Result<()> {
     fs::write(scratch.path().join("nginx.conf"), whole)?;
     say("serving the page by nginx");
     let mut nginx = command(&nginx.to_string_lossy());
+    // `-e`: until the configuration is read, errors would go to the compiled-in file.
     nginx.args(["-c", &place("nginx.conf"), "-e", &log]).stdin(Stdio::null());
     let child = Stopped(nginx.spawn().context("nginx")?);
     let served = answers(dist, &format!("http://127.0.0.1:{port}/"));
+    // It is stopped before its log is read.
     drop(child);
     served.with_context(|| fs::read_to_string(log).unwrap_or_default())
 }
@@ -136,6 +142,7 @@ fn answers(dist: &Path, base: &str) -> Result<()> {
             }
         }
     }
+    // A server that falls back to the main page would answer 200 to every name.
     let missing = head(base, "no-such-file")?;
     if missing.split(' ').nth(1) != Some("404") {
         bail!("a file that is not there is answered with {missing}");

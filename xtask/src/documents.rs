@@ -29,6 +29,7 @@ pub fn compare() -> Result<()> {
         bail!("nothing is saved yet: `cargo xtask documents --save` before the change");
     }
     write(&now)?;
+    // Of both folders: a document that is new or gone has no content on one side and differs.
     let names: BTreeSet<_> = listed(&saved)?.union(&listed(&now)?).cloned().collect();
     let content = |folder: &Path, name: &str| fs::read(folder.join(name)).ok();
     let differing: Vec<_> =
@@ -50,6 +51,7 @@ pub fn compare() -> Result<()> {
 }
 
 fn write(folder: &Path) -> Result<()> {
+    // Documents of an earlier run would hide that one is gone.
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }

@@ -45,6 +45,7 @@ impl Fingerprint {
     /// Whether sources, tools and `dist/` are still as they were.
     pub fn holds(&self) -> bool {
         let dist = root().join("dist");
+        // The cheap looks first: the inputs are the whole checkout.
         dist.join("index.html").is_file()
             && of_folder(&dist).is_ok_and(|outputs| outputs == self.outputs)
             && inputs().is_ok_and(|inputs| inputs == self.inputs)
@@ -55,6 +56,7 @@ impl Fingerprint {
 /// `NOT_OF_THE_PAGE`, and the versions of the tools.
 pub fn inputs() -> Result<String> {
     let mut walk = WalkBuilder::new(root());
+    // Hidden files are part of it: cargo reads `.cargo/config.toml`.
     walk.hidden(false).filter_entry(|entry| {
         let name = entry.file_name().to_string_lossy();
         !(entry.depth() == 1 && NOT_OF_THE_PAGE.contains(&&*name) || name.ends_with(".md"))
@@ -88,6 +90,7 @@ pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn digest(folder: &Path, mut files: Vec<PathBuf>, more: &str) -> Result<String> {
+    // The walk comes in the file system's order.
     files.sort();
     let mut hash = Sha256::new();
     hash.update(more);

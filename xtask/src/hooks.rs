@@ -51,6 +51,7 @@ pub fn postbuild() -> Result<()> {
     let folder = env::var_os("TRUNK_STAGING_DIR").map_or_else(|| root().join("dist"), PathBuf::from);
     // `trunk serve` still changes its own script, which reloads the page, after this
     let reloading = env::var("TRUNK_PROFILE").is_ok_and(|profile| profile == "debug");
+    // Before the seal, which digests what the page then holds.
     if !reloading {
         prerender::write_first_answer(&folder.join("index.html"))?;
     }

@@ -92,6 +92,7 @@ pub fn target_of(target: &str) -> Result<()> {
     let folder = output(
         Command::new("rustc").args(["--print", "target-libdir", "--target", target]).current_dir(root()),
     )?;
+    // rustc names the folder whether or not it is there, and rustup may leave it without the library.
     let std = |entry: std::io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with("libstd-"))
     };

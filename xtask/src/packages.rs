@@ -45,6 +45,7 @@ pub(crate) fn npm(package: NpmPackage) -> Result<()> {
     install.args(["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--save-exact"]);
     output(install.arg(format!("{name}@{version}")).current_dir(&folder))?;
     let lock = fs::read_to_string(folder.join("package-lock.json")).context("npm left no lock file")?;
+    // npm checks what it fetches by the registry's digest; this is the one of the package that was looked at.
     if locked(&lock, name)? == integrity {
         return Ok(());
     }
@@ -65,6 +66,7 @@ pub(crate) fn apt(packages: &[&str]) -> Result<()> {
     if find("apt-get").is_none() {
         bail!("there is no apt-get here");
     }
+    // The lists are fetched once in a run.
     if !UPDATED.swap(true, Ordering::Relaxed) && run(as_root()?.args(["apt-get", "-qq", "update"])).is_err() {
         note("apt-get update failed; trying with the lists at hand");
     }
@@ -81,10 +83,11 @@ pub(crate) fn apt(packages: &[&str]) -> Result<()> {
     run(install.args(packages).stdout(Stdio::null()))
 }
 
-/// Something that runs its arguments with the administrator's rights.
+/// A command that runs its arguments with the administrator's rights: `env` for root, else `sudo`.
 fn as_root() -> Result<Command> {
     let root = output(command("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
     if root {
+        // `env` runs its arguments, as sudo does.
         return Ok(command("env"));
     }
     if find("sudo").is_none() {
@@ -115,6 +118,7 @@ fn environment(folder: &Path) -> Result<()> {
     if find("python3").is_none() {
         bail!("there is no python3 here");
     }
+    // `--clear`: one whose making broke off is begun anew.
     output(command("python3").args(["-m", "venv", "--clear"]).arg(folder)).map(drop)
 }
 

@@ -20,6 +20,7 @@ pub fn build() -> Result<()> {
         fs::remove_dir_all(&dist).context("the older dist/ cannot be removed")?;
     }
     let started = Instant::now();
+    // Before the build: what changes while it runs then counts as changed since.
     let inputs = fingerprint::inputs()?;
     // Trunk 0.21 cannot minify what wasm-bindgen writes and warns of it every time, which costs a kilobyte and nothing
     // else: its log is kept to errors.
@@ -54,5 +55,6 @@ pub fn serve_dev(port: u16) -> Result<()> {
     install::install(For::Page)?;
     say(&format!("building the page; Trunk says below when it is up at http://127.0.0.1:{port}/"));
     let port = port.to_string();
+    // In a folder of its own: `dist/` is the release page, which its fingerprint is kept of.
     run(command("trunk").args(["serve", "--dist", "target/dev-page", "--port", &port]))
 }

@@ -51,7 +51,7 @@ impl Phase {
         self == Self::Publish
     }
 
-    /// What must be installed before.
+    /// Tools that must be installed before.
     fn needs(self) -> Option<For> {
         match self {
             Self::LintWeb | Self::Page | Self::Package => Some(For::Page),
@@ -124,6 +124,7 @@ pub fn run(phases: &[Phase]) -> Result<()> {
         .filter(|phase| phases.contains(phase) || phases.is_empty() && !phase.is_for_releases())
         .collect();
     let needs: Vec<For> = wanted.iter().filter_map(|phase| phase.needs()).collect();
+    // What tests need includes what the page needs.
     if needs.contains(&For::Tests) {
         install::install(For::Tests)?;
     } else if needs.contains(&For::Page) {
@@ -173,6 +174,7 @@ fn watched(phase: Phase, count: &mut Count) -> Result<()> {
 
 /// Runs it with its output where ours goes, and shows each line to `watch` too.
 fn tee(command: &mut Command, mut watch: impl FnMut(&str)) -> Result<ExitStatus> {
+    // One pipe for both, so that their lines stand in the order in which they were written.
     let (reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);
     let mut child =
@@ -180,6 +182,7 @@ fn tee(command: &mut Command, mut watch: impl FnMut(&str)) -> Result<ExitStatus>
     // the pipe ends when its last writer does: ours must go
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     let mut reader = BufReader::new(reader);
+    // By bytes: a program may print what is not UTF-8.
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
         io::stdout().write_all(&line)?;

@@ -34,6 +34,7 @@ fn main_checkout() -> Option<PathBuf> {
         .output()
         .ok()?;
     let folder = PathBuf::from(String::from_utf8(git.stdout).ok()?.trim_end());
+    // It has another name in a bare repository or a submodule, whose parent is no checkout.
     folder.ends_with(".git").then(|| folder.parent().map(Path::to_owned)).flatten()
 }
 
@@ -41,11 +42,13 @@ fn main_checkout() -> Option<PathBuf> {
 fn search_path() -> OsString {
     let own = [tools().join("bin"), tools().join("npm/node_modules/.bin")];
     let path = env::var_os("PATH").unwrap_or_default();
+    // A folder with the separator in its name cannot be joined: then the `PATH` counts alone.
     env::join_paths(own.into_iter().chain(env::split_paths(&path))).unwrap_or(path)
 }
 
 /// Where a program of that name is, among the project's own tools or on the `PATH`; a path stands for itself.
 pub fn find(program: &str) -> Option<PathBuf> {
+    // A relative path is one of the checkout, from wherever the command was called.
     which::which_in(program, Some(search_path()), root()).ok()
 }
 
@@ -68,8 +71,9 @@ pub fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     command
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target folder.
 pub fn target_folder() -> PathBuf {
+    // Cargo runs in the checkout and takes a relative folder from there; an absolute one replaces it.
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 

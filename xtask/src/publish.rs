@@ -40,6 +40,7 @@ fn names(wanted: impl Fn(&Value) -> bool) -> Result<Vec<String>> {
     let mut metadata = cargo(["metadata", "--format-version", "1", "--no-deps"]);
     let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
     let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
+    // Metadata have an empty list for `publish = false`, and null where nothing is said.
     let may = |package: &&Value| package["publish"].is_null() && wanted(package);
     Ok(packages.iter().filter(may).filter_map(|package| Some(package["name"].as_str()?.to_owned())).collect())
 }

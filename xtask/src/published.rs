@@ -98,6 +98,7 @@ fn link_versions(site: &Path) -> Result<()> {
 fn by_version(golden: &str) -> Vec<(u32, String)> {
     let mut versions: Vec<(u32, String)> = Vec::new();
     for line in golden.lines().filter(|line| line.starts_with('#')) {
+        // The version stands behind `#/` or `#z`.
         let digits: String = line.chars().skip(2).take_while(char::is_ascii_digit).collect();
         let Ok(version) = digits.parse() else { continue };
         let line = format!("{line}\n");

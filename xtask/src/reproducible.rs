@@ -22,6 +22,7 @@ pub fn check() -> Result<()> {
         // all that the page is made of is compiled anew; the hooks' own programs are not part of it
         run(trunk.env("CARGO_TARGET_DIR", folder.join("target")))?;
         built.push(folder.join("dist"));
+        // Its room is needed by the second build.
         fs::remove_dir_all(folder.join("target"))?;
     }
     let [first, second] = &built[..] else { bail!("two builds were asked for") };

@@ -24,7 +24,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tower_http::services::ServeDir;
 
-/// What is served, and how.
+/// A folder to serve, with its path and headers.
 #[derive(Debug, Clone)]
 pub struct Site {
     /// The folder.
@@ -75,10 +75,12 @@ type Asked = Arc<Mutex<Vec<String>>>;
 impl Server {
     /// Binds 127.0.0.1 at `port` (0: any free one) or, where that is taken, at the next free of the `tries` ports from there.
     pub fn bind(site: Site, port: u16, tries: u16) -> io::Result<Self> {
+        // No port follows 65,535.
         let last = port.saturating_add(tries.saturating_sub(1));
         for candidate in port..=last {
             match TcpListener::bind((Ipv4Addr::LOCALHOST, candidate)) {
                 Ok(listener) => {
+                    // tokio takes over a listener in this mode only.
                     listener.set_nonblocking(true)?;
                     let address = listener.local_addr()?;
                     return Ok(Self { listener, address, site });
@@ -132,6 +134,7 @@ impl Running {
 
     /// Every path asked for so far, without its query.
     pub fn asked(&self) -> Vec<String> {
+        // Each value behind these locks is set in one go, so one that a panic poisoned is whole.
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -143,6 +146,7 @@ impl Running {
     /// Answers nobody any more, as a machine that went away.
     pub fn stop(&self) {
         drop(self.stop.lock().unwrap_or_else(PoisonError::into_inner).take());
+        // Joined: the port is free once this returns.
         let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner).take();
         // a thread that panicked serves nobody either
         drop(stopped.map(thread::JoinHandle::join));
@@ -166,6 +170,7 @@ async fn serve(listener: TcpListener, routes: Router) -> io::Result<()> {
 fn routes(site: &Site, asked: &Asked, instead: &Instead) -> Router {
     let files = ServeDir::new(&site.folder).precompressed_br();
     let routes = match site.path.strip_suffix('/') {
+        // axum nests nothing at the root.
         None | Some("") => Router::new().fallback_service(files),
         // its own name without the last slash leads there
         Some(name) => {

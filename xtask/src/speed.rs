@@ -37,6 +37,7 @@ pub fn compare() -> Result<()> {
         }
     }
     let most = ratios.iter().copied().fold(0.0, f64::max);
+    // The geometric one, as these are ratios.
     #[expect(clippy::cast_precision_loss, reason = "twenty ratios")]
     let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
     println!("geometric mean {mean:.2}, most {most:.2}, limit {LIMIT}");
@@ -77,6 +78,7 @@ fn sides() -> Result<(Side, Side)> {
     run(command("wasm-bindgen").args(["--target", "nodejs", "--out-dir"]).arg(&out).arg(module))?;
     let engine = out.join("speed_bg.wasm");
     run(command("wasm-opt").arg("-O1").arg(&engine).arg("-o").arg(&engine))?;
+    // Cargo puts what the bench profile builds into `release`.
     let native = Side::start(&mut Command::new(target_folder().join("release/speed")))?;
     let wasm = Side::start(command("node").arg(root().join("speed/speed.mjs")).arg(out.join("speed.js")))?;
     Ok((native, wasm))
@@ -84,6 +86,7 @@ fn sides() -> Result<(Side, Side)> {
 
 /// Nanoseconds of one turn on each side.
 fn turns(native: &mut Side, wasm: &mut Side, workload: usize, work: usize) -> Result<[f64; 2]> {
+    // As many turns as make a round long enough for the clock.
     let mut turns = 1;
     let mut took = native.time(workload, work, turns)?.0;
     while took < ROUND / 2.0 {
@@ -97,6 +100,7 @@ fn turns(native: &mut Side, wasm: &mut Side, workload: usize, work: usize) -> Re
         }
     }
     let mut least = [f64::INFINITY; 2];
+    // One after the other in each round, so that what else the machine does slows both.
     for _ in 0..ROUNDS {
         let (one, other) = (native.time(workload, work, turns)?, wasm.time(workload, work, turns)?);
         if !alike(one.1, other.1) {

@@ -31,6 +31,7 @@ pub fn check(tag: Option<&str>) -> Result<()> {
     }
     let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
     let own = format!("version = \"{version}\"");
+    // The crates name each other by path and by version: crates.io knows only the version.
     for line in manifest.lines().filter(|line| line.starts_with("shardscope") && line.contains("path = ")) {
         if !line.contains(&own) {
             wrong.push(format!("Cargo.toml has {line}"));

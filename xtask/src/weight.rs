@@ -38,7 +38,7 @@ const READERS: [&str; 4] = ["reader.js", "reading.js", "shardscope-reader.js", "
 /// Registered when the application has started; it keeps the others.
 const SERVICE: &str = "sw.js";
 
-/// One file and its bytes.
+/// One file and its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weight {
     /// Path below the folder.
@@ -71,9 +71,11 @@ pub fn gate(record: bool) -> Result<()> {
         );
     }
     let total = sum(false, |weight| weight.brotli);
+    // Whole names: `ends_with` of a path compares its parts.
     let readers = weights.iter().filter(|weight| READERS.iter().any(|file| weight.file.ends_with(file)));
     let with_readers = total + readers.map(|weight| weight.brotli).sum::<u64>();
     println!("{:>10} {with_readers:>10}  the same for who brings a text of their own", "");
+    // Recorded before it is judged: the limit holds for a recorded weight too.
     if record {
         fs::write(root().join(RECORD), format!("{total}\n"))?;
     }
@@ -141,6 +143,7 @@ impl Beside {
     /// A file counts for the page unless it is another page, something that only other pages name, or for other sites.
     fn holds(&self, file: &str) -> bool {
         let named = |page: &str| {
+            // As attributes with quotes and without, and as imports of scripts.
             let spellings =
                 [format!("\"{file}\""), format!("\"./{file}\""), format!("=./{file}"), format!("={file}")];
             spellings.iter().any(|name| page.contains(name))
@@ -160,8 +163,10 @@ fn is_other_page(path: &Path) -> bool {
 
 /// What is left of `bytes` at quality 11 with the usual window of 4 MiB.
 pub fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    // 64 KiB are the buffer's; 22 is the logarithm of the window.
     let mut writer = CompressorWriter::new(Vec::new(), 1 << 16, 11, 22);
     writer.write_all(bytes)?;
+    // This ends the stream as well.
     Ok(writer.into_inner())
 }
 

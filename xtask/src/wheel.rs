@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use crate::packages::{pip, python_programs};
 use crate::process::{command, output, root, run, say, target_folder};
 
-/// What builds the wheel.
+/// Requirement of the build backend, for pip.
 const MATURIN: &str = "maturin>=1.9,<2";
 /// The client of the Model Context Protocol that meets `shardscope mcp`.
 const CLIENT: &str = "mcp>=2,<3";
@@ -34,6 +34,7 @@ pub fn test() -> Result<()> {
     output(command("python3").args(["-m", "venv"]).arg(folder.join("environment")))
         .context("a virtual environment for the wheel")?;
     let python = folder.join("environment/bin/python").to_string_lossy().into_owned();
+    // Without an index: the wheel depends on no other package.
     output(command(&python).args(["-m", "pip", "install", "--quiet", "--no-index"]).arg(&wheel))?;
     // Without one of them its tests say that they were not made.
     for package in [CLIENT, WIDGET] {

@@ -9,13 +9,13 @@ use shardscope_units::{Bytes, Seconds, percent, seconds};
 /// A plan with its report, and a hand for trying changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Advisor<'a> {
-    /// The plan.
+    /// The plan that advice is given on.
     pub plan: &'a Plan,
     /// Its report.
     pub report: &'a Report,
 }
 
-/// A change that can be made, with what it comes to.
+/// A change that was estimated, with what it comes to.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
     pub(super) change: Vec<(Field, String)>,
@@ -49,15 +49,18 @@ impl<'a> Advisor<'a> {
     /// What `variant` comes to; none where Megatron would refuse it or where nothing changes.
     pub(super) fn attempt(&self, variant: &Variant) -> Option<Trial> {
         let own = self.variant();
+        // No trial: it would be told as a change with nothing to gain.
         if *variant == own {
             return None;
         }
         let plan = variant.apply(self.plan)?;
+        // What PyTorch would reserve, without releasing cached blocks: what is proposed should fit with ease.
         let peak = memory_totals(&plan).iter().map(|totals| totals.peak_reserved).max()?;
+        // The exact step, not the quick one of the search: it is told beside the report's own figure.
         Some(Trial { change: variant.changes_from(&own), peak, step: Some(exact_step_seconds(&plan)) })
     }
 
-    /// What the device shows as total.
+    /// Total memory of the device, as the driver reports it.
     pub(super) fn capacity(&self) -> Bytes {
         self.report.memory.capacity
     }
@@ -76,6 +79,7 @@ impl Trial {
 
     /// The time of a step; without one, never.
     pub(super) fn seconds(&self) -> f64 {
+        // Sorts behind all trials that have a time.
         self.step.map_or(f64::INFINITY, Seconds::get)
     }
 

@@ -26,6 +26,7 @@ pub fn advised(plan: &Plan) -> Result<Report, Fault> {
 /// As [`advised`].
 pub fn reported(plan: &Plan) -> Result<Report, Fault> {
     let report = report(plan);
+    // Checked before anybody sees it: saturated figures look like estimates.
     fault(plan, &report.time, &report.memory, &report.traffic).map_or(Ok(report), Err)
 }
 
@@ -33,6 +34,7 @@ pub fn reported(plan: &Plan) -> Result<Report, Fault> {
 #[must_use]
 pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
     let advisor = Advisor::new(plan, report);
+    // In this order: what stands in the way, ways out of it, the best change, then what rules know.
     let mut findings: Vec<Finding> = rules::evaluation_batch::finding(&advisor).into_iter().collect();
     findings.extend(rules::out_of_memory::findings(&advisor));
     findings.extend(rules::best_change::finding(&advisor));
@@ -54,6 +56,7 @@ pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
     let seconds = |one: &Finding| one.expected.step.map_or(f64::INFINITY, shardscope_units::Seconds::get);
     sort_by(&mut others, |one, other| seconds(one).total_cmp(&seconds(other)));
     for other in others {
+        // A change is told once, however many rules find it.
         match findings.iter_mut().find(|finding| same_change(finding, &other)) {
             // What the rule knows is the reason that the best change lacks.
             Some(told) => told.why = format!("{}; {}", told.why, other.why),
@@ -65,6 +68,7 @@ pub fn advice(plan: &Plan, report: &Report) -> Vec<Finding> {
 
 /// Whether both set the same values, in whatever order.
 fn same_change(one: &Finding, other: &Finding) -> bool {
+    // Findings without a change are remarks, each of its own.
     !one.change.is_empty()
         && one.change.len() == other.change.len()
         && one.change.iter().all(|change| other.change.contains(change))

@@ -16,7 +16,7 @@ const TEXT_KEYS: [&str; 5] =
 /// The rules for a configuration whose type is not known.
 const NAMELESS: &str = "nameless";
 
-/// Why a configuration is not read.
+/// Reason why a configuration is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It names no model type.
@@ -27,7 +27,7 @@ pub enum Refusal {
     Stopped(Stop),
 }
 
-/// What a configuration describes.
+/// A model as its configuration describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Architecture {
     /// The model type whose rules it was read by: that of the text model, in a composite one.
@@ -65,7 +65,9 @@ impl Architecture {
     pub fn read(root: &Node) -> Result<Self, Refusal> {
         let whole_type = type_of(root).unwrap_or("");
         let defaults = Defaults::for_model_type(whole_type);
+        // An empty map under such a key is a placeholder that some conversions leave.
         let inner = TEXT_KEYS.iter().find_map(|key| root.at(key)).filter(|node| !node.entries().is_empty());
+        // The part's own type, else the whole's; a part without a type gets that of the composite's rules below.
         let stated = inner.and_then(type_of).or(if inner.is_none() { Some(whole_type) } else { None });
         let stated = stated.filter(|name| definitions(name).is_some());
         let model_type = stated.or(defaults.text_type()).unwrap_or(whole_type);
@@ -76,6 +78,7 @@ impl Architecture {
             return Err(Refusal::UnknownType(inner.and_then(type_of).unwrap_or(model_type).to_owned()));
         };
         let composite = defaults.text_type().is_some();
+        // Keys of the text model are looked up in its own part only: a composite has equal keys of other modalities.
         let place = inner.unwrap_or(root);
         // Whether the embeddings are tied is said of the whole, also where the text model is a part of it.
         let tied = if inner.is_some() {
@@ -176,6 +179,7 @@ fn towers(root: &Node) -> Vec<String> {
         let modal = ["vision", "audio", "image", "video", "speech", "vit", "perceiver", "qformer"];
         modal.iter().any(|word| key.contains(word)) && (key.ends_with("_config") || key.ends_with("_tower"))
     };
+    // A null or empty configuration is a modality that this model has not.
     let maps = root.entries().iter().filter(|entry| !entry.node.entries().is_empty());
     maps.filter(|entry| other(&entry.key)).map(|entry| entry.key.clone()).collect()
 }
@@ -246,6 +250,7 @@ fn variants(e: &Evaluation<'_>) -> Result<Vec<String>, Stop> {
 fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
     let first = |name: &'static str| e.size_at(name, 0);
     let says = |name: &'static str| e.holds_at(name, 0);
+    // Told by the rules, not by a key: configurations of other types have keys of latent attention too.
     let latent = if e.defines("kl") {
         let rank = first("ql_or_none")?;
         Some(Latent {
@@ -290,6 +295,7 @@ fn shape(e: &Evaluation<'_>, layers: u64) -> Result<Shape, Stop> {
         heads: if attending == 0 { 0 } else { first("a")? },
         groups: if attending == 0 { 0 } else { first("k")? },
         head_width: if attending == 0 { 0 } else { first("d")? },
+        // Types whose every layer is routed state no dense width; the expert's stands in for it.
         ffn: match (first("f"), &routed) {
             (Ok(width), _) => width,
             (Err(_), Some(routed)) => routed.width,
@@ -349,6 +355,7 @@ fn blocks(e: &Evaluation<'_>, layers: u64) -> Result<Option<String>, Stop> {
     let sign = |index| {
         let is = |name| e.holds_at(name, index);
         Ok(match () {
+            // In this order: a layer that is none of these is a dense MLP.
             () if is("is_mamba")? => 'M',
             () if is("is_attention")? => '*',
             () if is("is_moe")? => 'E',
@@ -398,6 +405,7 @@ fn gaps(e: &Evaluation<'_>, shape: &Shape, as_counted: bool) -> Result<Vec<Gap>,
             gaps.push(gap);
         }
     }
+    // The last resort: something is counted by the library and by no gap, so it must not pass unsaid.
     if !as_counted && !gaps.iter().any(|gap| gap.is_counted()) {
         gaps.push(Gap::OtherParts);
     }

@@ -9,7 +9,7 @@ use crate::expression::Expression;
 use crate::rules::{Defaults, Definitions};
 use crate::value::{Number, Value};
 
-/// Most layers of a model.
+/// Most layers of a model; the largest published ones have some hundred.
 pub(crate) const MOST_LAYERS: u64 = 4096;
 /// Most steps of one evaluation; a model of a hundred layers takes some twenty thousand.
 const MOST_STEPS: u32 = 300_000;
@@ -40,15 +40,18 @@ pub struct Used {
 pub(crate) struct Evaluation<'c> {
     definitions: Definitions,
     defaults: Defaults,
-    /// Where keys are looked up.
+    /// Node in which keys are looked up.
     place: &'c Node,
     /// Whether embeddings are tied, where that is said elsewhere.
     tied: Option<bool>,
     /// Width of the language model beside a tower.
     text_hidden: Option<u64>,
+    // The layer that a definition is evaluated for; none outside of any layer.
     layer: Cell<Option<u64>>,
+    // Known by name and layer: definitions refer to each other, and a sum over layers would evaluate each anew.
     known: RefCell<HashMap<(&'static str, Option<u64>), Value>>,
     used: RefCell<Vec<Used>>,
+    // A budget for the whole configuration, not for each definition.
     steps: Cell<u32>,
     depth: Cell<u32>,
 }
@@ -93,6 +96,7 @@ impl<'c> Evaluation<'c> {
         let key = || self.definitions.get(name).map_or_else(|| name.to_owned(), named);
         let unfit = || if value == Value::Nothing { Stop::Missing(key()) } else { Stop::Unfit(key()) };
         match value.number().ok_or_else(unfit)? {
+            // A negative size is written nonsense, or the rule of another version of the type.
             Number::Whole(whole) => u64::try_from(whole).map_err(|_| Stop::Unfit(key())),
             Number::Real(_) => Err(Stop::Unfit(key())),
         }
@@ -132,6 +136,7 @@ impl<'c> Evaluation<'c> {
     }
 
     fn within<T>(&self, index: u64, inner: impl FnOnce() -> T) -> T {
+        // Restored behind: sums nest, and the outer layer goes on.
         let outer = self.layer.replace(Some(index));
         let value = inner();
         self.layer.set(outer);
@@ -144,6 +149,7 @@ impl<'c> Evaluation<'c> {
             "true" => return Ok(Value::Truth(true)),
             "false" => return Ok(Value::Truth(false)),
             "null" => return Ok(Value::Nothing),
+            // Names of the language themselves come before definitions and keys.
             "text_hidden" => {
                 return self.text_hidden.map(|width| Value::Whole(i128::from(width))).ok_or(Stop::TooLarge);
             }
@@ -152,14 +158,17 @@ impl<'c> Evaluation<'c> {
             }
             _ => {}
         }
+        // `config.x` is the key even where a definition is called `x`, so that a rule can refine what a key says.
         if let Some(key) = name.strip_prefix("config.") {
             return Ok(self.key(key));
         }
+        // What no rule defines is a key.
         let Some(expression) = self.definitions.get(name) else { return Ok(self.key(name)) };
         let at = (name, self.layer.get());
         if let Some(value) = self.known.borrow().get(&at) {
             return Ok(value.clone());
         }
+        // Deeper than any rule goes: a definition that leads back to itself.
         self.depth.set(self.depth.get() + 1);
         if self.depth.get() > DEPTH {
             return Err(Stop::TooLarge);
@@ -173,12 +182,14 @@ impl<'c> Evaluation<'c> {
     /// The value of a key: as written under any of its names, or the type's default. A key that is
     /// written as `null` has no value even where there is a default, as in the library.
     fn key(&self, key: &str) -> Value {
+        // Said by the whole composite; the part's own key is then not asked.
         if let (Some(tied), "tie_word_embeddings") = (self.tied, key) {
             self.note(key, true);
             return Value::Truth(tied);
         }
         let mut empty = false;
         for name in self.defaults.names(key) {
+            // The next alias, since a configuration has only one of the names.
             let Some(node) = self.place.at(name) else { continue };
             let value = Value::from_node(node);
             if value != Value::Nothing {
@@ -187,6 +198,7 @@ impl<'c> Evaluation<'c> {
             }
             empty = true;
         }
+        // Noted as written when it is `null`: the figure then follows from that, not from the default.
         self.note(key, empty);
         if empty { Value::Nothing } else { self.defaults.value(key) }
     }
@@ -217,6 +229,7 @@ impl<'c> Evaluation<'c> {
                 Number::Real(real) => Value::Real(-real),
             },
             Expression::Choice(parts) => {
+                // Only the branch that is taken: the other may ask for keys that this type has not.
                 let [condition, one, other] = &**parts;
                 self.value(if self.value(condition)?.holds() { one } else { other })?
             }
@@ -231,6 +244,7 @@ impl<'c> Evaluation<'c> {
                 Value::Nothing => self.value(right)?,
                 value => value,
             },
+            // Short-circuited, for the same reason.
             "||" => Value::Truth(self.value(left)?.holds() || self.value(right)?.holds()),
             "&&" => Value::Truth(self.value(left)?.holds() && self.value(right)?.holds()),
             "==" => Value::Truth(self.value(left)?.same(&self.value(right)?)),
@@ -258,6 +272,7 @@ impl<'c> Evaluation<'c> {
     fn call(&self, function: &str, arguments: &[Expression]) -> Result<Value, Stop> {
         let unfit = || Stop::Unfit(arguments.first().map(named).unwrap_or_default());
         Ok(match (function, arguments) {
+            // The bound variable `i` is implied; the first argument names it for the reader of the rules.
             ("sum", [_, count, each]) => Value::Whole(self.sum(count, each)?),
             ("at", [list, index]) => match (self.value(list)?, self.whole(index)?) {
                 (Value::List(values), index) => {
@@ -275,6 +290,7 @@ impl<'c> Evaluation<'c> {
                 let value = self.value(value)?;
                 let found = match self.value(list)? {
                     Value::List(values) => values.iter().any(|one| one.same(&value)),
+                    // A list that is not there holds nothing, as `in (x or [])` of Python.
                     Value::Nothing => false,
                     _ => return Err(unfit()),
                 };
@@ -291,6 +307,7 @@ impl<'c> Evaluation<'c> {
                 if step <= 0 || value < 0 {
                     return Err(unfit());
                 }
+                // In 128 bits, where sizes of 64 do not overflow.
                 let parts = (value + step - 1) / step;
                 Value::Whole(if function == "up" { parts * step } else { parts })
             }
@@ -308,6 +325,7 @@ impl<'c> Evaluation<'c> {
 
     fn sum(&self, count: &Expression, each: &Expression) -> Result<i128, Stop> {
         let count = u64::try_from(self.whole(count)?).map_err(|_| Stop::Unfit(named(count)))?;
+        // Before looping: the count is a number of the configuration.
         if count > MOST_LAYERS {
             return Err(Stop::TooLarge);
         }

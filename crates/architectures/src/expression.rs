@@ -1,6 +1,6 @@
 //! The expressions of the rules: arithmetic, comparison, choice, and a few functions over lists.
 
-/// An expression.
+/// An expression of the rules. Texts are slices of the rules, which live as long as the program.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expression {
     Whole(i128),
@@ -39,6 +39,7 @@ struct ExpressionParser {
 impl ExpressionParser {
     fn choice(&mut self) -> Option<Expression> {
         self.depth += 1;
+        // Rules are this crate's own, but are read in the page too: a fault must give nothing instead of a crash.
         if self.depth > DEPTH {
             return None;
         }
@@ -55,6 +56,7 @@ impl ExpressionParser {
     }
 
     fn two(&mut self, strength: usize) -> Option<Expression> {
+        // Precedence climbing over `OPERATORS`, one recursion a level.
         let Some(operators) = OPERATORS.get(strength) else { return self.one() };
         let mut left = self.two(strength + 1)?;
         while let Some(operator) = operators.iter().find(|operator| self.mark(operator)) {
@@ -86,11 +88,13 @@ impl ExpressionParser {
         }
         let word = self.word()?;
         if word.starts_with(|c: char| c.is_ascii_digit()) {
+            // Whole numbers stay whole: sizes are exact.
             return match word.parse() {
                 Ok(whole) => Some(Expression::Whole(whole)),
                 Err(_) => word.parse().ok().map(Expression::Real),
             };
         }
+        // A word with a parenthesis right behind it is a function, in any other place a name.
         if self.mark("(") {
             return Some(Expression::Call(word, self.until(")")?));
         }

@@ -98,7 +98,7 @@ const WORDS: &[(Gap, &str, &str)] = &[
 ];
 
 impl Gap {
-    /// The gap that the rules call so.
+    /// The gap that the rules name by `word`.
     pub(crate) fn called(word: &str) -> Option<Self> {
         WORDS.iter().find(|(_, name, _)| *name == word).map(|(gap, ..)| *gap)
     }

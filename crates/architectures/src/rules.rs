@@ -7,6 +7,7 @@ use shardscope_source::LaterText;
 use crate::expression::Expression;
 use crate::value::Value;
 
+// The page's first program has no tables: they come behind it (feature `tables-later`).
 static RULES: LaterText = LaterText::new(
     "rules.txt",
     if cfg!(feature = "tables-later") { None } else { Some(include_str!("rules.txt")) },
@@ -49,9 +50,12 @@ fn inherited(head: &str, name: &str) -> Option<Definitions> {
         let Some(name) = wanted else { break };
         let (parent, lines) = block(head, name)?;
         for line in lines {
+            // The nearest definition wins: a type states what sets it apart from its parent.
             if let Some((name, expression)) = line.split_once(" = ")
                 && !all.contains_key(name)
             {
+                // One definition that cannot be read makes the whole type unknown: half of its rules would count
+                // wrongly.
                 all.insert(name, Expression::read(expression)?);
             }
         }
@@ -66,8 +70,10 @@ fn block(
     name: &str,
 ) -> Option<(Option<&'static str>, impl Iterator<Item = &'static str> + use<>)> {
     let mut lines = meaningful(RULES.text());
+    // By reference: the lines of the block are what comes next.
     let parent = lines.by_ref().find_map(|line| {
         let (names, parent) = headed(head, line)?;
+        // Several types share a block where only their names differ.
         names.split(' ').any(|known| known == name).then_some(parent)
     })?;
     let is_head = |line: &str| line.starts_with(TYPE) || line.starts_with(TOWER);
@@ -104,6 +110,7 @@ impl Defaults {
             let (name, rest) = line.split_once(": ")?;
             (name == model_type).then_some(rest)
         });
+        // Three kinds of words: `key=value`, `key>alias`, `@type`.
         for word in line.unwrap_or_default().split(' ') {
             if let Some((key, value)) = word.split_once('=') {
                 all.values.push((key, value));
@@ -118,6 +125,7 @@ impl Defaults {
 
     /// The default of a key, or of the one that it is another name of.
     pub(crate) fn value(&self, key: &str) -> Value {
+        // The default may be stated for any of the key's names.
         let found = self.names(key).find_map(|name| self.values.iter().find(|(key, _)| *key == name));
         found.map_or(Value::Nothing, |(_, value)| Value::plain(value))
     }
@@ -137,6 +145,7 @@ impl Defaults {
 
     /// A key and its other names.
     pub(crate) fn names<'k>(&'k self, key: &'k str) -> impl Iterator<Item = &'k str> {
+        // Both ways: configurations use either name.
         let others = self.aliases.iter().filter_map(move |&(one, other)| match key {
             key if key == one => Some(other),
             key if key == other => Some(one),

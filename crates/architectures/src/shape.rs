@@ -124,7 +124,7 @@ pub struct Latent {
 /// Sizes of a linear mixer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linear {
-    /// Its name.
+    /// Kind of mixer, as the rules name it.
     pub kind: String,
     /// Heads of queries and keys; groups of Mamba-2.
     pub key_heads: u64,

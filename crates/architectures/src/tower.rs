@@ -33,12 +33,14 @@ impl Tower {
     /// The tower of the configuration at `root` beside a language model of width `text_hidden`; none where its type has no
     /// rules, or the configuration does not state its sizes.
     pub(crate) fn read(root: &Node, whole_type: &str, text_hidden: u64) -> Option<Self> {
+        // A tower that cannot be counted stops nothing by itself: it has no figures, which is said elsewhere.
         let evaluation = Evaluation::of_tower(tower_definitions(whole_type)?, root, text_hidden);
         Self::count(&evaluation).ok().flatten()
     }
 
     fn count(e: &Evaluation<'_>) -> Result<Option<Self>, Stop> {
         let layers = e.size("L")?;
+        // `known` is the rules' own condition, for sizes that only some models of a type state.
         if !e.holds("known")? || layers == 0 || layers > MOST_LAYERS {
             return Ok(None);
         }
@@ -50,6 +52,7 @@ impl Tower {
             hidden: e.size("h")?,
             patches: e.size("patches")?,
             hooked: e.holds("hooked")?,
+            // What is not recorded leaves the parameters known.
             kept: kept(e).unwrap_or_default(),
             shared: e.words("shared")?,
         }))
@@ -78,6 +81,7 @@ fn kept(e: &Evaluation<'_>) -> Result<Vec<String>, Stop> {
     }
     let mut words = e.words("modules")?;
     for name in KEPT {
+        // All or nothing: a size that is missing means that what is kept is not known.
         words.push(format!("{name}={}", e.size(name)?));
     }
     Ok(words)

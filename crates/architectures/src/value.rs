@@ -2,7 +2,7 @@
 
 use shardscope_config_tree::{Node, Value as Tree};
 
-/// What a key or an expression holds.
+/// Value of a key or an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     /// `null`, or a key that is not there.
@@ -21,6 +21,7 @@ impl Value {
         match &node.value {
             Tree::Map(_) => Self::Nothing,
             Tree::List(items) => Self::List(items.iter().map(Self::from_node).collect()),
+            // Quoted numbers stay text, as Python's json has them.
             Tree::Scalar(scalar) if scalar.quoted => Self::Text(scalar.text.clone()),
             Tree::Scalar(scalar) => Self::plain(&scalar.text),
         }
@@ -33,14 +34,16 @@ impl Value {
             "true" | "True" => Self::Truth(true),
             "false" | "False" => Self::Truth(false),
             _ => match (text.parse::<i64>(), text.parse::<f64>()) {
+                // Numbers beyond i64 are read as real, and refused where a size is asked for.
                 (Ok(whole), _) => Self::Whole(i128::from(whole)),
+                // "nan" and "inf" parse as numbers of Rust; in a configuration they are words.
                 (_, Ok(real)) if real.is_finite() => Self::Real(real),
                 _ => Self::Text(text.to_owned()),
             },
         }
     }
 
-    /// Whether a condition holds that says this: everything but nothing, no, zero and the empty ones.
+    /// Whether it counts as true, by Python's rules: everything but nothing, no, zero and the empty ones.
     pub(crate) fn holds(&self) -> bool {
         match self {
             Self::Nothing => false,
@@ -66,6 +69,7 @@ impl Value {
     pub(crate) fn same(&self, other: &Self) -> bool {
         match (self.number(), other.number()) {
             (Some(Number::Whole(left)), Some(Number::Whole(right))) => left == right,
+            // A size may be written as 4096.0.
             (Some(left), Some(right)) => left.real() == right.real(),
             _ => self == other,
         }

@@ -36,6 +36,7 @@ pub(crate) fn answer(pasted: &Pasted) -> Answer {
 pub(crate) fn environment(pasted: &Pasted) -> Environment {
     Environment {
         variables: pasted.environment.clone(),
+        // Words behind a script are split here as the page splits them.
         arguments: pasted.arguments.split_ascii_whitespace().map(Into::into).collect(),
     }
 }
@@ -49,6 +50,7 @@ fn option(question: &Question) -> String {
         pairs.collect::<Vec<_>>().join(" ")
     } else if name == ARGUMENTS {
         format!("--args \"{value}\"")
+    // What is no setting is a variable of the script.
     } else if Field::named(name).is_some() {
         format!("--set {}", word(&format!("{name}={value}")))
     } else {
@@ -58,6 +60,7 @@ fn option(question: &Question) -> String {
 
 /// What is proposed as the answer, or a place for it.
 fn proposed(question: &Question) -> &str {
+    // An empty proposal would be an option without a value.
     question.proposal.as_deref().filter(|value| !value.is_empty()).unwrap_or("…")
 }
 
@@ -108,12 +111,14 @@ impl Answer {
     fn said(&self, least: Severity) -> String {
         let mut out = String::new();
         for diagnostic in self.resolution.diagnostics.iter().filter(|one| one.severity >= least) {
+            // Names of files and variables are a stranger's: control characters must not reach the terminal.
             let shown = harmless(&render(&self.source, diagnostic));
             let colour = match diagnostic.severity {
                 Severity::Error => RED,
                 Severity::Warning => YELLOW,
                 Severity::Note => CYAN,
             };
+            // Only the kind is coloured.
             match shown.split_once(':') {
                 Some((kind, rest)) => out += &format!("{}:{rest}\n", coloured(kind, colour)),
                 None => out += &(shown + "\n"),
@@ -138,6 +143,7 @@ impl Answer {
         if !questions.is_empty() {
             // All words behind a script are one option.
             let (words, others): (Vec<&Question>, Vec<&Question>) =
+                // `$1` and its like cannot be given one by one.
                 questions.iter().partition(|question| question.name.starts_with('$'));
             let mut options: Vec<String> = others.into_iter().map(option).collect();
             let words: Vec<&str> = words.into_iter().map(proposed).collect();

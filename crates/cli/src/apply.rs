@@ -50,12 +50,14 @@ impl ApplyArguments {
     fn wanted(&self) -> Result<Wanted, CallError> {
         let mut wanted = Wanted { changes: Vec::new(), files: Vec::new() };
         for operand in &self.operands {
+            // A path may hold an equals sign; a setting's name has no slash and no dot.
             let change = operand.split_once('=').filter(|(name, _)| !name.contains(['/', '.']));
             match change.map(|(name, value)| (name, value, Field::named(long_name(name)))) {
                 Some((_, value, Some(field))) => {
                     fitting(field, value)?;
                     wanted.changes.push((field, value.to_owned()));
                 }
+                // A file that is there is meant as one, whatever it is called.
                 Some((name, ..)) if !std::path::Path::new(operand).exists() => {
                     let known = Field::ALL.iter().map(|field| field.name());
                     return Err(CallError::UnknownSetting {
@@ -97,6 +99,7 @@ fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, CallEr
     let mut texts = Vec::new();
     for file in &wanted.files {
         let text = String::from_utf8(input::bytes(file)?);
+        // Bytes replaced while reading would be written back as U+FFFD.
         // What is read loosely for an estimate would come back otherwise than it was.
         texts.push(text.map_err(|_| CallError::NotUtf8 { path: file.clone() })?);
     }
@@ -111,6 +114,7 @@ fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, CallEr
             .iter()
             .zip(&texts)
             .map(|(file, text)| PastedText {
+                // By their last part, as scripts name each other.
                 name: file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned(),
                 text: text.clone(),
             })
@@ -120,6 +124,7 @@ fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, CallEr
     changes.put_into(&mut pasted);
     let source = Source::from_files(pasted.texts.iter().map(|text| (text.name.as_str(), text.text.as_str())));
     let edited = edit(&source, &input::environment(&pasted), &wanted.changes);
+    // All or nothing, before any file is touched.
     if !edited.unplaced.is_empty() {
         for (field, value) in &edited.unplaced {
             tell(&format!("{}: no place is found for {}={value}\n", coloured("error", RED), field.name()));
@@ -146,6 +151,7 @@ fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, CallEr
 /// A unified diff, which `patch -p1` takes; empty where nothing changed.
 pub(crate) fn difference(file: &str, before: &str, after: &str) -> String {
     let file = from_here(file);
+    // `patch -p1` strips `a/`, so the rest must be relative.
     let name = if file == "-" { "stdin" } else { file.trim_start_matches("./").trim_start_matches('/') };
     let diff = TextDiff::from_lines(before, after);
     let mut out = String::new();

@@ -86,6 +86,7 @@ fn drawn(label: &str, value: &str, colour: &str) -> String {
     let (label, value) = (escaped(label), escaped(value));
     let whole = left + right;
     let text = |middle: usize, long: usize, text: &str| {
+        // Between the paddings on both sides.
         let length = long - 2 * PADDING;
         format!(
             "<text x=\"{middle}\" y=\"14\" textLength=\"{length}\" lengthAdjust=\"spacingAndGlyphs\">{text}</text>"
@@ -118,6 +119,7 @@ fn width(text: &str) -> usize {
 
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    // XML 1.0 has no control characters, not even escaped ones.
     for c in text.chars().filter(|c| !c.is_control()) {
         match c {
             '&' => out += "&amp;",

@@ -27,7 +27,9 @@ impl Places {
     /// The folder of each file, and the one in which the program was called.
     pub(crate) fn new(files: &[String]) -> Self {
         let folder = |file: &String| Path::new(file).parent().map(Path::to_path_buf);
+        // Standard input lies nowhere.
         let mut folders: Vec<PathBuf> = files.iter().filter(|file| *file != "-").filter_map(folder).collect();
+        // Last: names in a script are mostly relative to the script, sometimes to the call.
         folders.push(PathBuf::from("."));
         Self { folders, within: None }
     }
@@ -35,6 +37,7 @@ impl Places {
     /// The file that `name` names, if there is one and it may be read.
     fn find(&self, name: &str) -> Option<String> {
         for folder in &self.folders {
+            // Resolved first, so that neither `..` nor a link leads out of `within` unseen.
             let Ok(path) = folder.join(name).canonicalize() else { continue };
             let inside = self.within.as_ref().is_none_or(|within| path.starts_with(within));
             if inside && path.is_file() {
@@ -52,11 +55,13 @@ pub(crate) fn completed(pasted: &mut Pasted, places: &Places) -> (Answer, Vec<St
     for _ in 0..ROUNDS {
         let mut more = false;
         for name in wanted(&found) {
+            // One fetched twice, or without end, would keep the rounds going.
             if fetched.len() == MOST || fetched.contains(&name) {
                 continue;
             }
             let Some(text) = places.find(&name).and_then(|path| bytes(&path).ok()) else { continue };
             let last = name.rsplit('/').next().unwrap_or(&name).to_owned();
+            // A file given by hand wins over the one beside the script.
             if pasted.texts.iter().any(|text| text.name == last) {
                 continue;
             }
@@ -67,6 +72,7 @@ pub(crate) fn completed(pasted: &mut Pasted, places: &Places) -> (Answer, Vec<St
         if !more {
             break;
         }
+        // Read anew with the new files, which may name others.
         found = answer(pasted);
     }
     (found, fetched)
@@ -76,6 +82,7 @@ pub(crate) fn completed(pasted: &mut Pasted, places: &Places) -> (Answer, Vec<St
 fn named(text: &str) -> Vec<String> {
     let words = text.split(|c: char| c.is_whitespace() || "\"'=;{}".contains(c));
     let words = words.map(|word| word.trim_start_matches("./"));
+    // A word with `$` is a name only after evaluation, which the reader has done if it could.
     words.filter(|word| word.contains('.') && !word.contains('$')).map(str::to_owned).collect()
 }
 
@@ -91,6 +98,7 @@ fn behind(source: &Source, span: Span) -> &str {
 fn wanted(answer: &Answer) -> Vec<String> {
     let mut names = Vec::new();
     for said in &answer.resolution.diagnostics {
+        // By code: only these point at something that a file could bring.
         if !matches!(said.code, Code::MissingFile | Code::OpenValue) {
             continue;
         }

@@ -38,11 +38,13 @@ impl ListArguments {
         known: impl Iterator<Item = &'static str>,
         cells: impl Fn(&T) -> [String; N],
     ) -> ExitCode {
+        // A word that found nothing is more likely misspelt than a wish for an empty table.
         if let (Some(word), []) = (&self.word, rows) {
             let kind = titles.first().copied().unwrap_or_default();
             return refuse(&CallError::UnknownName { kind, word: word.clone(), meant: suggest(word, known) });
         }
         let table: Vec<[String; N]> = rows.iter().map(cells).collect();
+        // Figures to the right, but only in columns that have nothing else.
         let is_figure = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         let right: [bool; N] = std::array::from_fn(|column| {
             column > 0 && table.iter().filter_map(|row| row.get(column)).all(is_figure)
@@ -64,6 +66,7 @@ impl ListArguments {
                 let widths: [usize; N] = std::array::from_fn(wide);
                 let mut out = String::new();
                 for row in [&titles].into_iter().chain(&table) {
+                    // Titles are a row like others, so that they share the widths.
                     let mut line = String::new();
                     for ((cell, width), right) in row.iter().zip(widths).zip(right) {
                         line += if line.is_empty() { "" } else { "  " };
@@ -117,6 +120,7 @@ fn takes(kind: Kind) -> String {
 }
 
 pub(crate) fn settings(arguments: &ListArguments) -> ExitCode {
+    // By what a setting is about, too: few know Megatron's names by heart.
     let wants = |field: &&Field| arguments.wants(field.name()) || arguments.wants(field.about());
     let rows: Vec<Setting> = Field::ALL
         .iter()
@@ -135,11 +139,13 @@ pub(crate) fn models(arguments: &ListArguments) -> ExitCode {
         .filter(|name| arguments.wants(name))
         .filter_map(|name| {
             let settings = find(name).model()?.settings();
+            // Models that cannot be said by settings are not listed, since nothing could be done with them.
             let settings = settings.into_iter().map(|(field, value)| (field.name(), value)).collect();
             Some(Model { name, settings })
         })
         .collect();
     arguments.show(["model", "layers", "hidden size", "attention heads"], &rows, model_names(), |model| {
+        // A dash counts as a figure, so that one gap does not turn a column to the left.
         let of = |name: &str| model.settings.get(name).cloned().unwrap_or_else(|| "-".to_owned());
         [model.name.to_owned(), of("num_layers"), of("hidden_size"), of("num_attention_heads")]
     })

@@ -65,7 +65,7 @@ impl Gate {
         changes
     }
 
-    /// Whether it compares with another run.
+    /// Whether one of the gates needs a second run to compare with.
     pub(crate) fn compares(&self) -> bool {
         self.fail_on.iter().any(|what| matches!(what, FailOn::Slower(_)))
     }
@@ -104,9 +104,11 @@ struct Checked<'a> {
 
 /// Prints one line for a run; what keeps a text from making a plan goes to standard error.
 pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
+    // Before anything is read: the call itself makes no sense.
     if arguments.gate.compares() && arguments.against.against.is_none() {
         return refuse(&CallError::NothingToCompare { option: "--fail-on slower" });
     }
+    // Into the changes, so that both runs are held to the same headroom and price.
     let changes = arguments.gate.put_into(&arguments.input.changes);
     let against = match &arguments.against.against {
         Some(file) => match baseline(file, &changes) {
@@ -120,10 +122,12 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
         for file in &arguments.input.files {
             let one = Input { files: vec![file.clone()], changes: changes.clone() };
             let answer = match one.answer() {
+                // Files that start no training are not asked about, nor counted as failing.
                 Ok(answer) if answer.launches() => answer,
                 Ok(_) => continue,
                 Err(problem) => return refuse(&problem),
             };
+            // The gravest of all: 2 for what cannot be read outranks 1 for what fails.
             worst = worst.max(arguments.say(Some(from_here(file)), answer, against.as_ref()));
         }
     } else {
@@ -162,6 +166,7 @@ impl CheckArguments {
             Some(_) => FAILS,
         };
         match figures {
+            // On standard error, so that the line stays alone on standard output.
             Some(_) => tell(&answer.warnings()),
             None if !self.pass_open => tell(&answer.obstacles_to_caller()),
             None => {}
@@ -178,6 +183,7 @@ impl CheckArguments {
         };
         match self.format {
             Format::Json => print_json(&checked),
+            // Only the text is coloured; Markdown is inert.
             Format::Text => print(&(checked.line(true) + "\n")),
             Format::Markdown => {
                 print(&format!("- {}\n", shardscope::report::text::inert(&checked.line(false))));
@@ -201,6 +207,7 @@ impl Checked<'_> {
             return line;
         };
         let said = figures.line();
+        // The verdict is what stands before the colon.
         match said.split_once(':').filter(|_| colours) {
             Some((verdict, rest)) => {
                 line += &format!("{}:{rest}", coloured(verdict, colour_of(figures.verdict)));

@@ -45,9 +45,9 @@ pub(crate) struct CompareArguments {
 
 /// One side, read and estimated.
 pub(crate) struct Read {
-    /// What was read.
+    /// Resolution of its texts.
     pub(crate) answer: Answer,
-    /// What it came to.
+    /// The plan they make.
     pub(crate) plan: Plan,
     /// Its estimates.
     pub(crate) report: Report,
@@ -74,6 +74,7 @@ impl Read {
 /// Prints what differs; ends with 2 where one of them makes no plan.
 pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
     let with = Changes { settings: arguments.with.clone(), ..Changes::default() };
+    // Before any file is read, as for all other changes.
     if let Err(problem) = with.checked() {
         return refuse(&problem);
     }
@@ -99,6 +100,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> ExitCode {
             Err(problem) => return refuse(&problem),
         }
     };
+    // Both are read before either is refused, so that a caller sees all that is missing.
     let (before, after) =
         match (Read::new(before, &places(&arguments.before)), Read::new(after, &places(after_name))) {
             (Ok(before), Ok(after)) => (before, after),
@@ -187,6 +189,7 @@ pub(crate) fn document(before: &Read, after: &Read) -> Differences {
     let comparison = compare_plans(before.side(), after.side());
     let line = |line: &ComparedNumber| LineOf {
         label: line.label.clone(),
+        // At least one side has the figure; of neither there would be no line.
         unit: line.before.or(line.after).map_or("", |amount| amount.unit()),
         before: line.before.map(|amount| amount.number()),
         after: line.after.map(|amount| amount.number()),
@@ -232,6 +235,7 @@ type Block = (String, Vec<ComparedRow>);
 fn blocks(comparison: &Comparison, all: bool) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let settings = comparison.settings.iter().filter(|setting| all || setting.stated);
+    // A dash, since an empty cell could be an empty value.
     let shown = |value: &str| if value.is_empty() { "-".to_owned() } else { harmless(value) };
     let rows = settings.map(|setting| ComparedRow {
         cells: [setting.name.to_owned(), shown(&setting.before), shown(&setting.after), String::new()],
@@ -240,6 +244,7 @@ fn blocks(comparison: &Comparison, all: bool) -> Vec<Block> {
     let settings: Vec<ComparedRow> = rows.collect();
     blocks.push(("Settings".to_owned(), settings));
     for section in &comparison.sections {
+        // By the change as shown, with which the text of the row agrees.
         let lines = section.lines.iter().filter(|line| all || line.change().is_some());
         let amount = |amount: Option<Amount>| amount.map_or_else(|| "-".to_owned(), |amount| amount.shown());
         let rows = lines.map(|line| ComparedRow {
@@ -268,6 +273,7 @@ fn blocks(comparison: &Comparison, all: bool) -> Vec<Block> {
         });
         blocks.push((title.to_owned(), rows.collect()));
     }
+    // A heading without rows would say that something differs.
     blocks.retain(|(_, rows)| !rows.is_empty());
     blocks
 }
@@ -295,6 +301,7 @@ fn text(comparison: &Comparison, all: bool) -> String {
                 Some(false) => coloured(change, RED),
                 None => change.clone(),
             };
+            // The change is not padded: it is coloured, and the codes would count as width.
             let line = format!("  {name:<label$}  {from:>before$} → {to:>after$}  {change}");
             out += line.trim_end();
             out.push('\n');

@@ -35,6 +35,7 @@ pub(crate) struct ContributeArguments {
 pub(crate) fn run(arguments: &ContributeArguments) -> ExitCode {
     if arguments.check {
         return match arguments.input.read() {
+            // Several files of rows are read as one.
             Ok(pasted) => checked(&pasted.texts.iter().map(|text| text.text.as_str()).collect::<String>()),
             Err(problem) => refuse(&problem),
         };
@@ -43,7 +44,9 @@ pub(crate) fn run(arguments: &ContributeArguments) -> ExitCode {
         Ok(taken) => taken,
         Err(problem) => return refuse(&problem),
     };
+    // Read with the log taken out: what is in it is a measurement and no setting.
     let mut answer = input.answer_of(pasted);
+    // The estimate itself is not part of a row, but a run without one is no evidence.
     if answer.estimated().is_none() {
         tell(&answer.obstacles_to_caller());
         return ExitCode::from(NO_PLAN);
@@ -70,6 +73,7 @@ fn checked(rows: &str) -> ExitCode {
         let number = index + 1;
         match Row::read(line) {
             Ok(row) => lacking.extend(row.lacking().into_iter().map(|what| format!("row {number}: {what}"))),
+            // A line that is no row does not hide what the others lack.
             Err(error) => lacking.push(format!("row {number} is none: {error}")),
         }
     }

@@ -59,6 +59,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> ExitCode {
         return ExitCode::from(NO_PLAN);
     };
     let document = Document::new(&answer.source, &answer.resolution, Some(&found));
+    // Explained from the document, so that places are exactly those that a caller of it sees.
     let (found, more) = match explained(&document.to_json(false), &arguments.of) {
         Ok(found) => found,
         Err(problem) => return refuse(&problem),
@@ -96,6 +97,7 @@ pub(crate) fn explained(document: &str, words: &str) -> Result<(Vec<Explained>, 
     let (mut found, mut more, mut others) = (Vec::new(), 0_usize, Vec::new());
     for (place, explanation) in all {
         let lower = place.to_lowercase();
+        // All words, in any order: a reader remembers parts of a place.
         if !words.iter().all(|word| lower.contains(word.as_str())) {
             others.push(place.as_str());
         } else if found.len() < MOST {
@@ -118,6 +120,7 @@ pub(crate) fn explained(document: &str, words: &str) -> Result<(Vec<Explained>, 
         }
     }
     if found.is_empty() {
+        // Spread over all places, so that the examples are of different parts.
         let step = others.len().div_ceil(8).max(1);
         let some: Vec<&str> = others.into_iter().step_by(step).collect();
         return Err(format!(
@@ -144,6 +147,7 @@ fn value_at(report: &Value, place: &str) -> Option<f64> {
     for step in place.split('/') {
         here = match here {
             Value::Array(items) => match step.parse::<usize>() {
+                // Lists go by index where the place was written with one, else by label.
                 Ok(index) => items.get(index)?,
                 Err(_) => items.iter().find(|item| labelled(item, step))?,
             },
@@ -155,6 +159,7 @@ fn value_at(report: &Value, place: &str) -> Option<f64> {
             _ => return None,
         };
     }
+    // A figure itself, or a node of a breakdown with its value.
     here.as_f64().or_else(|| here.get("value").and_then(Value::as_f64))
 }
 

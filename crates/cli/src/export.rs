@@ -55,10 +55,12 @@ pub(crate) fn run(arguments: &ExportArguments) -> ExitCode {
         Target::Torchtitan => torchtitan_toml(&answer.resolution),
         Target::Accelerate => accelerate_yaml(&answer.resolution),
     };
+    // Nothing lacking: reading it back gives the same plan.
     if exported.unsaid.is_empty() {
         print(&exported.text);
         return ExitCode::SUCCESS;
     }
+    // Said before the text and on standard error: whoever redirects the output still sees it.
     let names: Vec<&str> = exported.unsaid.iter().map(|field| field.name()).collect();
     let cannot = coloured("it cannot say", YELLOW);
     tell(&format!("{cannot}: {}\n", names.join(", ")));

@@ -11,6 +11,7 @@ pub(crate) const MAX_FILE: u64 = 4 << 20;
 pub(crate) fn from_here(file: &str) -> &str {
     let here = std::env::current_dir().ok();
     let here = here.as_deref().and_then(std::path::Path::to_str);
+    // A component must end there: `/home/me2` does not lie below `/home/me`.
     let below = here.and_then(|here| file.strip_prefix(here)).and_then(|rest| rest.strip_prefix('/'));
     below.unwrap_or(file)
 }
@@ -40,6 +41,7 @@ pub(crate) fn bytes_up_to(file: &str, most: u64) -> Result<Vec<u8>, CallError> {
     let mut bytes = Vec::new();
     // One more than is read, to know a larger file.
     let read = if file == "-" {
+        // Bounded while reading: `/dev/zero` has no length to be asked for.
         std::io::stdin().lock().take(most + 1).read_to_end(&mut bytes)
     } else {
         std::fs::File::open(file).and_then(|open| open.take(most + 1).read_to_end(&mut bytes))

@@ -34,6 +34,7 @@ impl FromStr for FailOn {
             "oom" => Ok(Self::OutOfMemory),
             "tight" => Ok(Self::Tight),
             _ => {
+                // `slower` alone is any slowdown.
                 let share = text.strip_prefix("slower").ok_or("it is not oom, tight or slower:5%")?;
                 let share = match share.strip_prefix(':') {
                     Some(share) => percentage(share.trim_end_matches('%'))?,
@@ -49,12 +50,14 @@ impl FromStr for FailOn {
 /// A percentage below 100.
 pub(crate) fn percentage(text: &str) -> Result<f64, String> {
     let percent: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
+    // NaN is in no range.
     (0.0..100.0).contains(&percent).then_some(percent).ok_or_else(|| "it is not from 0 to 100".to_owned())
 }
 
 /// A price that the setting `price_per_gpu_hour` takes.
 pub(crate) fn price(text: &str) -> Result<f64, String> {
     let price: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
+    // By the setting's own rule, so that the engine never refuses it later.
     fitting(Field::PricePerGpuHour, text).map_err(|bad| bad.to_string())?;
     Ok(price)
 }
@@ -153,6 +156,7 @@ impl Figures {
 
     /// How much longer a step takes than the other's, as a share of it; negative where it is faster.
     pub(crate) fn slower_than(&self, other: &Self) -> f64 {
+        // A step of zero seconds is none; the share must still be a number.
         self.step_seconds.get() / other.step_seconds.get().max(f64::MIN_POSITIVE) - 1.0
     }
 
@@ -162,6 +166,7 @@ impl Figures {
         if self.verdict == Verdict::OutOfMemory {
             failures.push("it does not fit".to_owned());
         }
+        // `oom` adds nothing here: what does not fit has failed already.
         for fail_on in fail_on {
             match (fail_on, against) {
                 (FailOn::Tight, _) if self.verdict == Verdict::Tight => {

@@ -88,10 +88,12 @@ impl Changes {
         self.checked()?;
         let mut pasted = Pasted::default();
         for file in files {
+            // A link may stand among files: its texts and settings join theirs.
             match fragment(file) {
                 Some(fragment) => take_link(&mut pasted, fragment)?,
                 None => {
                     let text = contents(file)?;
+                    // By the last part of their path: a script names them so, and links must not give folders away.
                     let name = file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
                     pasted.texts.push(PastedText { name, text });
                 }
@@ -112,10 +114,12 @@ impl Changes {
 
     /// Puts the changes onto what was read.
     pub(crate) fn put_into(&self, pasted: &mut Pasted) {
+        // Behind what a link carries: later settings win.
         pasted.settings.extend(self.accelerator.iter().map(|name| ("accelerator".to_owned(), name.clone())));
         pasted.settings.extend(self.settings.iter().cloned());
         pasted.environment.extend(self.environment.iter().cloned());
         if !self.without.is_empty() {
+            // One setting with all names, as it is carried in links.
             pasted.settings.push(("without".to_owned(), self.without.join(" ")));
         }
         if let Some(words) = &self.words {
@@ -131,6 +135,7 @@ impl Changes {
 fn known_settings<'a>(settings: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), CallError> {
     for (name, value) in settings {
         match Field::named(name) {
+            // Checked here, because the engine would go on with another accelerator and a warning.
             Some(Field::Accelerator) => known_accelerator(value)?,
             Some(_) => {}
             None => {
@@ -156,6 +161,7 @@ fn known_accelerator(name: &str) -> Result<(), CallError> {
 /// The fragment of an address of the page, where `operand` is one and no file.
 pub(crate) fn fragment(operand: &str) -> Option<&str> {
     let (before, fragment) = operand.split_once('#')?;
+    // A file whose name has a `#` is no link.
     let is_address = before.is_empty() || before.contains("://");
     is_address.then_some(fragment)
 }

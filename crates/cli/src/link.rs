@@ -53,6 +53,7 @@ pub(crate) fn run(arguments: &LinkArguments) -> ExitCode {
             } else {
                 Shared::Pasted(pasted)
             };
+            // The link's own fragment replaces any that the address has.
             let page = arguments.page.split('#').next().unwrap_or_default();
             print(&format!("{page}#{}\n", encode(&shared)));
         }

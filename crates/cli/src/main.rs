@@ -16,6 +16,7 @@ mod gate;
 mod input;
 mod link;
 mod manual;
+// Neither tokio's standard streams nor child processes are there under WASI.
 #[cfg(not(target_family = "wasm"))]
 mod mcp;
 mod measured;
@@ -93,6 +94,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Before anything is read: relative paths of the arguments are the caller's.
     #[cfg(target_os = "wasi")]
     files::enter_folder_of_call();
     let arguments = Arguments::parse();
@@ -125,6 +127,7 @@ fn main() -> ExitCode {
         Command::Settings(arguments) => catalog::settings(&arguments),
         Command::Completions { shell } => {
             let mut out = Vec::new();
+            // Into memory first: clap_complete panics where the reader of standard output is gone (`| head`).
             clap_complete::generate(shell, &mut Arguments::command(), "shardscope", &mut out);
             print(&String::from_utf8_lossy(&out));
             ExitCode::SUCCESS

@@ -64,6 +64,7 @@ impl Tools {
     fn search(&self, Parameters(input): Parameters<SearchInput>) -> Result<Json<Found>, String> {
         let (_, plan, _) = input.run.estimated()?;
         let mut walk = Walk::new(&plan);
+        // The call blocks until it has an answer, so the clock ends it; `complete` tells whether all was tried.
         let until = Instant::now() + SEARCH;
         let mut more = true;
         while more && Instant::now() < until {
@@ -98,6 +99,7 @@ impl Tools {
             more = asking.step(STEP);
         }
         let lines = asking.lines();
+        // Around the answer `limit` lines are shown, the window moved in where it would run past the end.
         let chosen = lines.iter().position(|line| line.chosen);
         let limit = input.limit().max(1);
         let first = chosen.unwrap_or(0).saturating_sub(limit / 2).min(lines.len().saturating_sub(limit));
@@ -138,13 +140,17 @@ impl Tools {
     )]
     fn link(&self, Parameters(input): Parameters<LinkInput>) -> Result<Json<Link>, String> {
         let shared = if input.settings_only {
+            // Errors where there is no plan: `minimal_settings` is the difference between a plan and the defaults.
             let (answer, ..) = input.run.estimated()?;
             let least = minimal_settings(&answer.resolution);
             Shared::Settings(least.ok_or("settings alone cannot say this plan; leave settings_only out")?)
         } else {
             let pasted = input.run.pasted()?;
+            // Without a script nothing reads the environment or the words of its call: the settings are the whole
+            // run.
             if pasted.texts.is_empty() { Shared::Settings(pasted.settings) } else { Shared::Pasted(pasted) }
         };
+        // An address copied from the page has a link behind `#` already.
         let page = input.page.as_deref().unwrap_or_default().split('#').next().unwrap_or_default();
         Ok(Json(Link { link: format!("{page}#{}", encode(&shared)) }))
     }
@@ -161,6 +167,7 @@ impl ServerHandler for Tools {
 
 /// Serves until the client closes its end.
 pub(crate) fn run() -> ExitCode {
+    // One thread is enough: the tools compute and never wait.
     let served = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {
         runtime.block_on(async {
             let service = Tools.serve(rmcp::transport::stdio()).await.map_err(|error| error.to_string())?;

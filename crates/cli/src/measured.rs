@@ -91,6 +91,7 @@ pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<MeasuredFile>),
     let mut found = Vec::new();
     let mut files = Vec::new();
     for file in &input.files {
+        // Standard input can be read only once and a link is no file: both are the run's to read.
         if file == "-" || fragment(file).is_some() {
             files.push(file.clone());
             continue;
@@ -106,7 +107,7 @@ pub(crate) fn taken(input: &Input) -> Result<(Input, Pasted, Vec<MeasuredFile>),
     }
     let input = Input { files, changes: input.changes.clone() };
     let mut pasted = input.read()?;
-    // Standard input has been read with the run.
+    // Standard input was read with the run; every other text comes of a file that was looked at above.
     pasted.texts.retain(|text| match read(text.text.as_bytes()) {
         Ok(all) if text.name == "-" => {
             found.extend(all.into_iter().map(|measured| MeasuredFile { file: "-".to_owned(), measured }));
@@ -140,6 +141,7 @@ fn lines(found: &MeasuredFile, plan: &Plan, report: &Report) -> Vec<MeasuredLine
     }
     if let Some(rate) = found.measured.tflops_per_gpu {
         let gpus = Count::new(plan.layout().world_size.max(1)).number();
+        // Logs give TFLOP/s.
         let both = [time.flops.megatron.get() / time.step.get() / gpus, rate * 1e12];
         line(
             "per GPU, as Megatron-LM counts",
@@ -148,6 +150,8 @@ fn lines(found: &MeasuredFile, plan: &Plan, report: &Report) -> Vec<MeasuredLine
             both.map(|rate| tflops(FlopsPerSecond::new(rate))),
         );
     }
+    // Each tool sees another part of the device: tensors, what PyTorch's allocator holds, everything with the CUDA
+    // context. Every figure is set beside the prediction of the same reach, of the fullest rank.
     let totals = || memory.ranks.iter().map(|rank| &rank.totals);
     let predicted = [
         ("peak allocated", found.measured.allocated, totals().map(|rank| rank.peak_allocated).max()),

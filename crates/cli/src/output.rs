@@ -56,15 +56,15 @@ pub(crate) fn refuse(problem: &(impl Display + ?Sized)) -> ExitCode {
     ExitCode::from(NO_PLAN)
 }
 
-/// What goes well.
+/// Good news.
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
-/// What to look at.
+/// Warnings.
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
-/// What fails.
+/// Failures.
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 /// Titles.
 pub(crate) const BOLD: Style = Style::new().bold();
-/// What frames the rest.
+/// Frames: rules, places, line numbers.
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// `text` in a colour.
@@ -104,6 +104,7 @@ fn folded(text: &str, width: Option<usize>) -> String {
     let Some(width) = width.filter(|width| *width >= NARROWEST) else { return text.to_owned() };
     let mut out = String::new();
     for line in text.lines() {
+        // The lines after the first stand two columns further in than the line itself.
         let inside = line.trim_start();
         let indent = " ".repeat(line.len() - inside.len() + 2);
         if line.chars().count() <= width || inside.contains("  ") {

@@ -31,6 +31,7 @@ pub(crate) fn run(arguments: &ReportArguments) -> ExitCode {
     let found = answer.estimated().map(|(_, report)| report);
     let plan = answer.resolution.plan.as_ref();
     let written = match (arguments.format, plan, &found) {
+        // A document is written without a plan as well: it carries the diagnostics and the open questions.
         (Format::Json, ..) => {
             let lists = if arguments.full_groups { Lists::Full } else { Lists::Short };
             let document = Document::with_lists(&answer.source, &answer.resolution, found.as_ref(), lists);

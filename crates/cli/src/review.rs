@@ -52,7 +52,9 @@ pub(crate) fn run(arguments: &ReviewArguments) -> ExitCode {
 }
 
 fn review(arguments: &ReviewArguments) -> Result<ExitCode, CallError> {
+    // A misspelt setting is one error of the call rather than one of each run.
     arguments.changes.checked()?;
+    // Without links in them, so that `runs::side` can tell by `starts_with` what lies inside.
     let root = |folder: &PathBuf| {
         folder
             .canonicalize()
@@ -88,6 +90,7 @@ fn paths(given: &[String]) -> Result<Vec<String>, CallError> {
             let mut text = String::new();
             let read = std::io::stdin().lock().take(MAX_FILE).read_to_string(&mut text);
             read.map_err(CallError::UnreadablePaths)?;
+            // `git diff -z` ends each path by NUL, which no path can hold.
             let by = if text.contains('\0') { '\0' } else { '\n' };
             paths.extend(text.split(by).filter(|path| !path.is_empty()).map(str::to_owned));
         } else {

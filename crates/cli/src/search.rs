@@ -129,6 +129,7 @@ fn dimension(text: &str) -> Result<Dimension, String> {
 fn range(text: &str) -> Result<(Dimension, u64, u64), String> {
     let form = || "it is not DIMENSION=LEAST..MOST".to_owned();
     let (name, sizes) = text.split_once('=').ok_or_else(form)?;
+    // `tp=4` is a range of one size.
     let (least, most) = sizes.split_once("..").unwrap_or((sizes, sizes));
     let size = |text: &str| text.trim().parse::<u64>().map_err(|_| form());
     Ok((dimension(name)?, size(least)?, size(most)?))
@@ -140,6 +141,7 @@ impl SearchArguments {
         let fixed = self.fix.iter().map(|dimension| (*dimension, Values::Stated));
         let ranged =
             self.range.iter().map(|(dimension, least, most)| (*dimension, Values::Between(*least, *most)));
+        // The later of two words on a dimension counts: what is opened and bounded is bounded.
         open.chain(fixed)
             .chain(ranged)
             .fold(Choices::default(), |choices, (dimension, values)| choices.with(dimension, values))
@@ -150,6 +152,7 @@ impl SearchArguments {
         Ok(match self.question {
             Asked::Fastest => Question::Fastest,
             Asked::LargestModel => Question::Fits,
+            // Without tokens nothing has a cost: the fewest accelerators decide.
             Asked::WhichGpu if self.tokens.is_none() => Question::FewestGpus,
             Asked::FewestGpus => Question::FewestGpus,
             Asked::LongestSequence => Question::LongestSequence,
@@ -164,6 +167,8 @@ impl SearchArguments {
                     (None, Some(_)) => return Err("--tokens is not a number of tokens".to_owned()),
                     (None, None) => budget.tokens.ok_or("how many tokens? add --tokens")?,
                 };
+                // Where every kind has a price of its own the common one is not read; the question wants a number all
+                // the same.
                 let priced =
                     self.question == Asked::WhichGpu && self.kinds.iter().all(|(_, price)| price.is_some());
                 let price = self.price.or(budget.price_per_gpu_hour).or(priced.then_some(0.0));

@@ -39,7 +39,7 @@ pub(crate) struct SubmitArguments {
     words: Vec<String>,
 }
 
-/// What is not submitted.
+/// A condition under which nothing is submitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Refusal {
     /// A run that fails a gate.
@@ -61,6 +61,7 @@ pub(crate) fn run(arguments: &SubmitArguments) -> ExitCode {
     let call = Call::read(&arguments.words);
     let job = match job(arguments, &call) {
         Ok(job) => job,
+        // A script that cannot be read is sbatch's to complain of: the call is handed on all the same.
         Err(problem) => {
             tell(&format!("shardscope: {problem}\n"));
             None
@@ -88,6 +89,7 @@ struct Job {
 /// # Errors
 /// Why it cannot be read.
 fn job(arguments: &SubmitArguments, call: &Call) -> Result<Option<Job>, CallError> {
+    // Help and the version submit nothing.
     if call.only_asks {
         return Ok(None);
     }
@@ -165,18 +167,20 @@ fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Op
     Ok((!failures.is_empty()).then_some(FAILS))
 }
 
-/// What the job will have of the variables here, as `--export` says. Those that Slurm sets are the job's own.
+/// What the job will have of the variables here, as `--export` says.
 fn environment(export: &Export) -> Vec<(String, String)> {
     let here = || {
         let variables = std::env::vars_os();
         let text =
             variables.filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
+        // Here they are of the allocation that this command runs in, if any; the job gets its own.
         text.filter(|(name, _)| !name.starts_with("SLURM_"))
     };
     let mut variables: Vec<(String, String)> = match export {
         Export { all: true, .. } => here().collect(),
         Export { names, .. } => here().filter(|(name, _)| names.contains(name)).collect(),
     };
+    // `--export=ALL,TP=4` sets TP whatever the caller has in it.
     variables.retain(|(name, _)| export.values.iter().all(|(given, _)| given != name));
     variables.extend(export.values.iter().cloned());
     variables

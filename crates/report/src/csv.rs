@@ -15,6 +15,7 @@ pub fn memory_csv(report: &Report) -> String {
         let totals = &rank.totals;
         let beside = [totals.between_steps, report.memory.capacity];
         let mut fields = vec![rank.pipeline_rank.to_string()];
+        // The engine's own columns, in the header's order.
         for bytes in totals.columns().into_iter().chain(beside) {
             fields.push(bytes.get().to_string());
         }
@@ -65,6 +66,7 @@ pub fn settings_csv(settings: &[Setting]) -> String {
     let mut out = String::from("name,value,origin,flag,note\r\n");
     for setting in settings {
         let value = setting.value.written();
+        // Unset settings are the most; a table of blanks helps nobody.
         if value.is_empty() {
             continue;
         }
@@ -80,7 +82,9 @@ pub fn settings_csv(settings: &[Setting]) -> String {
 fn inert(field: &str) -> Cow<'_, str> {
     let begins = field
         .starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']);
+    // Negative numbers begin like formulas and must stay numbers.
     let number = field.parse::<f64>().is_ok_and(f64::is_finite);
+    // Before quoting: the apostrophe belongs to the field's text.
     if begins && !number { Cow::Owned(format!("'{field}")) } else { Cow::Borrowed(field) }
 }
 

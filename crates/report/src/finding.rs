@@ -3,7 +3,7 @@
 use shardscope_plan::Field;
 use shardscope_units::{Bytes, Seconds};
 
-/// Something that could be better.
+/// A change that would improve the run, or a remark on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Short stable name.

@@ -26,7 +26,7 @@ pub struct Report {
     pub detours: Vec<TrafficWarning>,
     /// Time of a step.
     pub time: Time,
-    /// What the time cannot know.
+    /// Influences on the time that the engine cannot know.
     pub unknowns: Vec<Unknown>,
     /// Every matrix product before and after sharding.
     pub utilisation: Vec<Utilisation>,

@@ -10,8 +10,10 @@ pub fn uncut(plan: &Plan) -> Option<Plan> {
     let layout = Layout::new(&Degrees::default(), model.num_layers, model.mtp_num_layers).ok()?;
     let cluster = Cluster { num_nodes: 1, gpus_per_node: 1, ..plan.cluster().clone() };
     let mut recipe = plan.recipe().clone();
+    // One micro-batch, as the tool counts; any other batch would be spread over replicas that this plan has not.
     recipe.global_batch_size = recipe.micro_batch_size;
     recipe.num_micro_batches = 1;
+    // Nothing is sent, so the rules of overlap would refuse the switches.
     recipe.overlap.pipeline = false;
     recipe.overlap.tensor = false;
     Plan::new(model, cluster, layout, recipe).ok()

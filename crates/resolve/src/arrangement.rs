@@ -14,6 +14,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         fused_qkv: table.on(Field::FusedQkv),
         fused_gate_up: table.on(Field::FusedGateUp),
         parallel_residual: table.on(Field::ParallelResidual),
+        // Checks stand from the special to the usual; a model type states at most one of each group.
         norm_places: match () {
             () if table.on(Field::NormsBehind) => NormPlaces::Behind,
             () if table.on(Field::PostNorms) => NormPlaces::Around,
@@ -30,6 +31,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         fp32_rotation: table.on(Field::Fp32Rotation),
         attention_softcap: table.on(Field::AttentionSoftcap),
         final_softcap: table.on(Field::FinalSoftcap),
+        // Routing in fp32 is normalised too: the one is a special case of the other.
         normalized_routing: table.on(Field::NormalizedRouting) || table.on(Field::Fp32Routing),
         fp32_routing: table.on(Field::Fp32Routing),
         router: match () {
@@ -42,6 +44,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             () if differs("sigmoid_router") => Router::Sigmoid,
             () => Router::Own,
         },
+        // All channels are rotated unless a part is stated.
         rotary_percent: table.real(Field::RotaryPercent).unwrap_or(1.0),
         single_norm: differs("single_norm"),
         rotation_tables: match () {
@@ -78,6 +81,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
             embedding: differs("embedding_dropout"),
         },
         norm_weights: NormWeights {
+            // Variants name what is absent, since weights are the rule.
             stream: !differs("norms_without_weights"),
             heads: !differs("head_norms_without_weights"),
             biases: !differs("norms_without_biases"),

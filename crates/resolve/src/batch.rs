@@ -24,10 +24,12 @@ pub(super) fn follows(table: &Table) -> bool {
         && table.has(Field::NumMicroBatches)
 }
 
-/// The batch over `data` replicas; none when it does not divide.
+/// The batch over `data` replicas; `None` when it does not divide, which has been said then.
 pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
+    // Trainers that pack by tokens have no micro-batch of samples, and none of the rules below.
     if let Some(capacity) = packs::capacity(table) {
         let (count, pack) = packs::packs(table, capacity, data)?;
+        // Saturating throughout: sizes come from a text, and whatever overflows is refused by a limit later.
         return Some(Batch { micro: 1, global: count.saturating_mul(data), count, pack: Some(pack) });
     }
     if follows(table) {
@@ -47,6 +49,7 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     }
     let micro = table.count(Field::MicroBatchSize)?;
     let slice = micro.saturating_mul(data);
+    // Before the default below: the schedule states a global batch.
     schedule(table);
     if let Some(count) = table.count(Field::NumMicroBatches)
         && !table.has(Field::GlobalBatchSize)
@@ -60,6 +63,7 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     // Megatron's own default (arguments.py: micro_batch_size * data_parallel_size).
     table.derive(Field::GlobalBatchSize, Int(slice), "micro batch x DP (one micro-batch), unless given");
     let mut global = table.count(Field::GlobalBatchSize)?;
+    // Megatron rounds only where this flag asks it to, and only down.
     if !global.is_multiple_of(slice) && table.on(Field::DecreaseBatchSizeIfNeeded) && global > slice {
         global = global / slice * slice;
         let rule = "rounded down to a multiple of micro batch x DP (--decrease-batch-size-if-needed)";
@@ -68,6 +72,7 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
     // Megatron stops here as well. Rounding instead would price a batch that nobody asked for.
     if !global.is_multiple_of(slice) || global == 0 {
         let fields = [Field::GlobalBatchSize, Field::MicroBatchSize, Field::DataParallelSize];
+        // Below one slice there is nothing to round to, which reads better as a size than as a remainder.
         let is = if global < slice { "less than" } else { "no multiple of" };
         let message = format!("global batch {global} is {is} micro batch {micro} x DP {data} = {slice}");
         let nearest = nearest_multiple(global, slice);
@@ -76,6 +81,7 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
         return None;
     }
     let count = global / slice;
+    // Overruled, because a stated number that disagrees with the batch is what Megatron ignores too.
     table.overrule(Field::NumMicroBatches, Int(count), "global batch / (micro batch x DP)");
     ramp_up(table, slice, global);
     Some(Batch { micro, global, count, pack: None })
@@ -93,6 +99,7 @@ fn schedule(table: &mut Table) {
         table.refuse(Code::BatchGivenTwice, &fields, message, "leave --global-batch-size out");
         return;
     }
+    // The last threshold is the run's longest part, and its memory and step are those that matter.
     let mut steps = text.split([' ', ',']).filter(|step| !step.is_empty());
     let last = steps.next_back().and_then(|step| step.rsplit(':').next()?.trim().parse::<u64>().ok());
     match last.filter(|size| *size > 0) {
@@ -110,11 +117,13 @@ fn schedule(table: &mut Table) {
 /// A growing batch is estimated at its final size (`num_microbatches_calculator.py`, until core 0.17).
 fn ramp_up(table: &mut Table, slice: u64, global: u64) {
     let ramp = table.counts(Field::RampupBatchSize);
+    // Three numbers (start, increment, samples); anything else is for Megatron's own parser to refuse.
     let [start, increment, _] = *ramp.as_slice() else { return };
     if increment == 0 || start > global || !(global - start).is_multiple_of(increment) {
         let message = format!("a batch cannot grow from {start} by {increment} to {global}");
         let fields = [Field::RampupBatchSize, Field::GlobalBatchSize];
         table.refuse(Code::Rampup, &fields, message, "");
+    // A run that has grown past it works, so this is a warning and not a refusal.
     } else if !start.is_multiple_of(slice) || !increment.is_multiple_of(slice) {
         let message = format!(
             "a batch growing from {start} by {increment} is on the way no multiple of micro batch x DP = {slice}: a run from the start would stop"

@@ -93,6 +93,7 @@ const LEGACY: &[(Field, &str)] = &[
     (Field::ApplyQueryKeyLayerScaling, "true"),
 ];
 
+// `megatron/training/arguments.py`, group MoE: filled only beside experts, so that dense models show none of them.
 const MOE: &[(Field, &str)] = &[
     (Field::MoeRouterTopk, "2"),
     (Field::MoeLayerFreq, "1"),
@@ -109,6 +110,7 @@ const MOE: &[(Field, &str)] = &[
     (Field::OverlapMoeExpertParallelComm, "false"),
 ];
 
+// `arguments.py`, group MLA.
 const LATENT: &[(Field, &str)] = &[
     (Field::KvLoraRank, "32"),
     (Field::QkHeadDim, "128"),
@@ -121,8 +123,10 @@ pub(super) fn fill(table: &mut Table, software: Software) {
     let whose = whose(software);
     all(table, MEGATRON, whose);
     let old = matches!(software, Software::MegatronLegacy | Software::MegatronDeepspeed);
+    // Tables exclude each other: legacy models have none of what core fuses.
     all(table, if old { LEGACY } else { CORE }, whose);
     if table.number(Field::NumExperts) > 0 {
+        // Before `MOE`, whose top-2 would otherwise stand: a default fills only what has no value.
         if software == Software::MegatronDeepspeed {
             all(table, &[(Field::MoeRouterTopk, "1")], whose);
         }
@@ -144,6 +148,7 @@ pub(super) fn fill(table: &mut Table, software: Software) {
     if table.on(Field::OptimizerCpuOffload) {
         all(table, &[(Field::OptimizerOffloadFraction, "1.0")], whose);
     }
+    // Without context ranks there is no exchange whose kind could be told.
     if table.degree(Field::ContextParallelSize) > 1 {
         all(table, &[(Field::CpCommType, "p2p")], whose);
     }
@@ -158,6 +163,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::MegatronLegacy => "default of Megatron-LM 23.06",
         Software::MegatronCoreLocal | Software::MegatronCoreTe => "default of Megatron-LM core 0.19",
         Software::MegatronDeepspeed => "default of Megatron-DeepSpeed",
+        // Such trainers have no setting of the kind; the words say that the value is not theirs.
         Software::Torchtitan => "as in Megatron-LM; torchtitan does not say",
         Software::Nanotron => "as in Megatron-LM; nanotron does not say",
         Software::GptNeox => "as in Megatron-LM; GPT-NeoX does not say",
@@ -174,6 +180,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
 
 fn all(table: &mut Table, defaults: &[(Field, &str)], whose: &str) {
     for (field, text) in defaults {
+        // A default that its own setting would not take is a fault of the table, which a test below finds.
         if let Ok(value) = parse(*field, text) {
             table.default(*field, value, whose);
         }

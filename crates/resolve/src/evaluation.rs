@@ -12,6 +12,7 @@ const LARGER: &str = "evaluation in larger batches than training's, where its lo
 /// larger one the loss is counted, which holds the logits of the whole batch at once.
 pub(super) fn find(table: &mut Table, software: Software) {
     let batch = table.number(Field::EvaluationBatchSize);
+    // Without a micro-batch there is nothing to compare with; it is asked for elsewhere.
     let Some(trained) = table.count(Field::MicroBatchSize) else { return };
     if batch <= trained {
         return;
@@ -25,6 +26,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     };
     let known = software == Software::HfTransformers
         && objective
+        // Eager attention keeps scores of batch x heads x length x length, which is what grows here.
         && table.word(Field::AttnImplementation) != "eager"
         && !table.has(Field::VisionTower);
     if !known {

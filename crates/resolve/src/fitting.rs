@@ -15,6 +15,7 @@ pub(super) fn nodes(table: &Table, per_node: u64) -> u64 {
     let expert = table.degree(Field::ExpertModelParallelSize);
     let expert_tensor = table.count(Field::ExpertTensorParallelSize).unwrap_or(tensor).max(1);
     let pipeline = table.degree(Field::PipelineModelParallelSize);
+    // Dense models have no expert ranks to fill, whatever ETP says.
     let experts = if table.number(Field::NumExperts) > 0 {
         expert_tensor.saturating_mul(expert).saturating_mul(pipeline)
     } else {
@@ -24,6 +25,8 @@ pub(super) fn nodes(table: &Table, per_node: u64) -> u64 {
     let fewest = (ranks / per_node).max(1);
     let slice = table.degree(Field::MicroBatchSize);
     let divides = |times: &u64| {
+        // The layout needs ranks to divide; the batch over its replicas is a wish, dropped where no multiple grants
+        // it.
         let replicas = ranks.saturating_mul(*times) / dense.max(1);
         let global = table.count(Field::GlobalBatchSize).filter(|global| *global > 0);
         global.is_none_or(|global| global.is_multiple_of(slice.saturating_mul(replicas).max(1)))
@@ -42,6 +45,7 @@ pub(super) fn fewer(table: &Table, usual: u64) -> Option<u64> {
     if share(usual) <= global {
         return None;
     }
+    // From the largest: fewer accelerators than need be would answer a smaller run.
     (1..usual).rev().find(|ranks| {
         let whole = ranks.is_multiple_of(dense);
         whole && share(*ranks) > 0 && global.is_multiple_of(share(*ranks))
@@ -55,5 +59,6 @@ fn common(a: u64, b: u64) -> u64 {
     while y > 0 {
         (x, y) = (y, x % y);
     }
+    // Divided first, so that only a result above 64 bits overflows.
     (a / x).checked_mul(b).unwrap_or(a)
 }

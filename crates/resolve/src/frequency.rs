@@ -55,19 +55,23 @@ const LONGEST: usize = 1 << 16;
 /// What is wrong with the expression.
 pub(super) fn pattern(text: &str, layers: u64) -> Result<Vec<bool>, BadFrequency> {
     let text = text.trim();
+    // Longer models are refused by the limit on layers; 0 here makes any list too long.
     let count = usize::try_from(layers).unwrap_or(0);
     if text.is_empty() {
+        // Megatron's own default, 1: every layer.
         return Ok(vec![true; count]);
     }
     if let Ok(every) = text.parse::<usize>() {
         return match every {
             0 => Err(BadFrequency::Zero),
+            // Megatron counts from 0: with 2, layers 0, 2, 4 have experts.
             every => Ok((0..count).map(|index| index % every == 0).collect()),
         };
     }
     if text.len() > LONGEST {
         return Err(BadFrequency::TooLong);
     }
+    // One element more than there are layers is enough to tell that a list is too long.
     let mut reader = ListParser { rest: text.as_bytes(), most: count.saturating_add(1) };
     let list = reader.sum(0).filter(|_| reader.peek().is_none()).ok_or(BadFrequency::NoList)?;
     match list.len().cmp(&count) {
@@ -86,6 +90,7 @@ struct ListParser<'a> {
 
 impl ListParser<'_> {
     fn peek(&mut self) -> Option<u8> {
+        // Quotes too: the expression travels through shells and YAML, and keeps the quotes of either.
         while let [b' ' | b'\t' | b'\'' | b'"', rest @ ..] = self.rest {
             self.rest = rest;
         }
@@ -104,6 +109,7 @@ impl ListParser<'_> {
         let mut list = self.product(depth)?;
         while self.eat(b'+') {
             list.extend(self.product(depth)?);
+            // Bounded after each step: `[1]*99999999` must not be built to be refused.
             list.truncate(self.most);
         }
         Some(list)
@@ -111,6 +117,7 @@ impl ListParser<'_> {
 
     fn product(&mut self, depth: u8) -> Option<Vec<bool>> {
         let mut times = None;
+        // Python takes the number on either side of the product.
         if self.peek()?.is_ascii_digit() {
             times = Some(self.number()?);
             if !self.eat(b'*') {
@@ -129,6 +136,7 @@ impl ListParser<'_> {
     fn unit(&mut self, depth: u8) -> Option<Vec<bool>> {
         /// Deepest nesting read.
         const DEEPEST: u8 = 16;
+        // The limit on nesting is what keeps a line of parentheses from overflowing the stack.
         if depth < DEEPEST && self.eat(b'(') {
             let list = self.sum(depth + 1)?;
             return self.eat(b')').then_some(list);
@@ -151,6 +159,7 @@ impl ListParser<'_> {
         let mut value = None;
         while let Some(digit) = self.peek().filter(u8::is_ascii_digit) {
             value =
+                // Saturating: a factor of any length means "too many".
                 Some(value.unwrap_or(0_usize).saturating_mul(10).saturating_add(usize::from(digit - b'0')));
             self.eat(digit);
         }
@@ -160,6 +169,7 @@ impl ListParser<'_> {
 
 fn repeat(list: &[bool], times: usize, most: usize) -> Vec<bool> {
     let mut all = Vec::new();
+    // An empty list times anything is empty, however large the factor.
     if !list.is_empty() {
         for _ in 0..times.min(most) {
             all.extend_from_slice(list);

@@ -18,6 +18,7 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
             ("flash", "MindSpeed puts its fused attention in the place of core's own with --use-flash-attn")
         }
         Software::MegatronCoreLocal => ("unfused", "core's own layers have no fused attention"),
+        // All of Hugging Face's modules choose by `attn_implementation`, whatever Megatron's flags say.
         _ if software.semantics().eager_modules => match table.word(Field::AttnImplementation) {
             "eager" => ("unfused", "attn_implementation"),
             "flash_attention_2" => ("flash", "attn_implementation"),
@@ -33,11 +34,13 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
             _ => ("flash", "flash attention, where the software chooses by itself"),
         },
     };
+    // Derived, so that a kernel which the reader states by name wins over what the flags would give.
     table.derive_word(Field::AttentionKernel, name, rule);
     match table.word(Field::AttentionKernel) {
         "unfused" => AttentionKernel::Unfused,
         "fused" => AttentionKernel::Fused,
         "sdpa" => AttentionKernel::Sdpa,
+        // flash, flash3 and flash4 keep the same; they differ in time (`flash_release`).
         _ => AttentionKernel::Flash,
     }
 }
@@ -54,6 +57,7 @@ pub(super) fn cublas_workspace(table: &Table) -> Option<Bytes> {
     let asked = table.word(Field::CublasWorkspaceConfig);
     let (mut kib, mut size) = (0_u64, None);
     for part in asked.split(':') {
+        // Anything that is no number, as the empty part before the first colon, is passed over.
         let Ok(number) = part.trim().parse::<u64>() else { continue };
         match size.take() {
             Some(size) => kib = kib.saturating_add(number.saturating_mul(size)),
@@ -61,6 +65,8 @@ pub(super) fn cublas_workspace(table: &Table) -> Option<Bytes> {
         }
     }
     match kib {
+        // The larger of the two values that determinism allows (`:4096:8`), which PyTorch's documentation names
+        // first.
         0 if table.on(Field::DeterministicMode) => Some(Bytes::mib(32)),
         0 => None,
         kib => Some(Bytes::new(kib.saturating_mul(1024))),
@@ -71,7 +77,9 @@ pub(super) fn cublas_workspace(table: &Table) -> Option<Bytes> {
 /// (`transformer_engine/pytorch/attention/dot_product_attention/utils.py:get_attention_backend`).
 fn engines_choice(table: &Table) -> (&'static str, &'static str) {
     let may = |field| table.switch(field).unwrap_or(true);
+    // An accelerator that the catalog has not is taken to be before Hopper.
     let capability = catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability);
+    // Deterministic cuDNN attention is refused by Transformer Engine from Blackwell on.
     let fixed = table.on(Field::DeterministicMode) || !may(Field::NvteAllowNondeterministicAlgo);
     match (may(Field::NvteFlashAttn), may(Field::NvteFusedAttn), capability) {
         (false, false, _) => ("unfused", "NVTE_FLASH_ATTN and NVTE_FUSED_ATTN are 0"),
@@ -91,6 +99,7 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
         table.derive(Field::AttentionSoftmaxInFp32, Bool(true), rule);
     }
     table.default(Field::AttentionSoftmaxInFp32, Bool(false), super::defaults::whose(software));
+    // `apply_rope_fusion` has no effect without rotary positions, and stays on in Megatron's own arguments.
     if !table.says(Field::PositionEmbeddingType, "rope") {
         table.overrule(Field::ApplyRopeFusion, Bool(false), "off for other position embeddings than rope");
     }
@@ -98,7 +107,9 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
         Activation::Swiglu => table.on(Field::BiasSwigluFusion),
         // validate_args turns it off without biases.
         Activation::Gelu => table.on(Field::BiasGeluFusion) && table.on(Field::AddBiasLinear),
+        // The legacy models have no fused GEGLU.
         Activation::Geglu => table.on(Field::BiasGeluFusion) && software != Software::MegatronLegacy,
+        // No fused kernel exists for squared ReLU.
         Activation::SquaredRelu => false,
     };
     Fusions {
@@ -138,6 +149,7 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "fused_linear" | "liger" | "cce" | "chunked" => return LossKind::FusedLinear,
         _ => {}
     }
+    // Software with a loss of its own never reads Megatron's switches below.
     if let Some(loss) = software.semantics().loss {
         return loss;
     }

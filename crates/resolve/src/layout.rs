@@ -8,6 +8,7 @@ use shardscope_source::Code;
 
 /// The layout of the settings on `world_size` ranks; none when it cannot be formed.
 pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
+    // Settings that the layout needs are settled first, each by a rule that overrules what the text says.
     replicas(table, world_size);
     experts_over_data(table);
     copies_of_nodes(table);
@@ -22,8 +23,11 @@ pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
             state(table, &layout);
             Some(layout)
         }
+        // Where the world is too small for the layout, asking for more machines may solve it; other contradictions it
+        // cannot.
         Err(refused) => {
             let small = [Code::WorldSize, Code::ExpertWorldSize];
+            // By code, since the message is for people.
             if refused.iter().any(|contradiction| small.contains(&contradiction.code)) {
                 super::world::ask_for_more(table);
             }
@@ -35,6 +39,7 @@ pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
 
 /// The replicas, which follow from the ranks whether or not the rest can be laid out.
 fn replicas(table: &mut Table, world_size: u64) {
+    // A world that the degrees do not divide is refused below with what would work; no DP is stated for it.
     let of_one = table.ranks_of_one();
     if world_size.is_multiple_of(of_one) && world_size > 0 {
         let rule = "world size / (TP x PP x CP)";
@@ -47,6 +52,7 @@ fn replicas(table: &mut Table, world_size: u64) {
 fn experts_over_data(table: &mut Table) {
     let experts = table.number(Field::NumExperts);
     if table.on(Field::ExpertsOverData) && experts > 0 {
+        // More ranks than experts hold copies of them.
         let degree = table.degree(Field::DataParallelSize).min(experts);
         let rule = "the data-parallel ranks, and no more than experts (megablocks)";
         table.overrule(Field::ExpertModelParallelSize, Int(degree), rule);
@@ -64,6 +70,7 @@ fn copies_of_nodes(table: &mut Table) {
 }
 
 fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
+    // Before anything is derived: both ask what was stated.
     let split = split(table);
     let virtual_pipeline = virtual_pipeline(table)?;
     let tensor = table.degree(Field::TensorModelParallelSize);
@@ -113,17 +120,21 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
 fn without_noops(table: &Table, degrees: &Degrees, mtp_num_layers: u64) -> Option<String> {
     let stated = table.count(Field::NumLayers)?;
     let noops = super::model::noops(table, stated);
+    // Saturating: degrees are checked against their limits by `Layout::new` only.
     let stages = degrees.pipeline.saturating_mul(degrees.virtual_pipeline);
+    // A written-out layout leaves out by itself what it wants left out; stages that do not divide are refused later.
     if noops.is_empty() || matches!(degrees.split, StageSplit::Layout(_)) || !stated.is_multiple_of(stages) {
         return None;
     }
     let of_stage = stated / stages;
+    // In Megatron's own notation (`--pipeline-model-parallel-layout`), so that one rule places layers for both.
     let mut text = String::from("E");
     for stage in 0..stages {
         if stage > 0 {
             text.push('|');
         }
         let layers = stage * of_stage..(stage + 1) * of_stage;
+        // A no-op holds its place in a stage, but no weights: its stage is shorter, and no layer moves.
         layers.filter(|layer| !noops.contains(layer)).for_each(|_| text.push('t'));
     }
     (0..mtp_num_layers).for_each(|_| text.push('m'));
@@ -139,6 +150,7 @@ fn split(table: &Table) -> StageSplit {
     let layout = table.word(Field::PipelineModelParallelLayout);
     let first = table.count(Field::DecoderFirstPipelineNumLayers);
     let last = table.count(Field::DecoderLastPipelineNumLayers);
+    // Megatron's order: a layout excludes all other ways, the ends exclude an even split.
     match () {
         () if !layout.is_empty() => StageSplit::Layout(layout.to_owned()),
         () if first.is_some() || last.is_some() => StageSplit::Ends { first, last },
@@ -162,6 +174,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
             given.push(*field);
         }
     }
+    // Each implies the others, and Megatron refuses two of them even where they agree.
     if given.len() > 1 {
         let message = listed_names(&given, " and ") + " exclude each other";
         table.refuse(Code::VppGivenTwice, &given, message, "");
@@ -174,6 +187,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
             "num_virtual_stages_per_pipeline_rank",
         );
     }
+    // Without this flag chunks are stated as such, or there is one.
     let Some(per_stage) = table.count(Field::NumLayersPerVirtualPipelineStage) else {
         return Some(table.degree(Field::VirtualPipelineModelParallelSize));
     };
@@ -208,6 +222,7 @@ fn virtual_pipeline(table: &mut Table) -> Option<u64> {
         return None;
     }
     let chunks = of_rank / per_stage;
+    // One chunk is plain 1F1B, and is not shown as a derived setting.
     if chunks > 1 {
         let rule = "layers of a pipeline rank / num_layers_per_virtual_pipeline_stage";
         table.derive(Field::VirtualPipelineModelParallelSize, Int(chunks), rule);
@@ -221,6 +236,7 @@ fn state(table: &mut Table, layout: &Layout) {
         let rule = "world size / (expert TP x EP x PP)";
         table.overrule(Field::ExpertDataParallelSize, Int(layout.expert_data), rule);
     }
+    // Known only now: a written-out layout brings its chunks along.
     if layout.virtual_pipeline > 1 {
         let rule = "stages of the written-out layout / PP";
         table.derive(Field::VirtualPipelineModelParallelSize, Int(layout.virtual_pipeline), rule);

@@ -8,20 +8,23 @@ use shardscope_source::Code;
 
 /// Signs of Megatron's hybrid patterns (`megatron/core/ssm/mamba_hybrid_layer_allocation.py:Symbols`, core 0.16).
 const SIGNS: &str = "M*-E";
-/// What those patterns may be.
+/// Alphabet of the patterns, for messages.
 const HINT: &str = "a sign for each layer: M for Mamba-2, * for attention, - for an MLP, E for experts";
 
 /// The mixers; none where the settings contradict each other.
 pub(super) fn mixers(table: &mut Table) -> Option<Mixers> {
     let stated = table.count(Field::NumLayers)?;
+    // Outer none: the pattern is refused; inner none: there is no such pattern.
     let pattern = match of_hybrid(table, stated)? {
         Some(pattern) => pattern,
         None => of_layers(table, stated)?,
     };
+    // In a hybrid pattern a layer is a mixer or an MLP, never both.
     let single_block = table.has(Field::HybridOverridePattern);
     let windowed = pattern.contains(&Mixer::Windowed);
     let linear = pattern.iter().any(|mixer| mixer.is_linear());
     Some(Mixers {
+        // Asked for only where a layer has it: a window without windowed layers changes nothing.
         window: if windowed { Some(window(table)?) } else { None },
         linear: if linear { Some(linear_mixer(table)?) } else { None },
         pattern,
@@ -55,12 +58,14 @@ fn of_hybrid(table: &mut Table, stated: u64) -> Option<Option<Vec<Mixer>>> {
         table.refuse(Code::LayerPattern, &fields, message, HINT);
         return None;
     }
+    // E is a layer of experts without a mixer; the dash of a dense MLP is a sign that `Mixer` knows.
     let mixer = |sign| if sign == 'E' { Mixer::None } else { Mixer::of_sign(sign).unwrap_or(Mixer::None) };
     Some(Some(signs.chars().map(mixer).collect()))
 }
 
 /// Of a pattern of signs, of Megatron's frequencies, or of a window over all layers.
 fn of_layers(table: &mut Table, stated: u64) -> Option<Vec<Mixer>> {
+    // Readers of config.json write the pattern out; Megatron's frequencies count only without it.
     if table.has(Field::MixerPattern) {
         let read = Mixers::read(table.word(Field::MixerPattern));
         if read.is_none() {
@@ -76,6 +81,7 @@ fn of_layers(table: &mut Table, stated: u64) -> Option<Vec<Mixer>> {
     if table.has(Field::LinearAttentionFreq) {
         mark(table, Field::LinearAttentionFreq, Mixer::Linear, &mut layers, stated)?;
     }
+    // No pattern at all means attention in every layer, so that equal models compare equal.
     Some(if layers.iter().all(|mixer| *mixer == Mixer::Attention) { Vec::new() } else { layers })
 }
 
@@ -85,6 +91,7 @@ fn of_layers(table: &mut Table, stated: u64) -> Option<Vec<Mixer>> {
 fn mark(table: &mut Table, field: Field, mixer: Mixer, layers: &mut [Mixer], stated: u64) -> Option<()> {
     let asked = table.word(field).trim().to_owned();
     if let Ok(every) = asked.parse::<usize>() {
+        // From 1, as Megatron numbers layers: with 4, layers 4, 8, 12 keep full attention.
         for (index, layer) in (1..).zip(layers.iter_mut()) {
             if every == 0 || index % every != 0 {
                 *layer = mixer;
@@ -102,6 +109,7 @@ fn mark(table: &mut Table, field: Field, mixer: Mixer, layers: &mut [Mixer], sta
             Some(())
         }
         Err(why) => {
+            // One parser reads all frequencies, and its words name the one it was written for.
             let message = why.to_string().replace("moe_layer_freq", field.name());
             table.refuse(
                 Code::LayerPattern,
@@ -119,6 +127,8 @@ fn window(table: &mut Table) -> Option<Window> {
     if !table.has(Field::AttentionWindow) && table.has(Field::WindowSize) {
         let text = table.word(Field::WindowSize);
         let digits: String =
+            // `window_size` arrives as `(127, 0)` or `[127,0]`; the first number is the one that bounds memory and
+            // FLOPs.
             text.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
         if let Ok(before) = digits.parse::<u64>() {
             table.derive(
@@ -138,6 +148,7 @@ fn window(table: &mut Table) -> Option<Window> {
 
 /// The linear mixer, with Megatron's defaults for what is left out (`transformer_config.py`, core 0.16).
 fn linear_mixer(table: &mut Table) -> Option<LinearMixer> {
+    // Megatron has its two linear mixers by the way they are asked for; other kinds are stated by readers.
     let delta = !table.has(Field::HybridOverridePattern);
     table.derive_word(
         Field::LinearMixer,
@@ -154,6 +165,7 @@ fn linear_mixer(table: &mut Table) -> Option<LinearMixer> {
     table.default(Field::LinearNumKeyHeads, Int(key_heads), why);
     table.default(Field::LinearConvKernelDim, Int(4), why);
     if state_space {
+        // Not from the default of heads: Mamba's inner width is twice the hidden size.
         let width = table.degree(Field::LinearValueHeadDim).max(1);
         let rule = "twice the hidden size / the width of a head";
         table.derive(Field::LinearNumValueHeads, Int((2 * hidden / width).max(1)), rule);
@@ -164,6 +176,7 @@ fn linear_mixer(table: &mut Table) -> Option<LinearMixer> {
     let has = |name: &str| biases.contains(&name);
     // MambaMixer has a bias in its convolution alone.
     let stated = table.has(Field::LinearBiases);
+    // A list that is stated is complete; without one MambaMixer's own holds.
     let biases = [has("in_proj"), if stated { has("conv1d") } else { state_space }, has("out_proj")];
     let mixer = LinearMixer {
         kind,
@@ -176,6 +189,7 @@ fn linear_mixer(table: &mut Table) -> Option<LinearMixer> {
         biases,
         norm: table.on(Field::LinearNorm),
     };
+    // Mamba-1 has no heads to share.
     if kind != LinearKind::Mamba && !mixer.value_heads.is_multiple_of(mixer.key_heads.max(1)) {
         let message = format!(
             "{} value heads of the linear mixer cannot share {} key heads evenly",

@@ -15,9 +15,11 @@ use shardscope_source::{Code, Diagnostic};
 
 /// The model; none when a size is missing or contradicts another.
 pub(super) fn model(table: &mut Table) -> Option<Model> {
+    // First, so that everything lacking is asked for at once, before rules refuse what is only incomplete.
     let missing = missing(table);
     shape(table);
     let vocabulary = super::vocabulary::padded(table);
+    // Evaluated before the check of `missing`: its refusals are worth seeing beside what is missing.
     let experts = experts(table);
     let mixers = if missing { None } else { super::mixers::mixers(table) };
     if missing {
@@ -79,10 +81,12 @@ fn missing(table: &mut Table) -> bool {
     }
     let (mut absent, mut unsaid) = (Vec::new(), String::new());
     for field in &needed {
+        // A trainer that states the number of micro-batches leaves their size to follow.
         if table.has(*field) || *field == Field::MicroBatchSize && super::batch::follows(table) {
             continue;
         }
         absent.push(*field);
+        // An open or unreadable value has its own message; a second one would blame the text for leaving it out.
         if !table.is_open(*field) && !table.is_unreadable(*field) {
             unsaid.push_str(if unsaid.is_empty() { "the text does not give " } else { ", " });
             unsaid.push_str(&format!("{} ({})", field.name(), field.about()));
@@ -104,6 +108,7 @@ fn missing(table: &mut Table) -> bool {
 fn ask_for_sizes(table: &mut Table) {
     const USUAL_SEQUENCE: u64 = 4096;
     const SHAPE: [Field; 3] = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads];
+    // Only beside others: of a text without any size the model is asked for by name (`named::ask`).
     if SHAPE.into_iter().any(|field| table.has(field)) {
         for field in SHAPE {
             if !table.has(field) && !table.is_open(field) && !table.is_unreadable(field) {
@@ -122,6 +127,7 @@ fn ask_for_sizes(table: &mut Table) {
     proposals.extend(super::packs::capacity(table).map(|tokens| (Field::RolloutLength, tokens)));
     for (field, proposal) in proposals {
         let follows = field == Field::MicroBatchSize && super::batch::follows(table);
+        // The field of a variable that is asked for already gets its proposal there.
         if !follows && !table.has(field) && !table.is_open(field) {
             table.ask(Question {
                 name: field.name().to_owned(),
@@ -137,6 +143,7 @@ fn ask_for_sizes(table: &mut Table) {
 fn shape(table: &mut Table) {
     if let Some(hidden) = table.count(Field::HiddenSize) {
         if table.on(Field::Swiglu) {
+            // In whole numbers and in Megatron's order: `int(4 * hidden * 2 / 3 / 64) * 64`.
             let width = hidden * 8 / 3 / 64 * 64;
             table.derive(
                 Field::FfnHiddenSize,
@@ -146,6 +153,7 @@ fn shape(table: &mut Table) {
         }
         table.derive(Field::FfnHiddenSize, Int(4 * hidden), "4 x hidden_size");
         if let Some(heads) = table.count(Field::NumAttentionHeads) {
+            // With a width of heads of its own, hidden size need not divide.
             if !table.has(Field::KvChannels) && !hidden.is_multiple_of(heads) {
                 refuse_heads(table, hidden, heads);
             }
@@ -158,10 +166,12 @@ fn shape(table: &mut Table) {
     }
     groups(table);
     let longest = table.get(Field::MaxPositionEmbeddings);
+    // Only of the catalog: whoever states a limit means it.
     let of_catalog = longest.is_some_and(|setting| setting.origin == Origin::Catalog);
     if let Some(sequence) = table.count(Field::SeqLength) {
         if of_catalog
             && table.number(Field::MaxPositionEmbeddings) < sequence
+            // A learned table ends where it ends, and a longer sequence is an error there.
             && position(table) != PositionEmbedding::LearnedAbsolute
         {
             let rule = "the sequence length: rotary positions have no table that would end";
@@ -172,6 +182,7 @@ fn shape(table: &mut Table) {
     }
     let bias = table.on(Field::AddBiasLinear);
     if bias {
+        // Megatron adds QKV biases with all others; the flag alone matters without them.
         table.overrule(
             Field::AddQkvBias,
             Bool(true),
@@ -218,6 +229,8 @@ fn groups(table: &mut Table) {
     }
     if let Some(groups) = table.count(Field::NumQueryGroups)
         && groups != heads
+        // Only what the text states: a model of the catalog may bring groups along that say the same by another
+        // setting.
         && table.span(Field::NumQueryGroups).is_some()
     {
         let message = format!("num_query_groups {groups} has no effect without --group-query-attention");
@@ -242,6 +255,7 @@ fn activation(table: &Table) -> Activation {
 fn position(table: &Table) -> PositionEmbedding {
     match table.word(Field::PositionEmbeddingType) {
         "rope" | "yarn" | "mrope" => PositionEmbedding::Rope,
+        // None of these has parameters or a table, and ALiBi is a bias made anew each time.
         "none" | "alibi" | "relative" => PositionEmbedding::None,
         _ => PositionEmbedding::LearnedAbsolute,
     }
@@ -257,6 +271,7 @@ fn linear_bias(table: &Table) -> LinearBias {
 
 fn latent(table: &Table) -> Option<LatentAttention> {
     table.on(Field::MultiLatentAttention).then(|| LatentAttention {
+        // 0 and absent both mean that queries are projected directly.
         q_lora_rank: table.count(Field::QLoraRank).filter(|rank| *rank > 0),
         kv_lora_rank: table.degree(Field::KvLoraRank),
         qk_head_dim: table.degree(Field::QkHeadDim),
@@ -289,6 +304,7 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
         ffn_hidden_size: width,
         pattern,
         shared_expert_intermediate_size: table
+            // 0 is how a text says that there is none.
             .count(Field::MoeSharedExpertIntermediateSize)
             .filter(|width| *width > 0),
         shared_expert_gate: table.on(Field::MoeSharedExpertGate),
@@ -301,11 +317,13 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
 fn expert_groups(table: &mut Table) -> Option<ExpertGroups> {
     let count = table.count(Field::MoeRouterNumGroups)?;
     let chosen = table.count(Field::MoeRouterGroupTopk)?;
+    // All groups chosen limits nothing.
     (chosen < count).then_some(ExpertGroups { count, chosen })
 }
 
 /// Which layers are MoE layers; none when the settings contradict each other.
 fn moe_layers(table: &mut Table) -> Option<Vec<bool>> {
+    // A hybrid pattern says itself which layers have experts.
     if let Some(pattern) = super::mixers::experts(table) {
         return Some(pattern);
     }
@@ -327,6 +345,7 @@ fn moe_layers(table: &mut Table) -> Option<Vec<bool>> {
             return None;
         }
     };
+    // The pattern counts no-op layers, the model does not.
     let noops = noops(table, stated);
     let mut kept = Vec::new();
     for (index, layer) in (0..).zip(pattern) {

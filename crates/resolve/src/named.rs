@@ -26,6 +26,7 @@ pub(super) fn fill(table: &mut Table) {
         return;
     };
     for (field, value) in model.settings() {
+        // What the text leaves to a variable stays open: the catalog's value is not what the script will run with.
         if !table.has(field)
             && !table.is_open(field)
             && let Ok(value) = parse(field, &value)
@@ -33,6 +34,7 @@ pub(super) fn fill(table: &mut Table) {
             table.fill(field, value, Origin::Catalog, model.name());
         }
     }
+    // The reader has named a model since: what was said of an unknown one is settled.
     table.diagnostics.retain(|said| said.code != Code::UnknownModel);
     table.questions.retain(|question| question.name != Field::Model.name());
 }
@@ -46,9 +48,11 @@ impl Table {
         };
         let named = self.has(Field::Model);
         let mut all = self.diagnostics.iter_mut().filter(lost);
+        // With anything found the text is understood in part, and its own errors stand.
         if is_empty && all.next().is_some() {
             ask(self);
         } else if named {
+            // The model that the reader names is enough for a plan; the text's silence is then only worth a warning.
             for said in all {
                 said.severity = Severity::Warning;
             }
@@ -59,6 +63,7 @@ impl Table {
 /// Asks which model it is, where neither text nor catalog gives its shape.
 pub(super) fn ask(table: &mut Table) {
     let whole =
+        // Any size in the text speaks for a shape of its own, of which the rest is asked for.
         [Field::NumLayers, Field::HiddenSize].iter().any(|field| table.has(*field) || table.is_open(*field));
     if !whole {
         table.ask(Question {

@@ -14,6 +14,7 @@ const UNKNOWN: [(&str, &str); 2] = [
 /// What is offloaded; the names of modules are Megatron's.
 pub(super) fn offload(table: &mut Table) -> Offload {
     let modules = if table.on(Field::FineGrainedActivationOffloading) { modules(table) } else { None };
+    // Refused names have been said; the plan then goes on without offloading and is stopped by the error.
     let modules = modules.unwrap_or_default();
     if !modules.is_empty() {
         table.default(
@@ -40,6 +41,7 @@ pub(super) fn offload(table: &mut Table) -> Offload {
 /// The modules; none where their names are refused (`transformer_config.py:__post_init__`).
 fn modules(table: &mut Table) -> Option<OffloadModules> {
     let names: Vec<String> = table.words(Field::OffloadModules).into_iter().map(str::to_owned).collect();
+    // One unknown name refuses all, as Megatron's assertion does.
     let known: Option<OffloadModules> = names.iter().map(|name| OffloadModule::named(name)).collect();
     if names.is_empty() || known.is_none() {
         let all = OffloadModule::BEGUN.map(OffloadModule::name).join(", ");

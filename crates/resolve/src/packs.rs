@@ -20,8 +20,10 @@ pub(super) fn fill(table: &mut Table) {
     let Some(capacity) = capacity(table) else { return };
     // slime leaves `--seq-length` unread (`slime/backends/megatron_utils/arguments.py`: `variable_seq_lengths`).
     let rule = "a full pack of samples";
+    // Overruled: `--seq-length` of such a script is for other code paths.
     table.overrule(Field::SeqLength, Int(capacity), rule);
     table.overrule(Field::MicroBatchSize, Int(1), "one pack of samples");
+    // The flag that the text has is what the warning must point at.
     let field = if table.has(Field::MaxTokensPerMicroBatch) {
         Field::MaxTokensPerMicroBatch
     } else {
@@ -41,9 +43,11 @@ pub(super) fn capacity(table: &Table) -> Option<u64> {
         // slime reads the number only under the switch (`slime/utils/dp_schedule.py`).
         let reads = !is_slime(table) || table.on(Field::UseDynamicBatchSize);
         let tokens = table.count(Field::MaxTokensPerGpu).filter(|_| reads)?;
+        // Per GPU: context ranks share a pack.
         Some(tokens.saturating_mul(table.degree(Field::ContextParallelSize)))
     })?;
     // The length that the reader sets on the page is that of a pack. With the micro-batch set too, it is a batch of sequences.
+    // Numbers chosen by hand outrank the text here, or the form's two fields would have no effect.
     let chosen = |field| table.get(field).is_some_and(|setting: &Setting| setting.origin == Origin::User);
     match (chosen(Field::SeqLength), chosen(Field::MicroBatchSize)) {
         (true, true) => None,
@@ -52,8 +56,9 @@ pub(super) fn capacity(table: &Table) -> Option<u64> {
     }
 }
 
-/// Whether slime or miles trains.
+/// Whether slime or its fork miles trains.
 pub(super) fn is_slime(table: &Table) -> bool {
+    // miles is a fork of slime and goes by its name.
     RlFramework::named(table.word(Field::RlFramework)) == Some(RlFramework::Slime)
 }
 
@@ -70,12 +75,14 @@ fn lengths(table: &mut Table) {
         (_, None) => (None, ""),
     };
     let longest = match (longest, context) {
+        // Megatron would cut at the context; a sum that exceeds it is never reached.
         (Some(longest), Some(context)) if longest <= context => Some((longest, rule)),
         (_, Some(context)) => Some((context, "the longest context of a rollout")),
         (longest, None) => longest.map(|longest| (longest, rule)),
     };
     let Some((longest, rule)) = longest else { return };
     table.derive(Field::RolloutLength, Int(longest), rule);
+    // Without dynamic batches the longest sample is a micro-batch of its own.
     if is_slime(table) && !table.on(Field::UseDynamicBatchSize) {
         let rule = "slime trains on samples of any length: the longest";
         table.overrule(Field::SeqLength, Int(longest), rule);
@@ -96,7 +103,9 @@ pub(super) fn packs(table: &mut Table, capacity: u64, data: u64) -> Option<(u64,
     let of_rank = samples.div_ceil(data);
     let all = of_rank.saturating_mul(sample);
     // A sample longer than a pack is one by itself (`slime/utils/dp_schedule.py`), and few samples fill none.
+    // Padded after the bounds: padding may exceed the capacity, as verl's does.
     let tokens = padded(table, capacity.max(sample).min(all));
+    // At least one pack, and no more than samples: a pack holds one at least.
     let packs = all.div_ceil(tokens).clamp(1, of_rank);
     // Interleaving takes micro-batches in groups (`dp_schedule.py`, `num_batches_divided_by` of verl).
     let count = if table.degree(Field::VirtualPipelineModelParallelSize) > 1 {
@@ -125,6 +134,8 @@ pub(super) fn packs(table: &mut Table, capacity: u64, data: u64) -> Option<(u64,
 fn padded(table: &Table, tokens: u64) -> u64 {
     let [tensor, context] =
         [Field::TensorModelParallelSize, Field::ContextParallelSize].map(|field| table.degree(field).max(1));
+    // Ring attention gives each context rank one piece from the front and one from the back, for balance.
     let multiple = if context > 1 { tensor.saturating_mul(context).saturating_mul(2) } else { tensor };
+    // A length at the edge of 64 bits stays unpadded and is refused by its limit.
     tokens.checked_next_multiple_of(multiple).unwrap_or(tokens)
 }

@@ -61,6 +61,7 @@ pub(super) fn parse(field: Field, text: &str) -> Result<SettingValue, BadValue> 
 /// # Errors
 /// What the setting takes, and what the text says instead.
 pub fn fitting(field: Field, text: &str) -> Result<(), BadValue> {
+    // Empty and null take a statement back, which suits every setting.
     if says_nothing(field, text) { Ok(()) } else { parse(field, text).map(drop) }
 }
 
@@ -74,9 +75,11 @@ fn value(field: Field, text: &str) -> Result<SettingValue, Fault> {
         Kind::Text => Ok(SettingValue::Text(text.to_owned())),
         Kind::Counts | Kind::Words => {
             let mut values = Vec::new();
+            // Lists come from command lines, YAML, JSON and Python's repr; all of these only separate.
             for one in text.split([' ', ',', '\t', '[', ']', '(', ')', '\'', '"']) {
                 if !one.is_empty() {
                     values.push(match field.kind() {
+                        // Far below overflow even when a few are multiplied.
                         Kind::Counts => SettingValue::Int(count(one, 0, u64::MAX >> 16)?),
                         _ => SettingValue::Text(one.to_owned()),
                     });
@@ -93,6 +96,7 @@ pub(super) fn says_nothing(field: Field, text: &str) -> bool {
     let text = text.trim();
     let is_none = text.eq_ignore_ascii_case("none");
     let a_word = match field.kind() {
+        // Where `none` is a choice (recompute, CUDA graphs) it states something.
         Kind::Word(words) => words.contains(&"none"),
         // No layer of a mixer with a bias is not a mixer of which nothing is said.
         _ => matches!(field, Field::MoeRouterLoadBalancingType | Field::LinearBiases),
@@ -101,6 +105,7 @@ pub(super) fn says_nothing(field: Field, text: &str) -> bool {
 }
 
 fn count(text: &str, least: u64, most: u64) -> Result<u64, Fault> {
+    // Underscores as Python and YAML allow them in numbers.
     let digits: String = text.strip_prefix('+').unwrap_or(text).chars().filter(|c| *c != '_').collect();
     // A whole number with an empty fraction (4096.0), as YAML and JSON may bring it.
     let whole = match digits.split_once('.') {
@@ -108,6 +113,7 @@ fn count(text: &str, least: u64, most: u64) -> Result<u64, Fault> {
         _ => digits.as_str(),
     };
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // A negative number is a number out of range, which helps more than "not a number".
     if whole.strip_prefix('-').is_some_and(is_number) {
         return Err(Fault::TooSmall { value: text.to_owned(), least });
     }
@@ -117,12 +123,14 @@ fn count(text: &str, least: u64, most: u64) -> Result<u64, Fault> {
     match whole.parse::<u64>() {
         Ok(value) if value < least => Err(Fault::TooSmall { value: value.to_string(), least }),
         Ok(value) if value <= most => Ok(value),
+        // Digits too long for u64 are too large for any setting.
         _ => Err(Fault::TooLarge { value: whole.to_owned(), most }),
     }
 }
 
 fn real(text: &str, least: f64, most: f64) -> Result<f64, Fault> {
     match text.parse::<f64>() {
+        // NaN lies in no range, so it is refused here and never reaches an estimate.
         Ok(value) if (least..=most).contains(&value) => Ok(value),
         Ok(_) => Err(Fault::OutOfRange { value: text.to_owned(), least, most }),
         Err(_) => Err(Fault::NoNumber(text.to_owned())),
@@ -132,6 +140,7 @@ fn real(text: &str, least: f64, most: f64) -> Result<f64, Fault> {
 fn truth(text: &str) -> Result<bool, Fault> {
     const TRUTHS: [&str; 8] = ["true", "1", "yes", "on", "false", "0", "no", "off"];
     match TRUTHS.iter().position(|word| word.eq_ignore_ascii_case(text)) {
+        // The first four are true.
         Some(at) => Ok(at < 4),
         None => Err(Fault::NoTruth(text.to_owned())),
     }
@@ -139,6 +148,7 @@ fn truth(text: &str) -> Result<bool, Fault> {
 
 fn word(field: Field, text: &str, words: &'static [&'static str]) -> Result<String, Fault> {
     let meant = super::synonyms::word(field, text);
+    // Without case, since enums of Python are written either way; stored as the setting has it.
     match words.iter().find(|word| word.eq_ignore_ascii_case(&meant)) {
         Some(word) => Ok((*word).to_owned()),
         None => Err(Fault::NoSuchWord { word: meant, words }),

@@ -16,6 +16,7 @@ pub(super) fn number(name: &str) -> Option<Number> {
 }
 
 pub(super) fn params_dtype(table: &mut Table) -> Number {
+    // A stated dtype outranks the two flags, which then contradict nothing.
     let first = !table.has(Field::ParamsDtype);
     if first && table.on(Field::Bf16) && table.on(Field::Fp16) {
         let message = "bf16 and fp16 exclude each other".to_owned();
@@ -26,6 +27,7 @@ pub(super) fn params_dtype(table: &mut Table) -> Number {
         (false, true) => ("fp16", "--fp16"),
         (false, false) => ("fp32", "the default: neither --bf16 nor --fp16"),
     };
+    // A default and not a rule where neither flag is given, so that the table shows that nobody asked for it.
     if name == "fp32" {
         table.default(Field::ParamsDtype, Text(name.to_owned()), rule);
     }
@@ -42,6 +44,7 @@ pub(super) fn grads_dtype(table: &mut Table, software: Software, params: Number)
         && !table.on(Field::GradReduceInBf16)
         && matches!(table.word(Field::MainGradsDtype), "" | "fp32");
     if table.on(Field::GradReduceInBf16) && params == Number::Bf16 {
+        // Overruled: the flag turns accumulation in fp32 off even where the text states it.
         let rule = "off with --grad-reduce-in-bf16";
         table.overrule(Field::AccumulateAllreduceGradsInFp32, Bool(false), rule);
     }
@@ -66,6 +69,7 @@ pub(super) fn fp8(table: &mut Table) -> Option<Fp8> {
     if format.is_empty() && !four {
         return None;
     }
+    // NVFP4 is a recipe of its own, which `--fp8-recipe` cannot name.
     let recipe = if four { Some(Fp8Recipe::Nvfp4) } else { Fp8Recipe::named(table.word(Field::Fp8Recipe)) };
     Some(Fp8 {
         format: if four { "e2m1".to_owned() } else { format.to_owned() },

@@ -13,7 +13,7 @@ pub struct Found {
     pub value: String,
     /// The variable that the value lacks, when it is not known.
     pub hole: Option<String>,
-    /// Where it comes from.
+    /// Origin of the value.
     pub origin: Origin,
     /// The flag or key as written.
     pub flag: Option<String>,
@@ -57,7 +57,7 @@ pub struct Reading {
     pub found: Vec<Found>,
     /// What there is to say about the text.
     pub diagnostics: Vec<Diagnostic>,
-    /// What it leaves open.
+    /// Questions that it leaves open.
     pub questions: Vec<Question>,
     /// Settings that change figures and are not modelled.
     pub not_modelled: Vec<NotModelled>,
@@ -70,6 +70,7 @@ pub struct Reading {
 impl Reading {
     /// Takes a value; the last one of a setting wins. Returns the one that it replaces.
     pub fn take(&mut self, found: Found) -> Option<Found> {
+        // In place: order is that of the text, by which later messages point.
         match self.found.iter_mut().find(|earlier| earlier.field == found.field) {
             Some(earlier) => Some(std::mem::replace(earlier, found)),
             None => {
@@ -95,6 +96,7 @@ impl Reading {
     pub fn value(&self, field: Field) -> Option<&str> {
         self.found
             .iter()
+            // An open value is none: its text still has the variable in it.
             .find(|found| found.field == field && found.hole.is_none())
             .map(|found| found.value.as_str())
     }

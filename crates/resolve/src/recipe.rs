@@ -55,6 +55,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         fp32_residual: table.on(Field::Fp32ResidualConnection),
         optimizer,
         dp_sharding,
+        // `?` last: everything else is resolved and stated even where recomputation is refused.
         recompute: recompute?,
         attention_kernel,
         flash_release: match table.word(Field::AttentionKernel) {
@@ -73,6 +74,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         wgrad_deferral_limit: wgrad_deferral(table, batch),
         attention_mask: table.on(Field::CreateAttentionMaskInDataloader),
         cublas_workspace: cublas_workspace(table),
+        // By substring: the variable holds a list such as `max_split_size_mb:512,expandable_segments:True`.
         expandable_segments: table
             .word(Field::PytorchCudaAllocConf)
             .to_ascii_lowercase()
@@ -97,6 +99,7 @@ fn budget(table: &Table, batch: Batch) -> Budget {
     let samples = table.count(Field::TrainSamples).map(|samples| samples.div_ceil(batch.global.max(1)));
     Budget {
         tokens: table.count(Field::TokenBudget),
+        // 0 is how scripts leave the number to epochs, whose length is not known.
         steps: table.count(Field::TrainIters).or(samples).filter(|steps| *steps > 0),
         price_per_gpu_hour: table.real(Field::PricePerGpuHour),
         watts_per_gpu: table.real(Field::WattsPerGpu),
@@ -134,6 +137,7 @@ fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
         pad_to_capacity: table.on(Field::MoePadExpertInputToCapacity),
         permute_fusion: table.on(Field::MoePermuteFusion),
         router_dtype: match table.word(Field::MoeRouterDtype) {
+            // Only fp32 and fp64 change what a router keeps; both are counted as fp32, the common one.
             "fp32" | "fp64" => Number::Fp32,
             _ => params_dtype,
         },
@@ -148,9 +152,11 @@ fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
 fn load_balancing(table: &Table) -> LoadBalancing {
     let weights = table.words(Field::MoeAuxLossCoeff);
     for (index, kind) in table.words(Field::MoeRouterLoadBalancingType).into_iter().enumerate() {
+        // One weight for several losses applies to all of them.
         let weight = weights.get(index).or(weights.last()).and_then(|weight| weight.parse::<f64>().ok());
         let weighs = weight.is_some_and(|weight| weight != 0.0);
         match kind {
+            // Sinkhorn has no weight: it replaces the router's softmax.
             "sinkhorn" => return LoadBalancing::Sinkhorn,
             "aux_loss" if weighs => return LoadBalancing::AuxiliaryLoss,
             "seq_aux_loss" if weighs => return LoadBalancing::SequenceAuxiliaryLoss,

@@ -14,6 +14,7 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
         None
     };
     let method = table.word(Field::RecomputeMethod).to_owned();
+    // Partitioned over tensor ranks only where layer inputs are all that is kept.
     if table.on(Field::DistributeSavedActivations) && table.word(Field::RecomputeGranularity) != "full" {
         let hint = "add --recompute-granularity full, or leave --distribute-saved-activations out";
         return refuse(table, "distributing saved activations needs full recomputation", hint);
@@ -37,6 +38,7 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
                 table.default(Field::RecomputeNumLayers, Int(1), "default of Megatron-LM until 2023");
             }
             let Some(num_layers) = table.count(Field::RecomputeNumLayers) else {
+                // An open value has its own question.
                 if !table.is_open(Field::RecomputeNumLayers) {
                     table.ask(Question {
                         name: Field::RecomputeNumLayers.name().to_owned(),
@@ -53,6 +55,7 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
                 );
             };
             let distribute = table.on(Field::DistributeSavedActivations);
+            // A block may recompute no layer at all (0); a unit of no layers has no meaning.
             if method != "block" && num_layers == 0 {
                 return refuse(
                     table,
@@ -71,6 +74,7 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
 }
 
 fn selective(table: &mut Table, software: Software) -> Recompute {
+    // Default of `--recompute-modules`.
     let core = List(vec![Text("core_attn".to_owned())]);
     table.default(Field::RecomputeModules, core, super::defaults::whose(software));
     let mut modules = Vec::new();

@@ -31,6 +31,7 @@ struct Stated<'a> {
 
 impl<'a> Stated<'a> {
     fn new(readings: &'a [Reading], overrides: &[(String, String)]) -> Self {
+        // Overrides come from links, so their number is anybody's.
         let (overrides, more) = bounded(overrides);
         let mut table = Table::stated(readings, &overrides);
         variables::ask(&mut table);
@@ -40,6 +41,7 @@ impl<'a> Stated<'a> {
         }
         let is_empty = overrides.is_empty() && readings.iter().all(|reading| reading.found.is_empty());
         let silent = table.diagnostics.iter().all(|said| said.severity != Severity::Error);
+        // A reader that understood nothing has mostly said why; only silence needs this error.
         if is_empty && silent && !readings.is_empty() && table.questions.is_empty() {
             let message = "nothing here says what is trained; no setting of a model or its layout is stated";
             table.diagnostics.push(Diagnostic::error(Code::NoTrainingCommand, message));
@@ -54,10 +56,13 @@ impl<'a> Stated<'a> {
         // Sizes of a model by its name come first: everything below asks whether a size is there.
         named::fill(&mut table);
         let software = software(&mut table, readings);
+        // Spelled out before defaults: a switch that stands for a word is a statement, and a default must not fill it
+        // first.
         spelling::spell_out(&mut table);
         tuning::spell_out(&mut table, software);
         packs::fill(&mut table);
         rollout::batch(&mut table);
+        // Last of the fillers: whatever still has no value gets its software's.
         defaults::fill(&mut table, software);
         let accelerator = world::machine(&mut table);
         Filled { readings, table, is_empty, software, accelerator }
@@ -101,12 +106,14 @@ impl Checked {
     /// What follows from the settings, and the plan of it all.
     fn planned(self) -> Planned {
         let Self { mut table, is_empty, software, accelerator, not_modelled, marks, set_aside } = self;
+        // Even without a plan: what follows from the settings alone is shown beside the questions.
         let basis = recipe::basis(&mut table, software);
         let plan = if is_empty { None } else { plan(&mut table, basis, accelerator) };
         // The reader sees these as stated, though the plan goes on without them.
         for (field, setting) in set_aside {
             table.put(field, setting);
         }
+        // Without marks the verdict is stopped by something not modelled.
         let plan = plan.zip(marks).map(|(plan, marks)| {
             let images_untimed = plan.model().vision.is_some();
             plan.marked(Marks { images_untimed, ..marks })
@@ -139,8 +146,10 @@ impl Planned {
             }
         }
         let (mut questions, mut diagnostics) = (table.questions, table.diagnostics);
+        // Stable, so equal severities keep the order in which stages found them.
         sort_by_key(&mut diagnostics, |said| std::cmp::Reverse(said.severity));
         // A verdict beside an error would answer another question than the text asks.
+        // Before truncation, which keeps the gravest, though not their number.
         let plan = plan.filter(|_| diagnostics.iter().all(|said| said.severity != Severity::Error));
         let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
         if more > 0 {
@@ -170,6 +179,7 @@ fn bounded(overrides: &[(String, String)]) -> (Vec<(String, String)>, usize) {
     let (mut kept, mut unknown) = (Vec::new(), 0_usize);
     for (index, pair) in overrides.iter().enumerate() {
         match Field::named(&pair.0) {
+            // The same setting twice: the last wins, as on a command line, and the earlier one is not even parsed.
             Some(field) if last.get(field.index()) != Some(&Some(index)) => continue,
             Some(_) => {}
             None => {
@@ -191,6 +201,7 @@ fn plan(table: &mut Table, basis: Basis, accelerator: Accelerator) -> Option<Pla
     let cluster = world::cluster(table, accelerator);
     let layout = cluster.as_ref().and_then(|cluster| layout::layout(table, cluster.gpus()));
     let batch = layout.as_ref().and_then(|layout| batch::batch(table, layout.data));
+    // All four are tried before any is missed, so that one pass says everything that is lacking.
     let (Some(mut model), Some(cluster), Some(layout), Some(batch)) = (model, cluster, layout, batch) else {
         return None;
     };
@@ -217,6 +228,7 @@ fn software(table: &mut Table, readings: &[Reading]) -> Software {
             return *software;
         }
     }
+    // The last reading wins, as for settings.
     let told = readings.iter().rev().find_map(|reading| reading.software.as_ref());
     let (software, origin, note) = match told {
         Some((software, why)) => (*software, Origin::Derived, why.as_str()),

@@ -18,6 +18,7 @@ pub(super) fn batch(table: &mut Table) {
     else {
         return;
     };
+    // Of one step: rollouts of a round are shared by its optimizer steps.
     let sequences = prompts.saturating_mul(table.degree(Field::RolloutsPerPrompt)) / steps.max(1);
     let rule = "prompts x rollouts of each / steps of a round";
     table.derive(Field::GlobalBatchSize, Int(sequences.max(1)), rule);
@@ -41,6 +42,7 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
     // slime counts the engine's accelerators with --colocate too, and gives it some of its own without; 0 where it starts none.
     let own = match (framework, table.count(Field::RolloutGpus)) {
         (RlFramework::Slime, Some(0)) => Some(0),
+        // Colocated (`sleeps`): the engine shares the trainer's accelerators, whatever number is stated for it.
         (RlFramework::Slime, _) if sleeps => None,
         (RlFramework::Slime, stated) => Some(stated.unwrap_or(1)),
         (_, stated) => stated,

@@ -47,6 +47,7 @@ pub(super) fn ask_for_optimizer(table: &mut Table) {
 pub(super) fn optimizer(table: &Table) -> Optimizer {
     let (kind, states) = kind(table);
     let format = |field| number(table.word(field)).unwrap_or(Number::Fp32);
+    // A fraction is read only under its switch.
     let offloaded = table.on(Field::OptimizerCpuOffload);
     Optimizer {
         kind,
@@ -71,6 +72,7 @@ fn kind(table: &Table) -> (OptimizerKind, StateFormat) {
         let kind = if momentum { OptimizerKind::SgdMomentum } else { OptimizerKind::Sgd };
         return (kind, StateFormat::Plain);
     }
+    // No name at all is Adam, Megatron's default.
     let known = KNOWN.iter().find(|(known, _, _)| *known == name || (name.is_empty() && *known == "adam"));
     if let Some((_, kind, states)) = known {
         return (*kind, *states);
@@ -79,6 +81,7 @@ fn kind(table: &Table) -> (OptimizerKind, StateFormat) {
 }
 
 pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
+    // In Megatron's order of precedence: an FSDP of either kind makes the distributed optimizer's own sharding moot.
     let (stage, rule) = match () {
         () if table.on(Field::UseTorchFsdp2) => (3, "PyTorch FSDP2 shards weights, gradients and states"),
         () if table.on(Field::UseMegatronFsdp) => match table.word(Field::DataParallelShardingStrategy) {
@@ -96,6 +99,7 @@ pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
     if stage == 0 {
         table.default(Field::ZeroStage, Int(stage), rule);
     }
+    // Where a stage is stated (DeepSpeed, a reader's rule) it stays.
     table.derive(Field::ZeroStage, Int(stage), rule);
     let deepspeed = matches!(table.word(Field::Software), "megatron_deepspeed" | "gpt_neox");
     match table.number(Field::ZeroStage) {
@@ -112,6 +116,7 @@ pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
 
 /// What PyTorch's FSDP2 excludes (`arguments.py:validate_args`).
 pub(super) fn torch_fsdp2(table: &mut Table) {
+    // Megatron's wrapper of FSDP2, with these limits; trainers that call FSDP2 themselves do not set the flag.
     if !table.on(Field::UseTorchFsdp2) {
         return;
     }

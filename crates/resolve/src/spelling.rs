@@ -9,12 +9,14 @@ use shardscope_plan::Field;
 /// Writes older and shorter spellings out (`arguments.py:validate_args`).
 pub(super) fn spell_out(table: &mut Table) {
     for (switch, field, word, rule) in &SWITCHES {
+        // Derived: what the text states in the newer spelling wins.
         if table.on(*switch) {
             table.derive_word(*field, word, rule);
         }
     }
     position(table);
     recomputation(table);
+    // By its own flag too, as slime's scripts are Megatron's but for that.
     if table.has(Field::MaxTokensPerGpu) || is_slime(table) {
         slime(table);
     }
@@ -24,6 +26,7 @@ pub(super) fn spell_out(table: &mut Table) {
         table.derive(Field::UseDistributedOptimizer, Bool(true), rule);
     }
     let software = table.word(Field::Software);
+    // Others (Megatron-DeepSpeed among them) have no such rule.
     let megatron = matches!(software, "megatron_legacy" | "megatron_core_local" | "megatron_core_te");
     if megatron && table.on(Field::UseMegatronFsdp) {
         let rule = "Megatron-FSDP turns the distributed optimizer on";
@@ -52,6 +55,7 @@ fn adapters_of_miles(table: &mut Table) {
     table.derive_word(Field::AdapterLibrary, "megatron-bridge", rule);
     let moved = table.words(Field::OffloadBetweenPhases);
     if moved.contains(&"gradients") {
+        // Frozen weights have no gradient buffers; those of adapters are small and stay.
         let left: Vec<_> =
             moved.into_iter().filter(|word| *word != "gradients").map(|word| Text(word.to_owned())).collect();
         let rule = "miles keeps the buffers of adapters' gradients in place";
@@ -61,6 +65,7 @@ fn adapters_of_miles(table: &mut Table) {
 
 fn position(table: &mut Table) {
     let table_off = table.switch(Field::AddPositionEmbedding) == Some(false);
+    // With rotary positions there is no table that the flag could leave out.
     if table_off && matches!(table.word(Field::PositionEmbeddingType), "" | "learned_absolute") {
         let rule = "--no-position-embedding leaves the table out";
         table.overrule(Field::PositionEmbeddingType, Text("none".to_owned()), rule);
@@ -70,6 +75,7 @@ fn position(table: &mut Table) {
 fn recomputation(table: &mut Table) {
     if table.on(Field::MoeLayerRecompute) {
         let mut modules = table.words(Field::RecomputeModules);
+        // Default of `--recompute-modules`, to which the flag adds.
         if modules.is_empty() {
             modules.push("core_attn");
         }
@@ -79,6 +85,7 @@ fn recomputation(table: &mut Table) {
             table.overrule(Field::RecomputeModules, List(modules), MOE_LAYERS);
         }
     }
+    // The flag's name tells the release: parsers with this spelling had a default of one layer.
     let older_flag = table
         .get(Field::RecomputeMethod)
         .and_then(|setting| setting.flag.as_deref())

@@ -35,9 +35,11 @@ pub(super) const SWITCHES: [(Field, Field, &str, &str); 7] = [
 
 /// Whether what the user sets says something else than this switch of the text stands for, which is then left out.
 pub(super) fn is_overruled(switch: Field, overrides: &[(String, String)]) -> bool {
+    // Only a switch of the table stands for a word.
     let Some((_, field, word, _)) = SWITCHES.iter().find(|(known, ..)| *known == switch) else {
         return false;
     };
+    // An override with the same word contradicts nothing, so that the switch stays and is shown as stated.
     overrides.iter().any(|(name, value)| Field::named(name) == Some(*field) && value != word)
 }
 
@@ -52,6 +54,7 @@ const CHUNKS: [Field; 3] = [
 /// along.
 pub(super) fn is_displaced(stated: Field, set: &[Field]) -> bool {
     CHUNKS.contains(&stated)
+        // Chunks stated in one way and set by hand in another would be refused as given twice.
         && set.iter().any(|other| {
             *other != stated && (CHUNKS.contains(other) || *other == Field::PipelineModelParallelLayout)
         })

@@ -60,6 +60,7 @@ const FORMATS: [(&str, &str); 9] = [
 /// The word that a setting has for a value written as elsewhere; the value itself when nothing else is known.
 pub(super) fn word(field: Field, written: &str) -> String {
     let lower = written.to_ascii_lowercase();
+    // Case is free in YAML and in enums, and no two values here differ by it.
     let found = match field {
         Field::Optimizer if ADAM.split_ascii_whitespace().any(|name| name == lower) => Some("adam"),
         Field::Optimizer => OPTIMIZERS.iter().find(|(name, _)| *name == lower).map(|(_, word)| *word),
@@ -67,6 +68,8 @@ pub(super) fn word(field: Field, written: &str) -> String {
         Field::PositionEmbeddingType if matches!(written, "rotary" | "deepseek4") => Some("rope"),
         _ if is_format(field) => {
             let name = lower.strip_prefix("torch.").unwrap_or(&lower);
+            // Formats fall through under their own name, stripped of torch's prefix, for the setting to refuse or
+            // take.
             FORMATS.iter().find(|(known, _)| *known == name).map(|(_, word)| *word).or(Some(name))
         }
         _ => None,

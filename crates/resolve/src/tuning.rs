@@ -15,6 +15,7 @@ const USUAL_TRAINED_LAYERS: u64 = 2;
 /// What the settings of transformers mean in the words of the others; before defaults are filled in.
 pub(super) fn spell_out(table: &mut Table, software: Software) {
     let semantics = software.semantics();
+    // Megatron's own layers keep the defaults of its parser.
     if !semantics.eager_modules {
         return;
     }
@@ -27,6 +28,7 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
         (Field::AttentionDropout, "0"),
         (Field::MakeVocabSizeDivisibleBy, "1"),
         (Field::GradientAccumulationFusion, "false"),
+        // Before `defaults::fill`, which would put Megatron's fusions on.
         (Field::BiasSwigluFusion, "false"),
         (Field::BiasGeluFusion, "false"),
         (Field::BiasDropoutFusion, "false"),
@@ -40,12 +42,14 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
             table.default(field, value, whose);
         }
     }
+    // The same to transformers: every layer is a unit of its own.
     if table.on(Field::GradientCheckpointing) {
         let rule = "gradient_checkpointing keeps the input of every layer";
         table.derive_word(Field::RecomputeGranularity, "full", rule);
         table.derive_word(Field::RecomputeMethod, "uniform", rule);
         table.derive(Field::RecomputeNumLayers, Int(1), rule);
     }
+    // Trainers that cast the model do not run under autocast.
     if semantics.modules.casts_weights_once {
         table.default(Field::Autocast, Text("none".to_owned()), "the weights themselves are cast");
     } else if !table.has(Field::Autocast) {
@@ -72,6 +76,7 @@ pub(super) fn spell_out(table: &mut Table, software: Software) {
 pub(super) fn library(table: &Table, software: Software) -> Option<AdapterLibrary> {
     let semantics = software.semantics();
     if semantics.eager_modules {
+        // Under Hugging Face's modules the trainer decides the library.
         return Some(semantics.modules.adapters);
     }
     let core = matches!(software, Software::MegatronCoreLocal | Software::MegatronCoreTe);
@@ -93,6 +98,7 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: Number) -> T
     tuning.projector = super::vision::has_projector(table);
     tuning.images = super::vision::gradients(table) != TowerGradients::None;
     match way {
+        // Only the projector trains: LLaVA's first stage, told as full training with a frozen decoder.
         Way::Full if tuning.projector && table.words(Field::FrozenModules).contains(&super::DECODER) => {
             (tuning.base, tuning.embedding, tuning.head) = (BaseTraining::None, false, false);
             return tuning;
@@ -138,6 +144,7 @@ enum Way {
 }
 
 fn way(table: &mut Table, eager: bool) -> Way {
+    // Stated ranks or targets mean LoRA even where no type is stated; a stated type stays.
     if table.has(Field::LoraRank) || table.has(Field::LoraTargetModules) {
         table.derive_word(Field::TrainType, "lora", "the text sets up LoRA");
     }
@@ -153,6 +160,7 @@ fn way(table: &mut Table, eager: bool) -> Way {
         }
         "freeze" => Way::Freeze,
         _ => {
+            // Only where adapters were possible is it worth showing that there are none.
             if eager {
                 table.default(
                     Field::TrainType,
@@ -176,6 +184,7 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
         _ => rule,
     };
     table.default(Field::LoraTargetModules, usual, &rule);
+    // In this order: Megatron casts whatever is stated, other libraries follow the weights unless told otherwise.
     if library.is_of_megatron() {
         let rule = "Float16Module casts adapters with the model";
         table.overrule(Field::AdapterDtype, Text(params.name().to_owned()), rule);
@@ -233,6 +242,7 @@ fn by_names(table: &Table, modules: LoraModules) -> LoraModules {
 
 fn quantization(table: &mut Table, library: AdapterLibrary) -> Quantization {
     match table.word(Field::BaseQuantization) {
+        // torchao's NF4 has scales of blocks that are quantized in blocks again.
         "nf4" if library == AdapterLibrary::Torchtune => Quantization::BlocksOfBlocks,
         "nf4" | "fp4" => {
             table.default(Field::DoubleQuantization, Bool(false), "default of BitsAndBytesConfig");
@@ -259,6 +269,7 @@ fn objective(table: &Table) -> Objective {
     if !of_pairs && !table.says(Field::TrainingObjective, "kto") {
         return Objective::NextToken;
     }
+    // With adapters the reference is the model without them (TRL, `disable_adapter`): no copy is held.
     let adapters = matches!(table.word(Field::TrainType), "lora" | "qlora");
     let reference = match table.word(Field::ReferenceModel) {
         "adapters" => Reference::Adapters,
@@ -266,6 +277,7 @@ fn objective(table: &Table) -> Objective {
         "precomputed" | "none" => Reference::Precomputed,
         "loaded" => Reference::Loaded,
         _ if adapters => Reference::Adapters,
+        // TRL loads a second model where none is given.
         _ => Reference::Loaded,
     };
     if of_pairs { Objective::Dpo { reference } } else { Objective::Kto { reference } }
@@ -279,6 +291,7 @@ pub(super) fn transformers(table: &Table) -> Transformers {
             "fp16" => Some(Number::Fp16),
             _ => None,
         },
+        // Packed samples have no padding to mask.
         padding_mask: table.on(Field::PaddingMask) && !table.on(Field::Packing),
         cache: table.on(Field::UseCache),
         counts_tokens: true,

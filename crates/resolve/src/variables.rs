@@ -16,6 +16,7 @@ pub(super) fn ask(table: &mut Table) {
     let mut open: Vec<(String, Field)> = Vec::new();
     let lacking = table.open_variables();
     for (field, hole) in lacking.clone() {
+        // A variable may stand in several settings; the first one tells its kind.
         if !open.iter().any(|(known, _)| *known == hole) {
             open.push((hole, field));
         }
@@ -45,6 +46,7 @@ pub(super) fn ask(table: &mut Table) {
     if values.len() <= SINGLE {
         for (hole, field, value) in &values {
             let known = table.propose(hole, value);
+            // Of a variable that the reader never asked about, the setting itself is asked.
             if !known {
                 table.propose(field.name(), value);
             }
@@ -55,6 +57,7 @@ pub(super) fn ask(table: &mut Table) {
     let mut about = String::new();
     for (hole, field, value) in &values {
         let between = if line.is_empty() { "" } else { " " };
+        // A proposal of the text (`${TP:-2}`) is nearer than a default.
         let said = table.proposal(hole).unwrap_or_else(|| value.clone());
         line.push_str(&format!("{between}{hole}={said}"));
         about.push_str(&format!("{}{hole} ({})", if about.is_empty() { "" } else { ", " }, field.about()));
@@ -62,6 +65,7 @@ pub(super) fn ask(table: &mut Table) {
     let lacking = lacking.iter().filter(|(_, hole)| !hole.starts_with('$'));
     let names: Vec<&str> = lacking.flat_map(|(field, hole)| [hole.as_str(), field.name()]).collect();
     table.questions.retain(|question| !names.contains(&question.name.as_str()));
+    // First: with many variables open nothing else can be answered before it.
     table.questions.insert(
         0,
         Question {
@@ -104,5 +108,6 @@ fn global_batch(table: &Table) -> String {
     let micro = table.degree(Field::MicroBatchSize);
     let slice =
         world.map_or(micro, |world| micro.saturating_mul((world / table.ranks_of_one().max(1)).max(1)));
+    // Rounded down to whole slices, at least one: close to the usual batch, and never refused.
     (slice.max(1) * (USUAL_BATCH / slice.max(1)).max(1)).to_string()
 }

@@ -7,15 +7,15 @@ use shardscope_plan::{Field, Number, Projector, Software, TowerGradients, Vision
 use shardscope_source::{Code, Diagnostic};
 use shardscope_units::grouped;
 
-/// What trainers freeze of a model with a vision tower, by its modules' usual names.
+/// Name under which trainers freeze the vision tower, and adapters find it.
 pub const TOWER: &str = "vision_tower";
-/// The same of what projects its output.
+/// Name under which they freeze what projects its output onto the decoder.
 pub const PROJECTOR: &str = "multi_modal_projector";
 
-/// The same of the decoder, where it is frozen and something before it trains.
+/// Name under which trainers freeze the decoder, where something before it trains.
 pub const DECODER: &str = "language_model";
 
-/// What is said where no part is frozen.
+/// Value of the setting where no part is frozen.
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.
@@ -41,6 +41,7 @@ pub(super) const FIELDS: [Field; 16] = [
 /// Frozen parts that are no part of a vision tower.
 pub(super) fn others_frozen(table: &Table) -> Vec<&str> {
     let mut frozen = table.words(Field::FrozenModules);
+    // Behind a frozen decoder a projector can still train, so that the decoder is then no part left out.
     let through = has_projector(table);
     frozen.retain(|name| !([TOWER, PROJECTOR, NONE].contains(name) || through && *name == DECODER));
     frozen
@@ -56,6 +57,7 @@ pub(super) fn only_with_tower(table: &mut Table) {
     if table.on(Field::VisionTower) {
         return;
     }
+    // Scripts freeze the tower of any model by habit; without one such a statement changes nothing.
     if others_frozen(table).is_empty() {
         table.clear(Field::FrozenModules);
     }
@@ -80,10 +82,12 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         "the vision tower beside the decoder ({} parameters in {layers} layers and a projector)",
         grouped(parameters)
     );
+    // Branches stand from what excludes all others down: the first that holds is the reason that is given.
     let (effect, how) = if software != Software::HfTransformers {
         (Effect::Model, "in this software")
     } else if has_projector(table)
         && table.has(Field::SeqLength)
+        // Tokens of images cut off at the end of a sequence would have to be counted apart.
         && table.number(Field::ImagePatches) >= table.number(Field::SeqLength)
     {
         (Effect::Memory, "with images that fill the sequence, of which tokens are cut off")
@@ -92,6 +96,7 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
             let how = "with a projector that trains, outside of DeepSpeed, which casts it with the model";
             (Effect::Memory, format!("{tower} {how}"))
         });
+    // A tower that trains whole is recorded; parts of one are not.
     } else if trains(table) && gradients(table) != TowerGradients::Trained {
         (Effect::Memory, "where a part of it trains, or adapters reach it: what it keeps for backward")
     } else if table.says(Field::TrainingObjective, "policy") {
@@ -120,9 +125,11 @@ pub(super) fn gradients(table: &Table) -> TowerGradients {
     }
     let frozen = table.words(Field::FrozenModules);
     let whole =
+        // A hook alone (`none` frozen) says that no part is.
         matches!(table.word(Field::TrainType), "" | "full") && frozen.iter().all(|name| *name == NONE);
     match () {
         () if whole => TowerGradients::Trained,
+        // Frozen, but with inputs that require a gradient: its tensors are kept although no weight of it has one.
         () if !trains(table) && table.on(Field::VisionInputGrads) => TowerGradients::Through,
         () => TowerGradients::None,
     }
@@ -136,6 +143,7 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
     }
     let half = |field| matches!(table.word(field), "bf16" | "fp16");
     let runs_in_half = table.on(Field::Bf16) || table.on(Field::Fp16) || half(Field::Autocast);
+    // DeepSpeed casts the whole model, whatever type its weights were loaded in.
     let casts = !table.has(Field::ParamsDtype) || table.word(Field::DataParallelEngine) == "deepspeed";
     let fp32 = !(half(Field::ParamsDtype) || casts && runs_in_half);
     let none = table.has(Field::ImagePatches) && table.number(Field::ImagePatches) == 0;
@@ -192,6 +200,7 @@ fn ask_for_images(table: &mut Table) {
     let group = table.degree(Field::VisionPatches);
     let pixels = table.number(Field::ImagePixels);
     let (patches, origin) = if kept.image > 0 {
+        // A fixed size of images (SigLIP, CLIP) is known; towers of any size take what their processor lets through.
         (kept.image, "one image at the size that the model takes")
     } else if pixels > 0 {
         (
@@ -202,7 +211,9 @@ fn ask_for_images(table: &mut Table) {
         (MOST_PATCHES, "one image at the largest size that the model's processor lets through")
     };
     let fits = table.number(Field::SeqLength).saturating_mul(group);
+    // A sequence holds no more images than their tokens, which bounds what can be proposed.
     let patches = if kept.image == 0 && fits > 0 && fits < patches { fits } else { patches };
+    // Whole groups: patches become tokens by groups, and a rest would not be a size that a processor makes.
     let patches = patches - patches % group.max(1);
     let message = "the vision tower keeps tensors of every patch of a sample's images, and the text does not say how many there are";
     let hint = format!(
@@ -231,6 +242,7 @@ const OF_DECODER: [&str; 9] =
 fn trains(table: &Table) -> bool {
     if table.has(Field::FrozenModules) {
         let frozen = table.words(Field::FrozenModules);
+        // What is not said to be frozen trains.
         return [TOWER, PROJECTOR].iter().any(|part| !frozen.contains(part));
     }
     let targets = table.words(Field::LoraTargetModules);
@@ -239,6 +251,7 @@ fn trains(table: &Table) -> bool {
         let name = target.rsplit('.').next().unwrap_or(target);
         !OF_DECODER.contains(&name) || shared.contains(&name)
     };
+    // No targets stated means the library's own, which for some types reach the tower.
     !matches!(table.word(Field::TrainType), "lora" | "qlora")
         || targets.is_empty()
         || targets.iter().any(reaches)
@@ -249,6 +262,8 @@ fn trains(table: &Table) -> bool {
 /// gradient checkpointing and PEFT beside any other call; below 5 it hooked that of words alone.
 pub(super) fn ask(table: &mut Table) {
     ask_for_images(table);
+    // Only where the answer changes anything: nothing trains, layers are recomputed, and transformers finds the
+    // embedding.
     let open = !trains(table)
         && table.on(Field::VisionHooked)
         && recomputes(table)
@@ -286,12 +301,14 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         projector,
         gradients: gradients(table),
         kept: kept(table).filter(|_| gradients(table) != TowerGradients::None),
+        // Recomputed unless told otherwise, as transformers does with the decoder's layers.
         recomputed: !table.has(Field::VisionRecompute) || table.on(Field::VisionRecompute),
         image_patches: table.count(Field::ImagePatches).filter(|_| projector.is_none()),
         layers: table.number(Field::VisionLayers),
         layer_parameters: table.number(Field::VisionLayerParameters),
         hidden_size: hidden,
         patches_per_token: table.degree(Field::VisionPatches),
+        // No tower runs in fp8; such a type is the decoder's.
         dtype: number(table.word(Field::VisionDtype)).filter(|dtype| *dtype != Number::Fp8),
     })
 }

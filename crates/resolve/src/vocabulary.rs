@@ -11,11 +11,13 @@ const PROPOSED: u64 = 50_257;
 
 /// Rows of the embedding (`vocab_utils.py`: a multiple of `make_vocab_size_divisible_by` times the tensor size).
 pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
+    // A stated padded size is the embedding itself: nothing is rounded, and TP does not change it.
     if let Some(padded) = table.count(Field::PaddedVocabSize) {
         return Some((padded, None));
     }
     let known = tokenizer(table);
     if !table.has(Field::VocabSize) {
+        // A stated size wins over the tokenizer's, as in Megatron (`--vocab-size`).
         match known {
             Some((size, name)) => table.fill(Field::VocabSize, Int(size), Origin::Catalog, &name),
             None => propose(table),
@@ -27,6 +29,7 @@ pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
         size += 1;
     }
     if table.switch(Field::PadVocabSize) == Some(false) {
+        // Stated as a setting too, so that the table shows what the embedding has.
         table.derive(Field::PaddedVocabSize, Int(size), "not padded");
         return Some((size, None));
     }
@@ -42,12 +45,14 @@ pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
 
 /// The vocabulary of the tokenizer that the text names, and how it is known.
 fn tokenizer(table: &Table) -> Option<(u64, String)> {
+    // In this order: a model or file says more than a type of tokenizer.
     let names = [Field::TokenizerModel, Field::VocabFile, Field::TokenizerType];
     names.iter().find_map(|field| catalog::vocabulary(table.word(*field)))
 }
 
 fn propose(table: &mut Table) {
     // A shape that is a known model's: its vocabulary is the likely one.
+    // As far as it is stated; a size of 0 is of no model.
     let shape = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads, Field::FfnHiddenSize]
         .map(|field| table.number(field));
     let alike = catalog::vocabulary_of_shape(shape);
@@ -58,6 +63,7 @@ fn propose(table: &mut Table) {
         }
         None => "GPT-2's vocabulary, proposed where the text names no tokenizer that is known".to_owned(),
     };
+    // Filled and asked for: an answer is shown at once, marked as a default.
     table.fill(Field::VocabSize, Int(proposed), Origin::Default, &note);
     // Whoever names the model answers this as well.
     if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {

@@ -13,6 +13,7 @@ use shardscope_units::{Bytes, BytesPerSecond, Count, FlopsPerSecond, Quantity};
 pub(super) fn machine(table: &mut Table) -> Accelerator {
     let platform = platform(table);
     let mut accelerator = accelerator(table);
+    // Before the user's own figures, which may replace the network's as well.
     if let Some(platform) = platform {
         accelerator.network = platform.network;
     }
@@ -29,6 +30,7 @@ fn own_figures(table: &Table, accelerator: &mut Accelerator) {
         }
     };
     let mut figures = [
+        // Floats all the way, to one place where each unit stands beside its setting.
         // Memory is binary, as nvidia-smi has it; rates are decimal, as data sheets have them.
         (Field::GpuMemoryGib, accelerator.memory.number(), 1_073_741_824.0),
         (Field::GpuMemoryTbps, accelerator.memory_bandwidth.get(), 1e12),
@@ -41,9 +43,11 @@ fn own_figures(table: &Table, accelerator: &mut Accelerator) {
         own(*field, held, *scale);
     }
     let [memory, bandwidth, half, fp8, link, network] = figures.map(|(_, figure, _)| figure);
+    // Up: a card's GiB is a whole number of bytes, and a rounding below it would show as less.
     accelerator.memory = Bytes::new(Count::rounded_up(memory).get());
     accelerator.memory_bandwidth = BytesPerSecond::new(bandwidth);
     accelerator.peaks.half = FlopsPerSecond::new(half);
+    // 0 is how one takes fp8 away from an accelerator that the catalog gives it.
     accelerator.peaks.fp8 = (fp8 > 0.0).then(|| FlopsPerSecond::new(fp8));
     accelerator.fast_link.bandwidth = BytesPerSecond::new(link);
     accelerator.network.bandwidth = BytesPerSecond::new(network);
@@ -54,6 +58,7 @@ pub(super) fn cluster(table: &mut Table, accelerator: Accelerator) -> Option<Clu
     let world = world(table, &accelerator.name)?;
     let per_node = table.count(Field::GpusPerNode)?;
     let nodes = table.count(Field::NumNodes)?;
+    // A world that its nodes do not fill has been refused; a plan needs both.
     if nodes.saturating_mul(per_node) != world {
         return None;
     }
@@ -73,6 +78,7 @@ fn platform(table: &mut Table) -> Option<Platform> {
     let asked = table.word(Field::Platform).to_owned();
     let found = catalog::platform(&asked);
     match &found {
+        // An accelerator that is stated stands beside the platform's network.
         Some(platform) if !table.has(Field::Accelerator) => {
             let accelerator = Text(platform.accelerator.to_owned());
             table.fill(Field::Accelerator, accelerator, Origin::Catalog, platform.name);
@@ -92,6 +98,7 @@ fn platform(table: &mut Table) -> Option<Platform> {
 fn accelerator(table: &mut Table) -> Accelerator {
     let asked = table.word(Field::Accelerator).to_owned();
     if let Some(found) = catalog::accelerator(&asked) {
+        // By the catalog's spelling from here on, since everything after looks it up by name.
         if found.name != asked {
             let rule = "the catalog's name for ".to_owned() + &asked;
             table.overrule(Field::Accelerator, Text(found.name.clone()), &rule);
@@ -106,6 +113,7 @@ fn accelerator(table: &mut Table) -> Accelerator {
         let warning = Diagnostic::warning(Code::UnknownAccelerator, message);
         table.say(warning, &hint, table.span(Field::Accelerator));
     }
+    // Also after the warning: everything below needs some accelerator, and the origin says that it is a default.
     let note = "taken where the text names none";
     table.fill(Field::Accelerator, Text(catalog::DEFAULT_ACCELERATOR.to_owned()), Origin::Default, note);
     catalog::default_accelerator()
@@ -125,6 +133,7 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
     let usual = catalog::usual_gpus_per_node(accelerator);
     let (nodes, per_node) = (table.count(Field::NumNodes), table.count(Field::GpusPerNode));
     match (table.count(Field::WorldSize), nodes, per_node) {
+        // A world size stated beside both is checked in `both`.
         (_, Some(nodes), Some(per_node)) => {
             let rule = "nodes x GPUs per node";
             table.derive(Field::WorldSize, Int(nodes.saturating_mul(per_node)), rule);
@@ -135,6 +144,7 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
         (Some(world), None, None) => {
             // The largest node that divides: 12 GPUs are taken as two nodes of 6, since all nodes of a plan are alike.
             let per_node = (1..=usual.min(world)).rev().find(|size| world.is_multiple_of(*size)).unwrap_or(1);
+            // Within one usual node nothing is in doubt.
             if world > usual {
                 ask_per_node(table, usual);
             }
@@ -161,6 +171,7 @@ fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
     }
     let by_user = |field| table.get(field).is_some_and(|setting| setting.origin == Origin::User);
     // What the reader sets by hand is what they want to try, so what the text says of the machines gives way.
+    // A world that its nodes cannot fill is refused below, whoever set it.
     if by_user(Field::WorldSize) && world.is_multiple_of(per_node) {
         table.fill(Field::NumNodes, Int(world / per_node), Origin::Derived, "world size / GPUs per node");
         return Some(world);
@@ -190,6 +201,7 @@ fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
     };
     let message = format!("{world} GPUs do not divide over {by} {unit}");
     let below = world / by.max(1) * by.max(1);
+    // Both neighbours, as the text may mean either.
     let hint = format!("{} or {} GPUs would", below.max(by), below.saturating_add(by));
     let fields = [Field::WorldSize, known];
     table.refuse(Code::WorldOverNodes, &fields, message, &hint);
@@ -220,6 +232,7 @@ pub(super) fn ask_for_more(table: &mut Table) {
     const MACHINES: [Field; 3] = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
     let set = |field: &Field| table.get(*field).is_some_and(|setting| setting.origin == Origin::User);
     let Some(per_node) = table.count(Field::GpusPerNode) else { return };
+    // Set by hand, the machines are what the reader wants to know about; a proposal would argue with that.
     if !MACHINES.iter().any(set) {
         let fits = fitting::nodes(table, per_node);
         ask_nodes(table, fits);
@@ -228,9 +241,11 @@ pub(super) fn ask_for_more(table: &mut Table) {
 
 /// The number of accelerators is not known: says so and asks once, with the smallest number that fits.
 fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64) {
+    // One question for machines, in place of one for each variable that they depend on.
     table.ask_for_machines_by_name();
     let fits = fitting::nodes(table, per_node.unwrap_or(usual));
     let all = table.left_to(Field::WorldSize).map(|(hole, _)| hole.to_owned());
+    // Multiplied out: that variable is the number of all accelerators.
     if all.is_some_and(|hole| table.propose(&hole, &(fits * per_node.unwrap_or(usual)).to_string())) {
         // A variable that decides more than the machines, such as the global batch: its answer says how many there are.
     } else if nodes.is_some() {
@@ -242,6 +257,7 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
             name: Field::WorldSize.name().to_owned(),
             prompt: "Number of GPUs in total?".to_owned(),
             choices: Vec::new(),
+            // A batch too small for a whole node is asked for on part of one.
             proposal: Some(fitting::fewer(table, usual).unwrap_or(fits * usual).to_string()),
         });
     }
@@ -255,6 +271,7 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
     let mut message = match (nodes, per_node) {
         (None, Some(per_node)) => format!("the text gives {per_node} GPUs per node and no number of nodes"),
         (Some(nodes), None) => format!("the text gives {nodes} nodes and no number of GPUs per node"),
+        // Neither, or both left open.
         _ => "the text does not say on how many GPUs it runs".to_owned(),
     };
     message.push_str(&left);

@@ -1,4 +1,4 @@
-//! Links and the name of what is in hand.
+//! Fragments of links to a state, and the names of a plan: a title and the stem of a file name.
 
 use super::{EXAMPLE, Shown, State, UserInput};
 use shardscope_launch::minimal_settings;
@@ -10,6 +10,8 @@ use shardscope_units::{grouped, rounded};
 /// visit shows, and for what makes no plan.
 #[must_use]
 pub fn fragment(state: &State) -> String {
+    // The example is compared as input, not as text alone: with one setting changed by hand it is no first visit any
+    // more.
     let first_visit = state.pinned.is_none() && state.input == UserInput::from_text(EXAMPLE);
     match (&state.shown, first_visit) {
         (Some(shown), false) => link(shown, state),
@@ -34,10 +36,13 @@ pub fn script_link(state: &State) -> String {
 }
 
 fn link(shown: &Shown, state: &State) -> String {
+    // The pinned plan travels as settings too, even beside texts: a link carries one set of texts at most.
     let pinned = state.pinned.as_ref().and_then(|pinned| shared(&pinned.shown));
     match (shared(shown), pinned) {
         (Some(shown), Some(pinned)) => encode_pair(&shown, &pinned),
         (Some(shown), None) => encode(&shown),
+        // Without settings of its own a plan cannot be said by a link, and a pinned one alone would open as the wrong
+        // plan.
         (None, _) => String::new(),
     }
 }
@@ -57,6 +62,7 @@ pub fn title(shown: &Shown) -> String {
 #[must_use]
 pub fn file_stem(shown: &Shown) -> String {
     let mut stem = String::new();
+    // Dots stay for sizes such as 5.04b; everything else that a file system or a shell could trip over ends a word.
     for word in title(shown).replace(',', "").split(|c: char| !(c.is_ascii_alphanumeric() || c == '.')) {
         if !word.is_empty() {
             stem += if stem.is_empty() { "" } else { "-" };
@@ -78,6 +84,7 @@ pub fn cut(plan: &Plan) -> String {
         ("EP", layout.expert),
         ("DP", layout.data),
     ];
+    // A degree of 1 splits nothing. DP is left out likewise, so one GPU reads `1 × H100-SXM`.
     for (name, degree) in degrees.into_iter().filter(|(_, degree)| *degree > 1) {
         text += &format!(", {name} {degree}");
     }

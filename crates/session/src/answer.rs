@@ -26,7 +26,7 @@ pub struct Answer {
 pub struct Shown {
     /// What made the plan.
     pub answer: PtrEq<Answer>,
-    /// The plan.
+    /// The plan that was estimated.
     pub plan: Plan,
     /// Every estimate.
     pub report: Report,
@@ -49,11 +49,12 @@ impl Shown {
         text(&self.plan, &self.report)
     }
 
+    // Memory is one figure per stage: all ranks of a stage hold equal shards.
     fn stage_of(&self, rank: Rank) -> Option<usize> {
         usize::try_from(Groups::new(self.plan.layout()).coordinates(rank).pipeline).ok()
     }
 
-    /// What a GPU needs at its peak.
+    /// Peak of the GPU `rank`, as the verdict tells it; `None` outside the cluster.
     #[must_use]
     pub fn memory_of(&self, rank: Rank) -> Option<Bytes> {
         self.stages.get(self.stage_of(rank)?).map(|stage| stage.reserved)
@@ -64,13 +65,17 @@ impl Shown {
     pub fn worst(&self) -> Option<&StageMemory> {
         self.stages
             .iter()
+            // `released` counts: a stage that fits only once cached blocks are freed is nearer to the edge than its
+            // reserved bytes show.
             .max_by_key(|stage| (stage.fit == Fit::DoesNotFit, stage.reserved + stage.needs.released))
     }
 }
 
-/// The plan and its report; a report that no machine could keep is told among the diagnostics and not given.
+/// The plan and its report. Where the estimate exceeds what any machine could hold, the fault is pushed as a
+/// diagnostic and there is no report.
 #[must_use]
 pub fn estimated(resolution: &mut Resolution) -> Option<(Plan, Report)> {
+    // A clone, since the resolution goes on to own its plan beside the diagnostics pushed below.
     let plan = resolution.plan.clone()?;
     match advised(&plan) {
         Ok(report) => Some((plan, report)),
@@ -88,6 +93,8 @@ pub fn estimated(resolution: &mut Resolution) -> Option<(Plan, Report)> {
 pub fn answer(input: &UserInput) -> (PtrEq<Answer>, Option<Shown>) {
     let source = input.source();
     let readings = texts::readings(input);
+    // Texts that nobody has read yet: an empty resolution has neither plan nor diagnostics, so nothing untrue is said
+    // meanwhile.
     let mut resolution =
         readings.map_or_else(Resolution::default, |readings| resolve(&readings, &input.settings));
     let found = estimated(&mut resolution);

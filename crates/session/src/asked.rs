@@ -34,7 +34,7 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// All of them, in the order of a list.
+    /// Every topic, in the order in which the list shows them.
     pub const ALL: [Self; 8] = [
         Self::FewestGpus,
         Self::WhichGpu,
@@ -74,7 +74,7 @@ impl Topic {
     }
 }
 
-/// What trains.
+/// Weights that train, as a question states them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trained {
@@ -87,10 +87,10 @@ pub enum Trained {
 }
 
 impl Trained {
-    /// All of them.
+    /// Every choice, in the order of the list.
     pub const ALL: [Self; 3] = [Self::Full, Self::Lora, Self::QLora];
 
-    /// Its name.
+    /// Label in the list.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Trained {
         }
     }
 
-    /// As the setting `train_type` has it.
+    /// Value of the setting `train_type`.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl Trained {
         }
     }
 
-    /// What a model of the catalog is trained for.
+    /// Objective that a plan proposed for a catalog model starts from.
     #[must_use]
     pub const fn objective(self) -> Objective {
         match self {
@@ -121,7 +121,7 @@ impl Trained {
     }
 }
 
-/// A question with what belongs to it.
+/// A question and the values its form asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     /// What is asked.
@@ -144,14 +144,16 @@ impl Asked {
     /// What the changes of an answer are put onto: a model of the catalog is a plan of its own.
     #[must_use]
     pub fn changed(&self, input: &UserInput) -> UserInput {
+        // Changes of such an answer state the whole plan (see `models_on`): put onto the input, its texts would
+        // contradict them.
         if self.topic == Topic::LargestModel { UserInput::from_text("") } else { input.clone() }
     }
 }
 
-/// Why a question has no answer yet.
+/// Reason why a question cannot be asked yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AskError {
-    /// The run makes no plan so; the first reason.
+    /// The input makes no plan; carries the first reason.
     NoPlan(String),
     /// It is not said on how many tokens.
     Tokens,
@@ -207,9 +209,12 @@ impl Asking {
         // A model of the catalog has a plan of its own for what trains.
         if let Some(trained) = asked.trained.filter(|_| asked.topic != Topic::LargestModel) {
             before.push((Field::TrainType, trained.word().to_owned()));
+            // Put into the input as well as into `before`: the plan searched around must already train so, and
+            // whoever takes an answer needs the change told.
             input.put((Field::TrainType.name().to_owned(), trained.word().to_owned()));
         }
         let plan = plan_of(&input)?;
+        // At least one node, since an empty range has no layout to fall back on.
         let most_nodes = asked.most_nodes.unwrap_or(plan.cluster().num_nodes).clamp(1, MOST_NODES);
         let choices = Choices::default();
         let question = match asked.topic {
@@ -243,6 +248,8 @@ impl Asking {
                 return Ok(Self::Models(compared, choice));
             }
         };
+        // `told_behind`: the change of what trains is part of every answer, or opening one would bring back the old
+        // training.
         Ok(Self::Sizes(Box::new(Inquiry::new(&plan, question, choices).told_behind(before))))
     }
 
@@ -332,10 +339,13 @@ fn plan_of(input: &UserInput) -> Result<Plan, AskError> {
 /// The run on each kind of accelerators; those on which it is no plan, as without fp8, are left out.
 fn kinds(input: &UserInput, plan: &Plan, before: &[(Field, String)]) -> Vec<Candidate> {
     let own = plan.cluster().accelerator.name.as_str();
+    // Its own kind first, exactly once: with equal numbers the earlier candidate stays the answer.
     let names = [own].into_iter().chain(KINDS.into_iter().filter(|name| *name != own));
     let candidate = |name: &str| {
         let mut input = input.clone();
         let mut before = before.to_vec();
+        // The run's own kind keeps its setting as it was read, since it may hold figures (memory, rates) that the
+        // catalog has not.
         if name != own {
             before.push((Field::Accelerator, name.to_owned()));
             input.put((Field::Accelerator.name().to_owned(), name.to_owned()));

@@ -1,6 +1,6 @@
-//! Work that an answer does not wait for (a search, a question, a file to take away, a row of evidence), as a task that is done elsewhere: in workers
-//! beside the page.
-//! Tasks and what is told of them are texts, since two programs share nothing else.
+//! Work that an answer does not wait for (a search, a question, a file to take away, a row of evidence), as a task
+//! for workers beside the page. Tasks and their results are JSON texts: page and worker are separate WebAssembly
+//! programs and share no memory.
 
 mod file;
 mod found;
@@ -21,10 +21,10 @@ pub use found::{DEGREES, Found, Layout, Recomputed};
 pub use reply::{Reached, Reply, ReplyLine};
 pub use row::EvidenceRow;
 
-/// What is to be done for a reader.
+/// A task for a worker, with all that it needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// What the reader gave, as [`keep_input`] writes it.
+    /// The reader's input, as [`keep_input`] writes it.
     kept: String,
     work: Work,
 }
@@ -41,7 +41,7 @@ enum Work {
     Row(Provenance),
 }
 
-/// What is known so far of a task.
+/// Result of a task so far; each step's takes the place of the last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Told {
     /// Of layouts.
@@ -79,7 +79,7 @@ impl Task {
         Self { kept: keep_input(input), work: Work::Row(provenance.clone()) }
     }
 
-    /// As a text.
+    /// As JSON, for [`Working::begin`].
     #[must_use]
     pub fn written(&self) -> String {
         // Writing to memory cannot fail, and all keys are text.
@@ -88,9 +88,11 @@ impl Task {
 }
 
 impl Told {
-    /// What [`Working::told`] wrote; none where the text is of another program or another edition.
+    /// Parses what [`Working::told`] wrote; `None` where another version of the program wrote it.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
+        // A worker of the version before may still answer after an update, so what does not parse is ignored and
+        // never a crash.
         serde_json::from_str(text).ok()
     }
 }
@@ -116,27 +118,32 @@ enum Stage {
 }
 
 impl Working {
-    /// Begins what [`Task::written`] describes; none where it is no task, or its input makes no plan.
+    /// Begins what [`Task::written`] describes; `None` where the text is no task or its input makes no plan.
     #[must_use]
     pub fn begin(task: &str) -> Option<Self> {
         let task: Task = serde_json::from_str(task).ok()?;
+        // A search has no use for the pinned plan, which `restore` would give too.
         let input = restore(&task.kept)?.input;
         Some(Self(match task.work {
             Work::Layouts { part, parts } => {
                 let plan = State::new(input).shown?.plan.clone();
                 let walk = Box::new(Walk::new(&plan).part(part, parts));
+                // Only part 0 goes on to ask how many accelerators would do; else every worker would walk the same
+                // question.
                 Stage::Layouts { walk, plan: Box::new(plan), is_first: part == 0 }
             }
             Work::Question(asked) => match Asking::new(&input, &asked) {
                 Ok(asking) => Stage::Question(Box::new(asking), true),
+                // A refusal is a result: the reader is told what is missing in the place of the answer.
                 Err(why) => Stage::Refused(why.to_string()),
             },
+            // Written at once: a file is one step, and `step` has nothing left to do.
             Work::File(file) => Stage::File(file.written(&*State::new(input).shown?)),
             Work::Row(provenance) => Stage::Row(EvidenceRow::new(&State::new(input), &provenance)),
         }))
     }
 
-    /// Looks at up to `count` more things; whether there are more.
+    /// Looks at up to `count` more candidates; `false` once there are none.
     pub fn step(&mut self, count: u64) -> bool {
         match &mut self.0 {
             Stage::Layouts { walk, plan, is_first } => {
@@ -148,11 +155,15 @@ impl Working {
                 let asks = *is_first && walk.ranked().next().is_none();
                 if asks {
                     let inquiry = Box::new(Inquiry::new(plan, Question::FewestGpus, Choices::default()));
+                    // The walk goes along by clone, because `known` reports its tallies beside the answer and
+                    // `self.0` is borrowed here.
                     self.0 = Stage::Enough { walk: walk.clone(), inquiry, goes_on: true };
                 }
                 asks
             }
             Stage::Enough { inquiry, goes_on, .. } => {
+                // Kept, not only returned: `known` may be asked after the last step, and must then say that nothing
+                // more comes.
                 *goes_on = inquiry.step(count);
                 *goes_on
             }
@@ -164,11 +175,13 @@ impl Working {
         }
     }
 
-    /// What is known so far.
+    /// The answer so far; meaningful after any step.
     #[must_use]
     pub fn known(&self) -> Told {
         match &self.0 {
             Stage::Layouts { walk, .. } => Told::Found(Found::from_walk(walk)),
+            // All parts of the walk are done here. Without one more thing outstanding the page would end the search
+            // before the answer.
             Stage::Enough { walk, goes_on: true, .. } => Told::Found(Found::from_walk(walk).with_one_more()),
             Stage::Enough { walk, inquiry, goes_on: false } => {
                 let chosen = inquiry.chosen().and_then(|chosen| inquiry.reached().get(chosen));
@@ -181,7 +194,7 @@ impl Working {
         }
     }
 
-    /// The same as a text.
+    /// [`Self::known`] as JSON, for [`Told::read`].
     #[must_use]
     pub fn told(&self) -> String {
         serde_json::to_string(&self.known()).unwrap_or_default()

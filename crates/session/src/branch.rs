@@ -18,13 +18,13 @@ pub struct Branch {
     pub times: u64,
     /// Whether it is the greatest of its parts instead of their sum.
     pub greatest: bool,
-    /// Why it has this value.
+    /// Formula behind the value; `None` for a sum of parts.
     pub reason: Option<Reason>,
     /// Its parts, each shown once.
     pub parts: Vec<Branch>,
 }
 
-/// Why a number has its value.
+/// Formula behind a number, with its symbols and source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
     /// In symbols.
@@ -75,6 +75,7 @@ impl Branch {
     #[must_use]
     pub fn of_time(node: &Breakdown<Seconds>) -> Self {
         let mut branch = Self::from_breakdown(node, seconds);
+        // Tested by share, not by label: which parts are zero depends on the plan (no bubble without a pipeline).
         branch.parts.retain(|part| part.share > 0.0);
         for part in &mut branch.parts {
             part.label = part_words(&part.label).to_owned();
@@ -90,14 +91,17 @@ impl Branch {
 }
 
 fn grow<Q: Quantity>(node: &Breakdown<Q>, show: fn(Q) -> String, whole: f64) -> Branch {
+    // A root of zero (nothing to send, say) has no shares; dividing would show NaN.
     let share = if whole > 0.0 { node.value().number() / whole } else { 0.0 };
     Branch {
         label: title(node.label()).to_owned(),
         value: show(node.value()),
         share,
         times: node.multiplicity(),
+        // The greatest of one part is that part; the word would puzzle where there is nothing to compare.
         greatest: node.rule() == Rule::Greatest && node.children().len() > 1,
         reason: node.why().map(Reason::from_explanation),
+        // `whole` is handed down unchanged: shares are of the root, so that bars of different depth compare.
         parts: node.children().iter().map(|child| grow(child, show, whole)).collect(),
     }
 }
@@ -114,11 +118,15 @@ fn title(label: &str) -> &str {
 /// A number without a unit: whole numbers in groups of three digits, others with four significant places.
 #[must_use]
 pub fn plain(value: f64) -> String {
+    // Above it, consecutive integers are no longer told apart by a double, and grouped digits would claim to be
+    // exact.
     const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
     let size = value.abs();
     if value.fract() == 0.0 && size < EXACT {
+        // Whole and below 2^53 as tested above, so the cast is exact.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let digits = grouped(size as u64);
+        // U+2212, as wide as a plus sign, so that columns of digits stay aligned.
         return if value < 0.0 { format!("−{digits}") } else { digits };
     }
     let places = if size >= 1000.0 {

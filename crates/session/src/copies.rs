@@ -4,12 +4,13 @@ use super::{Shown, cut, title};
 use shardscope_report::text::inert;
 use shardscope_units::{gib, percent, rounded, seconds, tflops};
 
-/// Above this many characters chat tools and trackers cut or refuse a link.
+/// Length in characters above which chat tools and trackers cut or refuse a link.
 pub const LONG_LINK: usize = 2_000;
 
 /// The verdict as a Markdown table, with the link to the page below.
 #[must_use]
 pub fn verdict_markdown(shown: &Shown, link: &str) -> String {
+    // Titles hold names out of pasted scripts: `inert` keeps a pipe or a link in them from becoming table or markup.
     let mut out = format!("| {} | |\n|---|---:|\n", inert(&title(shown)));
     for (name, value) in verdict_lines(shown) {
         out += &format!("| {name} | {} |\n", inert(&value));
@@ -25,6 +26,7 @@ pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
     let mut say = |name: &str, value: String| lines.push((name.to_owned(), value));
     if let Some(fullest) = shown.fullest() {
         let share = shardscope_units::Quantity::number(fullest.peak)
+            // A card whose memory is unknown is 0; the share must not divide by it.
             / shardscope_units::Quantity::number(accelerator.memory).max(1.0);
         say("Verdict", fullest.fit.words().to_ascii_lowercase());
         say(
@@ -38,6 +40,8 @@ pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
             ),
         );
     }
+    // Whoever pastes the table elsewhere has no page beside it: what the verdict leaves out must travel with the
+    // figures.
     for sentence in shown.plan.recipe().marks.sentences() {
         say("Beside it", sentence);
     }
@@ -55,7 +59,10 @@ pub fn verdict_lines(shown: &Shown) -> Vec<(String, String)> {
 /// A frame for another page, with `address` opened as an embedded view.
 #[must_use]
 pub fn frame(address: &str, name: &str) -> String {
+    // Ampersands first, or the escapes of quotes would be escaped again.
     let quoted = |text: &str| text.replace('&', "&amp;").replace('"', "&quot;");
+    // Scripts and the page's own origin are what it needs to run; top-level navigation and forms of the embedder stay
+    // forbidden.
     format!(
         "<iframe src=\"{}\" title=\"{}\" width=\"100%\" height=\"520\" loading=\"lazy\" \
          sandbox=\"allow-scripts allow-same-origin allow-popups allow-downloads\" allow=\"clipboard-write\"></iframe>",

@@ -3,28 +3,32 @@
 /// The piece in which two texts differ. Unit: byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where it starts in both.
+    /// First byte that differs, in both texts.
     pub start: usize,
-    /// Where it ends in the older text.
+    /// End of the changed range in the older text, exclusive.
     pub old_end: usize,
-    /// Where it ends in the newer text.
+    /// End of the changed range in the newer text, exclusive.
     pub new_end: usize,
 }
 
 impl Difference {
-    /// Between `old` and `new`, whole characters only; none when they are equal.
+    /// `None` when the texts are equal. Whole characters only: all three offsets are char boundaries.
     #[must_use]
     pub fn between(old: &str, new: &str) -> Option<Self> {
         if old == new {
             return None;
         }
         let mut start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+        // Both texts are asked: equal leading bytes can end inside characters that differ only in their last byte.
         while !old.is_char_boundary(start) || !new.is_char_boundary(start) {
             start -= 1;
         }
+        // Prefix and suffix may not overlap: of "aa" and "aaa" the shared suffix would otherwise count bytes of the
+        // prefix twice.
         let room = old.len().min(new.len()) - start;
         let mut same =
             old.bytes().rev().zip(new.bytes().rev()).take(room).take_while(|(a, b)| a == b).count();
+        // Ends inside a character move towards the end of the text, for the same reason.
         while !old.is_char_boundary(old.len() - same) || !new.is_char_boundary(new.len() - same) {
             same -= 1;
         }

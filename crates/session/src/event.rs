@@ -14,38 +14,39 @@ pub struct Pinned {
     pub shown: PtrEq<Shown>,
 }
 
-/// Values for settings that would have made no plan.
+/// Values tried by hand that would have made no plan, so that the state kept the ones before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The settings with the values that were tried.
     pub values: Vec<(String, String)>,
-    /// Why they make no plan.
+    /// Message of the first error.
     pub reason: String,
 }
 
 impl Refused {
     pub(super) fn new(values: Vec<(String, String)>, said: &[Diagnostic]) -> Self {
         // The first error is the first contradiction found; what only asks for more comes behind.
+        // Errors stand in the order of the checks; a later one is often only a consequence.
         let worst = said.iter().find(|one| one.severity == Severity::Error).or_else(|| said.first());
         let reason = worst.map(|one| one.message.clone()).unwrap_or_default();
         Self { values, reason }
     }
 }
 
-/// What can happen.
+/// What the reader, the browser or a link can do to the state.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The text was edited; the answer waits until the reader pauses.
     Edit(String),
     /// The reader paused.
     Settle,
-    /// Something else takes the place of everything in hand: a file, an example.
+    /// Another input, such as a file or an example, replaces the one in hand.
     Open(Box<UserInput>),
     /// The same for settings alone, which amend such a plan in hand: no entry of its own in the history.
     Start(Box<UserInput>),
     /// What a link's fragment carries takes the place of everything in hand; what cannot be read leaves it.
     Follow(String),
-    /// What the browser kept comes back.
+    /// Restores what the browser kept.
     Restore(Box<StoredSession>),
     /// One step back.
     Undo,

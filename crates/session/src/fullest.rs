@@ -4,7 +4,7 @@ use super::{Fit, Shown};
 use shardscope_estimate::{Needs, PhaseKind};
 use shardscope_units::Bytes;
 
-/// Where the verdict comes from.
+/// Where the verdict is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FullestPlace {
     /// A pipeline stage, by its rank.
@@ -22,7 +22,7 @@ pub struct Fullest {
     pub place: FullestPlace,
     /// What the device holds there at its peak, above its capacity only where it runs out of memory.
     pub peak: Bytes,
-    /// Cached blocks that PyTorch's allocator must release for that; nothing where they fit.
+    /// Bytes of cached blocks that PyTorch's allocator must free to get there; zero where they fit.
     pub released: Bytes,
     /// The verdict on the plan.
     pub fit: Fit,
@@ -33,7 +33,7 @@ impl Fullest {
         Self { place, peak: needs.bytes, released: needs.released, fit }
     }
 
-    /// What is said behind the peak of what the allocator must release; nothing where it need not.
+    /// Words behind the peak for what the allocator must release; empty where it need release nothing.
     #[must_use]
     pub fn condition(&self) -> String {
         Needs { bytes: self.peak, released: self.released }.condition()
@@ -55,7 +55,10 @@ impl Shown {
     #[must_use]
     pub fn fullest(&self) -> Option<Fullest> {
         let phase = self.phases.iter().max_by_key(|phase| (phase.fit, phase.peak));
+        // With rollouts the training's peak is one of the phases, so the stages need not be asked as well.
         if let Some(phase) = phase {
+            // A starved rollout phase can be far below capacity: the place says that its KV cache, not its size, is
+            // what fails.
             let place = if phase.starved { FullestPlace::Starved } else { FullestPlace::Phase(phase.kind) };
             return Some(Fullest::new(place, phase.needs, phase.fit));
         }

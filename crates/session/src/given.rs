@@ -13,8 +13,10 @@ pub fn given() -> String {
     let chapters = gallery();
     let examples = chapters.iter().flat_map(|chapter| &chapter.examples).map(|example| &example.input);
     let mut given: Vec<(ReadTask, ReadReply)> = Vec::new();
+    // Examples that are settings alone have no text, and so nothing to read.
     for input in examples.filter(|input| !input.text.trim().is_empty()) {
         let task = ReadTask::texts(&texts_of(input));
+        // Two examples may share a text with other settings; readings hang on texts alone.
         if given.iter().all(|(known, _)| *known != task) {
             given.push((task.clone(), task.done()));
         }

@@ -1,4 +1,5 @@
-//! What is in hand as text, to be kept across reloads and in the browser's history. It never leaves the browser.
+//! The reader's input as JSON, kept across reloads, in the browser's history and for workers. It never leaves the
+//! browser.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +9,7 @@ use super::kept::StoredSession;
 use super::{State, UserInput};
 use shardscope_link::{Compact, Pasted};
 
-/// What `state` holds, to be restored by [`restore`].
+/// Everything in `state` that [`restore`] needs: estimates are left out, since they follow from the input.
 #[must_use]
 pub fn keep(state: &State) -> String {
     let pinned = state.pinned.as_ref().map(|pinned| &pinned.input);
@@ -21,7 +22,8 @@ pub fn keep_input(input: &UserInput) -> String {
     keep_pair(input, None)
 }
 
-// Between programs as it is kept.
+// In JSON an input is a string of its own, in the same form as the browser keeps, so that only one form has to be
+// read for ever.
 impl Serialize for UserInput {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&keep_input(self))
@@ -31,6 +33,8 @@ impl Serialize for UserInput {
 impl<'de> Deserialize<'de> for UserInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let kept = restore(&String::deserialize(deserializer)?);
+        // Bounds of links hold here too (`Pasted::from_json`): storage and messages of another tab are no better than
+        // a link.
         kept.map(|kept| kept.input).ok_or_else(|| D::Error::custom("no input"))
     }
 }
@@ -56,6 +60,7 @@ fn keep_pair(input: &UserInput, pinned: Option<&UserInput>) -> String {
 pub fn restore(text: &str) -> Option<StoredSession> {
     let value: Value = serde_json::from_str(text).ok()?;
     let input = |key: &str| Pasted::from_json(value.get(key)?).map(UserInput::of_pasted);
+    // A pinned plan that cannot be read is dropped; without the input itself there is nothing to restore.
     Some(StoredSession { input: input("hand")?, pinned: input("pinned") })
 }
 

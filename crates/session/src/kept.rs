@@ -5,8 +5,8 @@ use crate::user_input::UserInput;
 /// A session as the browser stores it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredSession {
-    /// What was in hand.
+    /// The current input.
     pub input: UserInput,
-    /// What was pinned beside it.
+    /// The pinned input, if any.
     pub pinned: Option<UserInput>,
 }

@@ -3,7 +3,7 @@
 use shardscope_launch::Resolution;
 use shardscope_plan::{Field, Plan, Recompute};
 
-/// A number that is doubled and halved.
+/// A setting that is doubled and halved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knob {
     /// Which setting.
@@ -22,6 +22,7 @@ pub struct Knob {
 const MOST: u64 = 65_536;
 
 fn knob(field: Field, short: &'static str, value: u64) -> Knob {
+    // Degrees divide the world size, which is nearly always a power of two: steps of one would be refused mostly.
     let less = value.is_multiple_of(2).then_some(value / 2).filter(|less| *less > 0);
     let more = value.checked_mul(2).filter(|more| *more <= MOST);
     // An odd number steps down to one, as no half of it exists.
@@ -39,6 +40,7 @@ pub fn knobs(plan: &Plan) -> Vec<Knob> {
         knob(Field::PipelineModelParallelSize, "PP", layout.pipeline),
         knob(Field::ContextParallelSize, "CP", layout.context),
     ];
+    // A dense model has no experts to spread, and the software refuses EP above 1 for it.
     if plan.model().experts.is_some() {
         knobs.push(knob(Field::ExpertModelParallelSize, "EP", layout.expert));
     }
@@ -113,8 +115,10 @@ pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> Stri
         setting.map(|setting| setting.value.written()).unwrap_or_default()
     };
     let one = |(field, value): &(Field, String)| {
+        // Settings are compared as written, so that `true` by default and `true` by hand are the same value.
         let short = short_name(*field);
         match (now(*field).as_str(), value_words(*field, value)) {
+            // An empty value takes back what the text states (`Event::Try`).
             (_, "") => format!("without {short}"),
             (_, "true") => format!("{short} on"),
             (_, "false") => format!("{short} off"),
@@ -134,6 +138,7 @@ pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> Stri
     let changed = |field: Field| changes.iter().any(|(other, _)| *other == field);
     // Search states values that hold already, where another software would choose otherwise.
     let told = changes.iter().filter(|(field, value)| {
+        // A change told by another is left out only where that other is in the line too.
         !told_by(*field, value).is_some_and(changed) && (value.is_empty() || now(*field) != *value)
     });
     told.map(one).collect::<Vec<_>>().join(", ")
@@ -142,12 +147,13 @@ pub fn change_line(resolution: &Resolution, changes: &[(Field, String)]) -> Stri
 /// Ways to recompute activations.
 pub const RECOMPUTE: [&str; 3] = ["none", "selective", "full"];
 
-/// Which of [`RECOMPUTE`] the plan has.
+/// Which of [`RECOMPUTE`] describes the plan.
 #[must_use]
 pub fn recompute_of(plan: &Plan) -> &'static str {
     match plan.recipe().recompute {
         Recompute::None => RECOMPUTE[0],
         Recompute::Selective(_) => RECOMPUTE[1],
+        // The three ways differ in which layers, and all recompute whole ones.
         Recompute::Uniform { .. } | Recompute::Block { .. } | Recompute::Every { .. } => RECOMPUTE[2],
     }
 }
@@ -156,6 +162,7 @@ pub fn recompute_of(plan: &Plan) -> &'static str {
 #[must_use]
 pub fn recompute_as(name: &str) -> Vec<(String, String)> {
     let (granularity, method, layers) = match name {
+        // Uniform over one layer keeps the least that full recomputation can keep: the input of every layer.
         "full" => ("full", "uniform", "1"),
         "selective" => ("selective", "", ""),
         _ => ("", "", ""),
@@ -164,6 +171,8 @@ pub fn recompute_as(name: &str) -> Vec<(String, String)> {
         (Field::RecomputeGranularity, granularity),
         (Field::RecomputeMethod, method),
         (Field::RecomputeNumLayers, layers),
+        // Older flags that ask for the same are taken back as well, else they would still recompute what the choice
+        // has just switched off.
         (Field::RecomputeActivations, ""),
         (Field::CheckpointActivations, ""),
     ];

@@ -8,8 +8,8 @@ use shardscope_plan::Field;
 use shardscope_search::Candidate;
 use shardscope_sorting::sort_by_key;
 
-/// Every model of the catalog that a plan can be proposed for on `choice`'s machines, trained as it says, the one with the most
-/// parameters first. Its own model is not looked at.
+/// A plan for each model of the catalog on `choice`'s machines, trained as it says, the one with the most parameters
+/// first. Models for which no plan can be proposed there are left out; `choice.model` is ignored.
 #[must_use]
 pub fn models_on(choice: &Choice) -> Vec<Candidate> {
     let mut sized: Vec<(u64, Candidate)> = Vec::new();
@@ -18,6 +18,7 @@ pub fn models_on(choice: &Choice) -> Vec<Candidate> {
         let Some(input) = start(&choice) else { continue };
         let Some(plan) = resolve(&[], &input.settings).plan else { continue };
         let field = |(name, value): &(String, String)| Some((Field::named(name)?, value.clone()));
+        // The whole proposal is told as changes: an answer opened from here starts without any texts.
         let before = input.settings.iter().filter_map(field).collect();
         let count = parameters(&plan).total.get();
         sized.push((count, Candidate { name: name.to_owned(), plan, before, price: None }));

@@ -9,7 +9,7 @@ use shardscope_units::{Bytes, grouped, size};
 pub struct LayerLine {
     /// Name of the layer or part.
     pub name: &'static str,
-    /// How many equal ones there are.
+    /// Number of equal parts that this line stands for.
     pub times: u64,
     /// In the whole model.
     pub whole: LayerFigures,
@@ -19,7 +19,7 @@ pub struct LayerLine {
     pub parts: Vec<LayerLine>,
 }
 
-/// The figures of a part, of one of its `times`.
+/// The figures of a part, as text; of one part where `times` is above 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LayerFigures {
     /// The tensor's shape, of leaves.
@@ -45,6 +45,7 @@ pub fn layer_line(node: &LayerNode) -> LayerLine {
 }
 
 fn figures(shape: Option<Shape>, load: Load) -> LayerFigures {
+    // A zero reads as a measured zero; parts without weights (a softmax) or without kept tensors have an empty cell.
     let some = |bytes: Bytes| if bytes == Bytes::ZERO { String::new() } else { size(bytes) };
     LayerFigures {
         shape: shape.map(written).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! What a training's own log says, beside what was predicted for it.
+//! What a training's own log measured, beside the estimate for it.
 
 use super::{File, Shown, UserInput};
 use shardscope_estimate::time::{Family, measured_factor};
@@ -17,13 +17,14 @@ pub struct Logged {
     pub measured: String,
     /// By the estimate.
     pub predicted: String,
-    /// How far the prediction is off.
+    /// The estimate over the measurement, as a signed percentage: `+3.1%` is an estimate that is too high.
     pub off: String,
 }
 
-/// The log lines among the texts.
+/// The text among the files beside the script that is a log; empty without one.
 #[must_use]
 pub fn log_text(input: &UserInput) -> &str {
+    // Told by content, not by name: a log dropped as a file keeps the name that it had.
     input.beside.iter().find(|file| is_log(&file.text)).map_or("", |file| &file.text)
 }
 
@@ -31,6 +32,7 @@ pub fn log_text(input: &UserInput) -> &str {
 #[must_use]
 pub fn with_log(input: &UserInput, text: &str) -> UserInput {
     let mut input = input.clone();
+    // By name as well: what was pasted there before need not have been a log.
     input.beside.retain(|file| !is_log(&file.text) && file.name != LOG);
     if !text.trim().is_empty() {
         input.beside.push(File { name: LOG.to_owned(), text: text.into() });
@@ -43,11 +45,14 @@ pub fn with_log(input: &UserInput, text: &str) -> UserInput {
 #[must_use]
 pub fn measured_ratio(input: &UserInput, shown: &Shown) -> Option<f64> {
     let measured = read_log(log_text(input)).median_seconds()?;
+    // The estimate shown may already be corrected by an earlier measurement; divided out, pressing the button twice
+    // changes nothing.
     let estimate = shown.report.time.step.get() / measured_factor(&shown.plan);
     Some(measured / estimate.max(f64::MIN_POSITIVE)).filter(|ratio| ratio.is_finite())
 }
 
-/// Whether a measured step corrects the estimates of the run's other layouts: where published runs say that it helps.
+/// Whether a measured step corrects the estimates of the run's other layouts: only where published runs show that
+/// errors are shared between layouts of a run.
 #[must_use]
 pub fn corrects_others(shown: &Shown) -> bool {
     Family::from_plan(&shown.plan).common > 0.0
@@ -77,22 +82,29 @@ pub fn logged(input: &UserInput, shown: &Shown) -> Vec<Logged> {
     let log = read_log(log_text(input));
     let (time, memory) = (&shown.report.time, &shown.report.memory);
     let mut out = Vec::new();
+    // The median, since the first steps compile, warm up and fill caches, and checkpoints stall single ones.
     if let Some(median) = log.median_seconds() {
         let words = [median, time.step.get()].map(|value| seconds(Seconds::new(value)));
         out.push(Logged::new("step time, median without the first", [median, time.step.get()], words));
     }
+    // The last rate in the log; Megatron-LM's own FLOP count, or the two would differ by the convention and not by
+    // the time.
     if let Some(rate) = log.iterations.iter().rev().find_map(|one| one.tflops_per_gpu) {
         let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
         let rates = [rate * 1e12, time.flops.megatron.get() / time.step.get() / gpus];
         let words = rates.map(|rate| tflops(FlopsPerSecond::new(rate)));
         out.push(Logged::new("per GPU, as Megatron-LM counts", rates, words));
     }
+    // A log reports some ranks, mostly the first of each stage, and need not say which: the greatest is held against
+    // the greatest.
     let mut peaks = [("peak allocated", None, None), ("peak reserved by PyTorch", None, None)];
     for rank in &memory.ranks {
         peaks[0].2 = peaks[0].2.max(Some(rank.totals.peak_allocated));
+        // As on this device: what PyTorch would cache on a larger one is given back before it runs out.
         peaks[1].2 = peaks[1].2.max(Some(rank.totals.cached_on(memory.capacity)));
     }
     for report in &log.memory {
+        // `Option` orders `None` first, so a report without the figure changes nothing.
         peaks[0].1 = peaks[0].1.max(report.max_allocated);
         peaks[1].1 = peaks[1].1.max(report.max_reserved);
     }
@@ -108,6 +120,7 @@ pub fn logged(input: &UserInput, shown: &Shown) -> Vec<Logged> {
 impl Logged {
     fn new(name: &'static str, [measured, predicted]: [f64; 2], words: [String; 2]) -> Self {
         let off = predicted / measured - 1.0;
+        // U+2212, as wide as the plus sign beside it.
         let off = format!("{}{}", if off < 0.0 { "−" } else { "+" }, percent(off.abs()));
         let [measured, predicted] = words;
         Self { name, measured, predicted, off }

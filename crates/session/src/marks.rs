@@ -30,9 +30,12 @@ pub fn pieces(text: &str, diagnostics: &[Diagnostic]) -> Vec<Piece> {
         }
     }
     // The graver is placed first and what is placed stays.
+    // Errors first, and among equals from left to right, so that which of two overlapping ones is kept does not hang
+    // on the order of checks.
     sort_by(&mut spans, |one, other| other.1.cmp(&one.1).then(one.0.start.cmp(&other.0.start)));
     let mut marked: Vec<(Range<usize>, Severity)> = Vec::new();
     for (bytes, severity) in spans {
+        // Overlapping underlines cannot be drawn as pieces; the graver one keeps its place whole.
         if marked.iter().all(|(taken, _)| bytes.end <= taken.start || taken.end <= bytes.start) {
             marked.push((bytes, severity));
         }
@@ -55,12 +58,14 @@ pub fn pieces(text: &str, diagnostics: &[Diagnostic]) -> Vec<Piece> {
 fn inside(text: &str, diagnostic: &Diagnostic) -> Option<Range<usize>> {
     let span = diagnostic.span?;
     let (mut start, mut end) = (span.start as usize, span.end as usize);
+    // A span may lie past the end: while the reader types, diagnostics are of the text before.
     if start >= text.len() {
         return None;
     }
     while !text.is_char_boundary(start) {
         start -= 1;
     }
+    // An empty span (something is missing here) still needs one character to be seen under.
     end = end.clamp(start + 1, text.len());
     while !text.is_char_boundary(end) {
         end += 1;

@@ -8,6 +8,7 @@ pub fn utf16_offset(text: &str, byte: u32) -> u32 {
         if at >= byte as usize {
             break;
         }
+        // Above the basic multilingual plane a character is a surrogate pair, two UTF-16 units.
         units = units.saturating_add(if character > '\u{ffff}' { 2 } else { 1 });
     }
     units
@@ -18,6 +19,7 @@ pub fn utf16_offset(text: &str, byte: u32) -> u32 {
 pub fn byte_offset(text: &str, unit: u32) -> u32 {
     let mut units = 0_u32;
     for (at, character) in text.char_indices() {
+        // `>=`: an offset in the middle of a surrogate pair moves on to the next character.
         if units >= unit {
             return u32::try_from(at).unwrap_or(u32::MAX);
         }

@@ -11,7 +11,7 @@ pub struct PhaseMemory {
     pub kind: PhaseKind,
     /// All that the device holds in it, as the verdict tells it. Phases follow each other: their peaks are never summed.
     pub peak: Bytes,
-    /// What it is made of, by name.
+    /// Its parts by name, in bytes.
     pub parts: Vec<(String, Bytes)>,
     /// The verdict on it.
     pub fit: Fit,
@@ -46,7 +46,7 @@ pub(super) fn phase_memories(memory: &Memory) -> Vec<PhaseMemory> {
     shown.collect()
 }
 
-/// What a phase's memory is made of.
+/// What a phase's memory is made of; `None` without rollouts or without that phase.
 #[must_use]
 pub fn explain_phase(memory: &Memory, kind: PhaseKind) -> Option<Branch> {
     let phase = memory.rl.as_ref()?.phases.iter().find(|phase| phase.kind == kind)?;

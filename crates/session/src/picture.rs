@@ -19,7 +19,8 @@ const MOST_BARS: usize = 24;
 const NAMES: f64 = 80.0;
 const VALUES: f64 = 110.0;
 
-/// The colours of [`Use::ALL`], as in the style sheet, each with the pattern over it, so that colour does not tell alone.
+/// Fill of each of [`Use::ALL`], in that order and as in the style sheet, and the pattern over it, so that colour
+/// does not tell alone.
 const USES: [[&str; 2]; 6] = [
     [r##"fill="#0072b2""##, ""],
     [r##"fill="#56b4e9""##, "fill=\"url(#falling)\""],
@@ -54,17 +55,19 @@ impl Sheet {
     /// With its name at the head.
     fn called(name: &str, definitions: &str) -> Self {
         let mut sheet = Self { out: definitions.to_owned(), height: MARGIN + 14.0 };
+        // `height` is the baseline of what comes next, moved down by whoever has drawn something.
         sheet.text(MARGIN, r##"font-size="17" font-weight="650" fill="#1a1d21""##, name);
         sheet.height += 22.0;
         sheet
     }
 
-    /// An element with `numbers` for attributes, to a tenth, and `more` of them; left open.
+    /// Opens an element with `numbers` as attributes, rounded to a tenth, then `more`; the caller closes it.
     fn begin(&mut self, name: &str, numbers: &[(&str, f64)], more: &str) {
         self.out.push('<');
         self.out.push_str(name);
         for (name, number) in numbers {
             let number = decimal(*number, 1);
+            // Tenths are below what a screen shows, and whole numbers without ".0" keep the file small.
             for piece in [" ", name, "=\"", number.strip_suffix(".0").unwrap_or(&number), "\""] {
                 self.out.push_str(piece);
             }
@@ -130,7 +133,9 @@ pub fn bars_svg(shown: &Shown) -> String {
     sheet.height += 22.0;
     legend(&mut sheet);
     let capacity = capacity.number();
+    // A stage above capacity widens the scale: the limit then stands inside the picture, with the excess right of it.
     let most = shown.stages.iter().map(|stage| stage.reserved.number()).fold(capacity, f64::max).max(1.0);
+    // Shared scale for all bars, or their lengths could not be compared.
     let room = WIDTH - 2.0 * MARGIN - NAMES - VALUES;
     let left = MARGIN + NAMES;
     let top = sheet.height - 4.0;
@@ -138,6 +143,7 @@ pub fn bars_svg(shown: &Shown) -> String {
         bar(&mut sheet, stage, left, room / most);
     }
     let x = left + room * capacity / most;
+    // Back over the gap below the last bar, so that the limit ends where the bars do.
     let bottom = sheet.height - PITCH + BAR + 4.0;
     let limit = r##"stroke="#1a1d21" stroke-width="2" stroke-dasharray="3 2"/>"##;
     sheet.begin("line", &[("x1", x), ("x2", x), ("y1", top), ("y2", bottom)], limit);
@@ -152,6 +158,7 @@ pub fn bars_svg(shown: &Shown) -> String {
 /// The stages that get a bar, in their order.
 fn kept(stages: &[StageMemory]) -> Vec<&StageMemory> {
     let mut kept: Vec<&StageMemory> = stages.iter().collect();
+    // By size to choose, then by stage to draw: gaps in the numbers show that some are left out.
     sort_by_key(&mut kept, |stage| std::cmp::Reverse(stage.reserved));
     kept.truncate(MOST_BARS);
     sort_by_key(&mut kept, |stage| stage.stage);
@@ -180,6 +187,7 @@ fn legend(sheet: &mut Sheet) {
             sheet.rect([x, sheet.height - 11.0, 14.0, 14.0], style);
         }
         sheet.text(x + 20.0, SOFT, kind.name());
+        // Some 8 px a character at 13 px; text cannot be measured without a browser.
         x += 40.0 + Count::new(8 * kind.name().len() as u64).number();
     }
     sheet.text(x, SOFT, "┆ on the device");
@@ -197,6 +205,7 @@ pub fn map_svg(shown: &Shown) -> String {
     let gpus = plan.layout().world_size;
     let drawn = gpus.min(MOST_GPUS);
     let geometry = Geometry::fit(drawn, plan.cluster().gpus_per_node, ROOM);
+    // Over all GPUs, so that colours are those of the whole cluster however many are drawn.
     let paint = paint(plan, Colour::Stage, &Amounts::default(), &mut (0..gpus));
     let mut sheet = Sheet::called(&name, "");
     let words = if drawn < gpus {
@@ -218,16 +227,21 @@ pub fn map_svg(shown: &Shown) -> String {
     for (gpu, class) in (0..drawn).zip(&paint.classes) {
         let cell @ [x, y, width, height] = place(geometry.cell(gpu));
         let class = usize::from(*class);
+        // Classes run over hues first, then over edge and fill: as many as `map::HUES`, told apart without the page's
+        // style sheet.
         let again = AGAIN[class / HUES.len() % AGAIN.len()];
         sheet.rect(cell, &[HUES[class % HUES.len()], again].concat());
+        // Three digits fit from here on.
         if width >= 24.0 {
             let stage = groups.coordinates(shardscope_topology::Rank::new(gpu)).pipeline;
+            // A little below the middle, where the baseline of text centred by eye lies.
             sheet.height = y + height / 2.0 + 4.0;
             sheet.text(x + width / 2.0, MIDDLE, &stage.to_string());
         }
     }
     let (width, height) = geometry.size();
     sheet.height = top + f64::from(height);
+    // At least as wide as the title may need; a few GPUs alone would make a sliver.
     sheet.finish(f64::from(width.max(ROOM)) + 2.0 * MARGIN, &name)
 }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-/// A shared value; two are equal when they are one and the same, so that comparing them costs nothing.
+/// Shared ownership of a value that never changes; two are equal only where they are the same allocation.
 #[derive(Debug)]
 pub struct PtrEq<T>(Rc<T>);
 
@@ -13,6 +13,7 @@ impl<T> PtrEq<T> {
     }
 }
 
+// By hand, since a derive would ask for `T: Clone`, and cloning shares.
 impl<T> Clone for PtrEq<T> {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
@@ -21,6 +22,8 @@ impl<T> Clone for PtrEq<T> {
 
 impl<T> PartialEq for PtrEq<T> {
     fn eq(&self, other: &Self) -> bool {
+        // Components are drawn anew when their properties differ: comparing whole reports at every key would take
+        // longer than drawing them.
         Rc::ptr_eq(&self.0, &other.0)
     }
 }

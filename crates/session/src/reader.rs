@@ -1,6 +1,6 @@
-//! What needs the readers of texts, as tasks for a program of its own: a page without readers starts sooner, and is never
-//! held up by a long text. Tasks and replies are JSON, since two programs share nothing else; names in them are those of
-//! documents, so that programs of two editions find out that they are.
+//! What needs the readers of texts, as tasks for a program of its own: a page without readers starts sooner, and is
+//! never held up by a long text. Tasks and replies are JSON; settings go by their documented names, so that programs
+//! of two versions notice each other.
 
 use serde::{Deserialize, Serialize};
 use shardscope_launch::export::{Exported, bridge_command, deepspeed_json, megatron_command};
@@ -9,7 +9,7 @@ use shardscope_plan::Field;
 
 use super::{File, Rewritten, UserInput, patched, rewritten};
 
-/// Something to do with the texts of an input.
+/// A task for the program that reads, with the input it is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadTask {
     input: UserInput,
@@ -25,7 +25,7 @@ enum ReadWork {
     Commands,
 }
 
-/// What came of it.
+/// What came of a [`ReadTask`], by its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ReadReply {
     /// What the texts say.
@@ -75,26 +75,26 @@ impl ReadTask {
         Self { input: input.clone(), work }
     }
 
-    /// Whose texts they are.
+    /// The input whose texts are to be read.
     #[must_use]
     pub fn input(&self) -> &UserInput {
         &self.input
     }
 
-    /// Whether only the latest of such tasks is of use.
+    /// Whether it only asks what the texts say: of such tasks the latest makes all earlier ones pointless.
     #[must_use]
     pub fn is_texts(&self) -> bool {
         matches!(self.work, ReadWork::Texts)
     }
 
-    /// As a text.
+    /// As JSON, for [`reply`].
     #[must_use]
     pub fn written(&self) -> String {
         // Writing to memory cannot fail, and all keys are text.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Does it.
+    /// Does the task here. Only a program with readers may: without them every text would come out as unread.
     #[must_use]
     pub fn done(self) -> ReadReply {
         let input = &self.input;
@@ -107,6 +107,7 @@ impl ReadTask {
                 let (source, environment) = (input.source(), input.shell_environment());
                 let request =
                     Request { source: &source, environment: &environment, overrides: &input.settings };
+                // With the settings by hand: exports are of the plan as shown, not of the script alone.
                 let plan = read(&request);
                 ReadReply::Commands(Box::new([
                     megatron_command(&plan),
@@ -119,13 +120,13 @@ impl ReadTask {
 }
 
 impl ReadReply {
-    /// Whether it says what texts say.
+    /// Whether it answers a task of [`ReadTask::is_texts`].
     #[must_use]
     pub fn is_texts(&self) -> bool {
         matches!(self, Self::Texts(_))
     }
 
-    /// What [`reply`] wrote; none where it is of another edition.
+    /// Parses what [`reply`] wrote; `None` where another version wrote it.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()

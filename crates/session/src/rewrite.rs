@@ -38,6 +38,7 @@ pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
     }
     let mut changes: Vec<(Field, String)> = Vec::new();
     for (name, value) in &input.settings {
+        // Values by hand may also answer variables or be of a later version: neither has a place in a script.
         if let Some(field) = Field::named(name) {
             changes.push((field, value.clone()));
         }
@@ -48,15 +49,19 @@ pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
     let edited = edit(&input.source(), &input.shell_environment(), &changes);
     let several = edited.files.len() > 1;
     let mut marks = edited.marks;
+    // Marks come in the order of the changes, lines are shown in the order of the text.
     sort_by(&mut marks, |(file, mark), (other, next)| file.cmp(other).then(mark.start.cmp(&next.start)));
     let mut lines = Vec::new();
     for (file, mark) in marks {
+        // A mark names its file by number; one that the edit did not return has no line to show.
         let Some((name, text)) = edited.files.get(file) else { continue };
         let name = if several { name.as_str() } else { "" };
         lines.extend(line_of(name, text, mark));
     }
     let mut out = input.clone();
+    // What found a place is now said by the text; kept by hand as well it would hide later edits there.
     out.settings.retain(|(name, _)| edited.unplaced.iter().any(|(field, _)| field.name() == name));
+    // The box comes first, then the files beside it, as `UserInput::source` joins them.
     let mut texts = edited.files.into_iter().map(|(_, text)| text);
     if let Some(text) = texts.next() {
         out.text = text.into();
@@ -70,6 +75,7 @@ pub fn rewritten(input: &UserInput) -> Option<Rewritten> {
 /// The line in which `mark` begins, taken apart around it.
 fn line_of(file: &str, text: &str, mark: Span) -> Option<ChangedLine> {
     let (start, end) = (mark.start as usize, mark.end as usize);
+    // Marks are bytes of the edited text; `get` because a mark inside a character has no line rather than a panic.
     let before = text.get(..start)?;
     let first = before.rfind('\n').map_or(0, |at| at + 1);
     let last = text.get(end..)?.find('\n').map_or(text.len(), |at| end + at);
@@ -86,9 +92,11 @@ fn line_of(file: &str, text: &str, mark: Span) -> Option<ChangedLine> {
 pub fn patched(input: &UserInput, changes: &[(Field, String)]) -> Option<String> {
     let mut input = input.clone();
     for (field, value) in changes {
+        // On top of the values by hand: the text shown must give the plan shown, with the changes on it.
         input.put((field.name().to_owned(), value.clone()));
     }
     rewritten(&input)
+        // All or none: a script with half of a proposal in it is a layout that nobody has estimated.
         .filter(|changed| changed.unplaced.is_empty())
         .map(|changed| changed.input.text.to_string())
 }

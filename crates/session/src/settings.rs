@@ -6,13 +6,13 @@ use shardscope_plan::{Field, Kind};
 /// A group of settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chapter {
-    /// What its settings are about.
+    /// Heading of the group.
     pub title: &'static str,
     /// The settings that have a value.
     pub rows: Vec<Row>,
 }
 
-/// One setting.
+/// A setting that has a value, with its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Which.
@@ -42,6 +42,8 @@ impl Row {
     #[must_use]
     pub fn choices(&self) -> Vec<&'static str> {
         match self.field.kind() {
+            // Flags are offered with both values: where the text states one, the other is what its reader wants to
+            // try.
             Kind::Flag => vec!["true", "false"],
             Kind::Word(words) => words.to_vec(),
             _ => Vec::new(),
@@ -49,7 +51,7 @@ impl Row {
     }
 }
 
-/// The first setting of each group, in the order of [`Field::ALL`].
+/// First setting of each group, in the order of [`Field::ALL`], which is grouped so.
 const CHAPTERS: [(Field, &str); 8] = [
     (Field::Model, "Model"),
     (Field::Accelerator, "Cluster"),
@@ -65,6 +67,7 @@ const CHAPTERS: [(Field, &str); 8] = [
 #[must_use]
 pub fn chapters(settings: &[Setting]) -> Vec<Chapter> {
     let mut chapters: Vec<Chapter> = Vec::new();
+    // A resolution holds one setting for each field, in this order, unset ones as `Null`.
     for (field, setting) in Field::ALL.iter().zip(settings) {
         if let Some((_, title)) = CHAPTERS.iter().find(|(first, _)| first == field) {
             chapters.push(Chapter { title, rows: Vec::new() });
@@ -75,6 +78,7 @@ pub fn chapters(settings: &[Setting]) -> Vec<Chapter> {
             chapter.rows.push(Row { field: *field, setting: setting.clone() });
         }
     }
+    // A group can be empty: nothing of experts or fine-tuning is resolved for a dense pre-training.
     chapters.retain(|chapter| !chapter.rows.is_empty());
     chapters
 }

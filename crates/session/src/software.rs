@@ -6,11 +6,14 @@ use shardscope_plan::{Field, RlFramework, Software};
 /// The software of `resolution`: the trainer's own name where rollouts tell it, and what trains under it.
 #[must_use]
 pub fn software_name(resolution: &Resolution) -> String {
+    // Words as resolved: the name must agree with the settings table, whatever the plan makes of it.
     let word =
         |field: Field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
     let name = word(Field::Software);
     let software = Software::ALL.into_iter().find(|software| software.name() == name);
+    // A software that this version does not list keeps the name that was stated.
     let own = software.map_or_else(|| name.clone(), |software| written(software).to_owned());
+    // Rollout frameworks are known by their own name; what trains under them (FSDP, Megatron) comes second.
     let Some(framework) = RlFramework::named(&word(Field::RlFramework)) else { return own };
     let trainer = framework.title();
     let engine = match word(Field::DataParallelEngine).as_str() {
@@ -20,6 +23,7 @@ pub fn software_name(resolution: &Resolution) -> String {
         _ => "",
     };
     match software {
+        // Elsewhere the engine is Megatron's own, and its name says it.
         Some(Software::HfTransformers) => format!("{trainer} ({engine}transformers)"),
         _ => format!("{trainer} ({own})"),
     }

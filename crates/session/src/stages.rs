@@ -14,10 +14,12 @@ pub fn stage_memories(plan: &Plan, memory: &Memory) -> Vec<StageMemory> {
 
 fn stage_memory(plan: &Plan, memory: &Memory, rank: &RankMemory) -> StageMemory {
     let totals = rank.totals;
+    // The peak can lie inside an operator (the loss, say), which a reader needs to look there.
     let at = match rank.within {
         Some(within) => format!("{}, {within}", rank.at),
         None => rank.at.to_owned(),
     };
+    // Against this device: what PyTorch would cache on a larger one is released before it runs out here.
     let needs = Needs::new(totals.peak_reserved, totals.peak_required, memory.capacity);
     StageMemory {
         stage: rank.pipeline_rank,
@@ -49,6 +51,7 @@ pub fn explain_memory(memory: &Memory, stage: u64, kind: Option<Use>) -> Option<
         None => Some(&rank.breakdown),
         Some(Use::Framework) => rank.breakdown.child(Use::Framework.name()),
         Some(kind) => {
+            // Everything but framework memory is a part of what PyTorch allocates, one level below.
             rank.breakdown.child("peak_allocated").and_then(|allocated| allocated.child(kind.name()))
         }
     };
@@ -56,6 +59,8 @@ pub fn explain_memory(memory: &Memory, stage: u64, kind: Option<Use>) -> Option<
     let needs = Needs::new(rank.totals.peak_reserved, rank.totals.peak_required, memory.capacity);
     if needs.released > Bytes::ZERO && kind.is_none_or(|kind| kind == Use::Framework) {
         // The figure is that of the verdict: what is there once they are released.
+        // The tree itself holds what the allocator would like to keep; the figure must be the verdict's, or bar and
+        // tree disagree.
         branch.value = size(node?.value().less(needs.released));
         branch.parts.push(Branch {
             label: "cached blocks that PyTorch releases before it fails".to_owned(),

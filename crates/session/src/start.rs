@@ -15,11 +15,12 @@ use shardscope_launch::resolve;
 use shardscope_plan::{Field, Plan};
 use shardscope_sorting::sort;
 
-/// The shape of the model that `name` names, or that it is the `config.json` of.
+/// Settings of the model that `name` names, or whose `config.json` it is.
 ///
 /// # Errors
 /// What of the model no setting states, in words; nothing for an unknown name.
 pub fn model_settings(name: &str) -> Result<Vec<(Field, String)>, Vec<String>> {
+    // No model name begins with a brace.
     if name.trim_start().starts_with('{') {
         return catalog::of_config(name);
     }
@@ -34,7 +35,7 @@ const STEP_TOKENS: u64 = 4 << 20;
 /// Most layouts that are tried.
 const MOST_TRIED: usize = 200;
 
-/// How the model is cut.
+/// Degrees of parallelism of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cut {
     /// Whole layers computed again; tried when nothing else fits.
@@ -49,18 +50,23 @@ struct Cut {
 /// A plan for `choice`: the least cut that fits, or the most cut one when none does. Nothing for an unknown model.
 #[must_use]
 pub fn start(choice: &Choice) -> Option<UserInput> {
+    // A model that cannot be said whole by settings gets no proposal, since one for another model would look like it.
     let model = model_settings(&choice.model).ok()?;
     let number = |field: Field| {
         model.iter().find(|(known, _)| *known == field).and_then(|(_, value)| value.parse::<u64>().ok())
     };
+    // Positions beyond what the model was built for would be refused, and the form's default may be longer than a
+    // small model's.
     let sequence = choice.sequence.min(number(Field::MaxPositionEmbeddings).unwrap_or(u64::MAX));
     let base = base(&Choice { sequence, ..choice.clone() }, &model);
     let per_node = per_node(choice);
     match choice.objective {
         Objective::PreTrain => {}
         Objective::Rl => return first_that_fits(rollouts::ways(&base, choice, per_node)),
+        // All other objectives run under the Trainer of transformers.
         _ => return first_that_fits(tuned::ways(&base, choice)),
     }
+    // Key/value heads where there are groups: Megatron splits them over tensor ranks, so they bound TP first.
     let heads = number(Field::NumQueryGroups).or(number(Field::NumAttentionHeads)).unwrap_or(1);
     let shape = Room {
         layers: number(Field::NumLayers).unwrap_or(1),
@@ -77,10 +83,12 @@ pub fn start(choice: &Choice) -> Option<UserInput> {
 fn first_that_fits(tried: impl IntoIterator<Item = Named>) -> Option<UserInput> {
     let mut last = None;
     for settings in tried {
+        // Ways that the software refuses are no proposals; the one after may be accepted.
         let Some(plan) = resolve(&[], &settings).plan else { continue };
         if fits(&plan) {
             return Some(UserInput::of_settings(settings));
         }
+        // The last is the most sharded: where nothing fits, it shows how much is lacking at the least.
         last = Some(settings);
     }
     last.map(UserInput::of_settings)
@@ -90,6 +98,7 @@ fn fits(plan: &Plan) -> bool {
     let capacity = plan.cluster().accelerator.memory;
     // Rollouts have a peak of their own, which the totals of training do not have.
     let rollouts = plan.recipe().rollout.is_none() || memory(plan).fits;
+    // `peak_required`: blocks that PyTorch only caches need not be there.
     rollouts && memory_totals(plan).iter().all(|rank| rank.peak_required <= capacity)
 }
 
@@ -102,6 +111,7 @@ fn per_node(choice: &Choice) -> u64 {
 fn base(choice: &Choice, model: &[(Field, String)]) -> Named {
     let mut settings = Named::new();
     for (field, value) in model {
+        // The rest of a partly filled node would be idle, and Megatron wants equal nodes.
         settings.push((field.name().to_owned(), value.clone()));
     }
     say(&mut settings, "accelerator", &choice.accelerator);
@@ -111,20 +121,23 @@ fn base(choice: &Choice, model: &[(Field, String)]) -> Named {
     count(&mut settings, "seq_length", choice.sequence);
     count(&mut settings, "micro_batch_size", 1);
     if choice.objective != Objective::PreTrain {
+        // What follows are Megatron's flags, which the Trainer does not have.
         return settings;
     }
+    // What NVIDIA's recipes set for any pre-training run.
     for name in ["bf16", "use_distributed_optimizer", "overlap_grad_reduce", "overlap_param_gather"] {
         say(&mut settings, name, "true");
     }
     if model.iter().any(|(field, _)| *field == Field::NumExperts) {
         say(&mut settings, "moe_token_dispatcher_type", "alltoall");
         say(&mut settings, "moe_grouped_gemm", "true");
+        // Megatron's default is ETP = TP; experts are small, and whole experts per rank are the usual choice.
         count(&mut settings, "expert_tensor_parallel_size", 1);
     }
     settings
 }
 
-/// What a cut must divide.
+/// Sizes that a cut must divide.
 struct Room {
     layers: u64,
     heads: u64,
@@ -138,9 +151,11 @@ impl Room {
     fn cuts(&self) -> Vec<Cut> {
         let mut cuts = Vec::new();
         for tensor in powers() {
+            // Tensor parallelism within a node: over the network its all-reduces cannot be hidden.
             if tensor > self.per_node || !self.heads.is_multiple_of(tensor) {
                 continue;
             }
+            // 64 stages are more than any published run has, and each value is tried twice below.
             for pipeline in 1..=self.layers.min(64) {
                 let model_parallel = tensor * pipeline;
                 if !self.layers.is_multiple_of(pipeline) || !self.world.is_multiple_of(model_parallel) {
@@ -152,6 +167,7 @@ impl Room {
                 }
             }
         }
+        // By the order of `Cut`'s fields: without recomputation first, then by how much the model is cut.
         sort(&mut cuts);
         cuts
     }
@@ -159,6 +175,7 @@ impl Room {
     /// As many ranks share the experts as there are, up to the ranks of a stage.
     fn expert(&self, pipeline: u64) -> u64 {
         let ranks = self.world / pipeline.max(1);
+        // Experts are spread over all ranks of a stage, tensor ranks among them, as ETP is 1.
         let mut most = 1;
         for expert in powers() {
             if self.experts.is_multiple_of(expert) && ranks.is_multiple_of(expert) {
@@ -170,6 +187,7 @@ impl Room {
 }
 
 /// Degrees that are tried.
+// Up to 4,096, more than the ranks of any stage that a plan may have here.
 fn powers() -> impl Iterator<Item = u64> {
     (0..13).map(|power| 1_u64 << power)
 }
@@ -177,11 +195,13 @@ fn powers() -> impl Iterator<Item = u64> {
 fn with_cut(base: &Named, cut: Cut, sequence: u64, world: u64) -> Named {
     let mut settings = base.clone();
     let replicas = world / cut.model_parallel.max(1);
+    // Rounded up to a multiple of the replicas: the global batch must divide by them.
     let per_replica = STEP_TOKENS.div_ceil(sequence.max(1)).div_ceil(replicas.max(1)).max(1);
     count(&mut settings, "tensor_model_parallel_size", cut.tensor);
     count(&mut settings, "pipeline_model_parallel_size", cut.pipeline);
     count(&mut settings, "global_batch_size", per_replica * replicas);
     if cut.tensor > 1 {
+        // Saves memory and sends no more (Korthikanti et al. 2022, section 4.2.2).
         say(&mut settings, "sequence_parallel", "true");
     }
     if cut.expert > 1 {

@@ -7,22 +7,22 @@ use shardscope_link::{self as share, LinkError};
 
 use shardscope_topology::Rank;
 
-/// Everything the reader has in hand and sees.
+/// Everything the reader has in hand and sees. Whole states are values: an event makes the next one.
 #[derive(Clone, Debug)]
 pub struct State {
     /// What they gave.
     pub input: UserInput,
-    /// What the engine said to it last; behind `input` while the reader types.
+    /// Answer to [`Self::answered`]; behind `input` while the reader types.
     pub answer: PtrEq<Answer>,
-    /// What it was said to.
+    /// Input that `answer` and `shown` belong to.
     answered: UserInput,
-    /// The plan with its estimates; nothing where the text as it is now makes none.
+    /// The plan of `answered` with its estimates; `None` where that makes none.
     pub shown: Option<PtrEq<Shown>>,
     /// Whether the answer is to another text than the one before, so that comparing the two says nothing of a change.
     pub is_another: bool,
     /// A change of settings that would have made no plan, and was not taken.
     pub refused: Option<Refused>,
-    /// What the colours of the map tell.
+    /// Quantity that the map is coloured by.
     pub colour: Colour,
     /// The GPU picked on the map.
     pub picked: Option<Rank>,
@@ -30,11 +30,11 @@ pub struct State {
     pub pinned: Option<PtrEq<Pinned>>,
     /// What was in hand before, and what was undone.
     pub steps: Steps,
-    /// Why a link could not be opened.
+    /// Why the last link could not be opened; `None` where it could, or the reader has read it.
     pub broken_link: Option<LinkError>,
     /// Counts the plans taken up whole, each an entry of its own in the browser's history.
     pub entries: u64,
-    /// Counts the events applied, so that equal states are told apart cheaply.
+    /// Counts the events applied. Equal revisions are equal states, so components need not compare them whole.
     pub revision: u64,
 }
 
@@ -61,13 +61,16 @@ impl State {
     }
 
     fn settle(&mut self) {
+        // Estimating is most of the cost of an event, and most events change no input.
         if self.answered == self.input {
             return;
         }
         let (found, shown) = answer(&self.input);
+        // Before `answered` is moved on: it is the text that the last answer belonged to.
         self.is_another = self.input.replaces(&self.answered);
         self.answered = self.input.clone();
         self.answer = found;
+        // A pick survives where its rank still exists; without a plan it waits for the next one.
         if let Some(shown) = &shown {
             let world = shown.plan.layout().world_size;
             self.picked = self.picked.filter(|rank| rank.get() < world);
@@ -91,9 +94,11 @@ impl State {
 impl State {
     /// Takes up `input` in the place of the one there.
     fn take(&mut self, input: UserInput) {
+        // Taking up what is already there (Restore after a reload, a link to the page itself) is no step to undo.
         if input != self.input {
             self.steps.record(&self.input);
             self.input = input;
+            // Another input is another cluster: the same rank number would be an accident.
             self.picked = None;
             self.settle();
         }
@@ -103,6 +108,7 @@ impl State {
         let before = self.input.clone();
         change(&mut self.input);
         if before != self.input {
+            // One step, whatever number of settings it changed.
             self.steps.record(&before);
         }
         self.settle();
@@ -116,6 +122,8 @@ impl State {
         values: Vec<(String, String)>,
         change: fn(&mut UserInput, (String, String)),
     ) {
+        // The whole state, because a refusal must leave no trace in steps, answer or pick; clones of it are mostly
+        // shared pointers.
         let before = self.clone();
         let tried = values.clone();
         self.change(|input| {
@@ -124,8 +132,11 @@ impl State {
             }
             values.into_iter().for_each(|one| change(input, one));
         });
+        // Only where a settled plan was there: with no plan before, a try that makes none is progress, and its
+        // questions must be seen.
         if before.shown.is_some() && before.is_settled() && self.shown.is_none() {
             let refused = Refused::new(tried, &self.answer.resolution.diagnostics);
+            // The revision goes on, since the refusal itself is a change to be drawn.
             let revision = self.revision;
             *self = Self { refused: Some(refused), revision, ..before };
         }
@@ -140,10 +151,13 @@ impl State {
 
     fn follow(&mut self, fragment: &str) {
         match share::decode_pair(fragment) {
+            // An anchor (`#memory`) is no link, and must neither replace the input nor count as broken.
             Ok((None, _)) => {}
             Ok((Some(shared), pinned)) => {
                 self.broken_link = None;
                 self.take(UserInput::of_shared(shared));
+                // Links without a second plan let go of the pinned one: whoever follows a link sees what its sender
+                // saw.
                 self.pinned = pinned.map(UserInput::of_shared).and_then(pin);
             }
             Err(error) => self.broken_link = Some(error),
@@ -165,20 +179,24 @@ pub fn apply(mut state: State, event: Event) -> State {
         return state;
     }
     state.revision += 1;
+    // Looking around does not make the remark about a refused value go away; every other event answers it.
     if !matches!(event, Event::Paint(_) | Event::Pick(_)) {
         state.refused = None;
     }
     match event {
         Event::Edit(text) => {
+            // Before the text is replaced, since the step is told from the difference between the two.
             state.steps.record_typing(&state.input, &text);
             state.input = state.input.with_text(&text);
         }
         Event::Settle => state.settle(),
         Event::Open(input) => {
             state.entries += 1;
+            // Counted even where the input is the same: opening is what the browser's history follows.
             state.take(*input);
         }
         Event::Start(input) => {
+            // Amending settings alone is one entry in the history, or each turn of a knob in the form would be one.
             state.entries += u64::from(!state.input.is_settings_alone());
             state.take(*input);
         }
@@ -217,8 +235,9 @@ pub fn apply(mut state: State, event: Event) -> State {
     state
 }
 
-/// `input` as it is held; nothing when it makes no plan.
+/// Estimates `input` to be held beside another; `None` where it makes no plan.
 fn pin(input: UserInput) -> Option<PtrEq<Pinned>> {
+    // No settling and no wait: a pinned plan is whole or not there.
     let shown = PtrEq::new(answer(&input).1?);
     Some(PtrEq::new(Pinned { input, shown }))
 }

@@ -3,13 +3,13 @@
 use shardscope_estimate::time::Time;
 use shardscope_units::Quantity;
 
-/// Parts below this share of the step are left to the tree of its time.
+/// Parts below this share of the step would be thinner than a pixel and are left to the tree of its time.
 const LEAST_SHARE: f64 = 0.0005;
 
 /// A part of the step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepPart {
-    /// As the breakdown of the time calls it.
+    /// Label in the breakdown of the time.
     pub label: String,
     /// Its share of the step, 0 to 1.
     pub share: f64,
@@ -25,10 +25,12 @@ pub fn step_parts(time: &Time) -> Vec<StepPart> {
     for part in time.breakdown.children() {
         let share = part.value().number() / whole;
         if share >= LEAST_SHARE {
+            // Sorted while inserted: stable for equal shares, and a step has a dozen parts.
             let shorter = parts.iter().position(|other| other.share < share).unwrap_or(parts.len());
             parts.insert(shorter, StepPart { label: part.label().to_owned(), share, from: 0.0 });
         }
     }
+    // Over the shown parts only; what was dropped leaves the bar that much short of its end.
     let mut from = 0.0;
     for part in &mut parts {
         part.from = from;

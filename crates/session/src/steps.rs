@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Difference, UserInput};
 
-/// Most steps that are kept.
+/// Steps kept at most. Texts are shared pointers, so a step of settings costs little.
 const MOST: usize = 200;
 
 /// What was in hand before and after now. Typing on at one place is one step, until a line is ended.
@@ -12,7 +12,7 @@ const MOST: usize = 200;
 pub struct Steps {
     past: Vec<Rc<UserInput>>,
     future: Vec<Rc<UserInput>>,
-    /// Where the last typed character ended. Unit: byte.
+    /// Byte at which typing may go on as the same step; `None` after anything but typing.
     typed_at: Option<usize>,
 }
 
@@ -29,7 +29,7 @@ impl Steps {
         !self.future.is_empty()
     }
 
-    /// Something other than typing is about to change `now`.
+    /// Records `now` before a change of it that is not typing.
     pub(super) fn record(&mut self, now: &UserInput) {
         self.typed_at = None;
         self.push(now);
@@ -39,18 +39,23 @@ impl Steps {
     pub(super) fn record_typing(&mut self, now: &UserInput, text: &str) {
         let Some(change) = Difference::between(&now.text, text) else { return };
         let typed = text.get(change.start..change.new_end).unwrap_or_default();
+        // One character typed over at most four bytes: a keystroke, a deletion, or one character replaced by another.
         let small = typed.chars().count() <= 1 && change.old_end - change.start <= 4;
         // Typing on goes on at the place, deleting ends there.
+        // Forward typing starts where the last ended, backspace ends there.
         let goes_on = self.typed_at.is_some_and(|at| at == change.start || at == change.old_end);
         if !(small && goes_on) {
             self.push(now);
         }
+        // Also where no step is pushed: typing on after an undo makes what was undone unreachable.
         self.future.clear();
+        // The end of a line ends the step, so that undo goes back by lines in a long session of typing.
         self.typed_at = (small && typed != "\n").then_some(change.new_end);
     }
 
     fn push(&mut self, now: &UserInput) {
         self.future.clear();
+        // Shifting 200 pointers is nothing beside the estimate that follows.
         if self.past.len() == MOST {
             self.past.remove(0);
         }
@@ -60,6 +65,7 @@ impl Steps {
     pub(super) fn undo(&mut self, now: &UserInput) -> Option<UserInput> {
         let before = self.past.pop()?;
         self.future.push(Rc::new(now.clone()));
+        // Typing at the same place after an undo is a new step.
         self.typed_at = None;
         Some((*before).clone())
     }

@@ -13,25 +13,28 @@ use shardscope_launch::{Reading, blank, readings as read_here};
 use super::UserInput;
 use super::reader::{ReadReply, ReadTask};
 
-/// Inputs whose readings are kept: the one in hand, a pinned one, and some steps to undo.
+/// Inputs whose readings are kept: the one in hand, a pinned one, and some steps to undo. Readings of a long script
+/// are large.
 const KEPT: usize = 8;
 
-/// What is known of inputs, each without its settings: those are no part of the texts.
+/// Readings of the texts of inputs. Inputs are kept without their settings, which no reading depends on.
 #[derive(Debug, Default)]
 struct Known {
     /// Of the examples, given at the start and kept.
     given: Vec<(UserInput, Rc<[Reading]>)>,
     /// The last read, the newest first.
     last: VecDeque<(UserInput, Rc<[Reading]>)>,
+    // Input whose readings an answer lacked since [`wanted`] was asked last.
     wanted: Option<UserInput>,
 }
 
+// One per thread: the page and its workers are single-threaded, and tests each have their own.
 thread_local! {
     static KNOWN: RefCell<Known> = RefCell::default();
 }
 
 impl Known {
-    /// What is known of `texts`; they are wanted where it is nothing.
+    /// The readings of `texts`; `None` where they are not there yet, and the texts are then wanted.
     fn readings(&mut self, texts: UserInput) -> Option<Rc<[Reading]>> {
         if let Some((_, readings)) = self.given.iter().find(|(known, _)| *known == texts) {
             return Some(readings.clone());
@@ -41,6 +44,7 @@ impl Known {
             self.wanted.get_or_insert(texts);
             return None;
         };
+        // Moved to the front: with `truncate` below this makes the list forget what was looked at longest ago.
         let known = self.last.remove(place)?;
         let readings = known.1.clone();
         self.last.push_front(known);
@@ -48,6 +52,7 @@ impl Known {
     }
 
     fn keep(&mut self, texts: UserInput, readings: Vec<Reading>) {
+        // Read twice (a task was asked again) it must not take two of the places.
         self.last.retain(|(known, _)| *known != texts);
         self.last.push_front((texts, readings.into()));
         self.last.truncate(KEPT);
@@ -59,8 +64,10 @@ pub(crate) fn readings(input: &UserInput) -> Option<Rc<[Reading]>> {
     let source = input.source();
     if source.text().trim().is_empty() {
         // Settings alone are enough: a plan put together by hand, or opened from a link.
+        // Nothing at all is answered as a blank page is, with the question what to train.
         return Some(if input.settings.is_empty() { blank().into() } else { Rc::default() });
     }
+    // A constant of the build: the readers must not even be linked into the page.
     if cfg!(feature = "readers-later") {
         return KNOWN.with_borrow_mut(|known| known.readings(texts_of(input)));
     }
@@ -69,6 +76,7 @@ pub(crate) fn readings(input: &UserInput) -> Option<Rc<[Reading]>> {
 
 /// `input` without what does not change how its texts are read.
 pub(crate) fn texts_of(input: &UserInput) -> UserInput {
+    // Variables stay (`environment`): they change how a script is evaluated, settings do not.
     UserInput { settings: Vec::new(), ..input.clone() }
 }
 
@@ -88,8 +96,10 @@ pub fn provide(task: &ReadTask, reply: ReadReply) -> bool {
 
 /// Keeps what [`given`](crate::given::given) wrote for good; false where it is of another edition.
 pub fn give(text: &str) -> bool {
+    // All or nothing at the parse: a table of another version could hold readings of a format that changed.
     let Ok(given) = serde_json::from_str::<Vec<(ReadTask, ReadReply)>>(text) else { return false };
     for (task, reply) in given {
+        // Other replies are not what this table is for, and are passed over.
         if let ReadReply::Texts(readings) = reply {
             let one = (texts_of(task.input()), readings.into());
             KNOWN.with_borrow_mut(|known| known.given.push(one));

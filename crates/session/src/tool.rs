@@ -36,6 +36,7 @@ pub struct ToolLine {
 pub fn tool_blocks(plan: &Plan, report: &Report) -> Vec<ToolBlock> {
     let mut blocks: Vec<ToolBlock> = Vec::new();
     for row in compare(plan, report) {
+        // Rows come in the order of the tool's output, so a new title begins a new block.
         if blocks.last().is_none_or(|block| block.title != row.section) {
             blocks.push(ToolBlock { title: row.section, lines: Vec::new() });
         }
@@ -43,6 +44,7 @@ pub fn tool_blocks(plan: &Plan, report: &Report) -> Vec<ToolBlock> {
             label: row.label,
             tool: row.tool.shown(),
             ours: row.ours.shown(),
+            // Rows that agree to the tool's own rounding have no difference to explain.
             difference: (!row.agrees()).then(|| apart(row.ratio())),
             reasons: row.reasons().map(|departure| departure.what).collect(),
         };
@@ -58,6 +60,7 @@ fn apart(ratio: f64) -> String {
     /// Below this share one decimal of a per cent tells nothing.
     const SMALL: f64 = 0.001;
     let share = (ratio - 1.0).abs();
+    // Decimals enough that a difference which is there does not print as 0.0%.
     if share < SMALL {
         let sign = if ratio < 1.0 { "−" } else { "+" };
         format!("{sign}{}%", decimal(share * 100.0, 3))
@@ -70,10 +73,10 @@ fn apart(ratio: f64) -> String {
     }
 }
 
-/// One of the tool's published runs: measured, as it predicted, as we do.
+/// One of the tool's published runs: measured, predicted by the tool, estimated here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredLine {
-    /// How the run is cut.
+    /// Degrees of parallelism of the run, in words.
     pub layout: String,
     /// Its batch.
     pub batch: String,
@@ -105,11 +108,13 @@ pub fn measured_plan(row: &MeasuredRow) -> Option<Plan> {
          --micro-batch-size {} --global-batch-size {}",
         row.tensor, row.pipeline, row.micro_batch_size, row.global_batch_size
     );
+    // Stated as flags and read by the reader of Megatron-LM, so that its defaults are those of any other script.
     plan_from_flags(&flags, row.data * row.pipeline * row.tensor, 8, "H800-SXM").ok()
 }
 
 fn measured_line(row: &MeasuredRow) -> Option<MeasuredLine> {
     let plan = measured_plan(row)?;
+    // The greatest of all ranks: the published figure does not say of which rank it is.
     let peak = memory_totals(&plan).iter().map(|rank| rank.peak_allocated).max().map_or(0.0, Bytes::in_gib);
     let predicted = |value: f64, places| {
         let error = value / row.measured - 1.0;

@@ -9,7 +9,7 @@ use shardscope_report::Report;
 use shardscope_topology::{GroupKind, Groups, Link, notation};
 use shardscope_units::{grouped, percent, seconds, size};
 
-/// A warning as a sentence.
+/// The warning as a sentence, with what it costs a step.
 #[must_use]
 pub fn detour_sentence(warning: &TrafficWarning, report: &Report) -> String {
     let what = match warning.detour {
@@ -32,6 +32,7 @@ pub fn detour_sentence(warning: &TrafficWarning, report: &Report) -> String {
         Detour::ExpertsCrossNetwork => "expert",
         Detour::PipelineInsideDataOutside => "data",
     };
+    // Of the waits of that dimension as a whole: a warning is about its groups, not about one collective.
     let (waits, share) = report.time.waits(kind);
     format!(
         "{what}: {} per GPU per step, of which {} is exposed: {} of the step ({}).",
@@ -60,7 +61,7 @@ pub fn dimension_line(of: &DimensionTraffic) -> String {
     format!("{groups} of {}, {}", grouped(of.group_size), link_name(of.link))
 }
 
-/// Why a message has its size.
+/// Formula behind the size of a message.
 #[must_use]
 pub fn explain_message(plan: &Plan, of: &Operation) -> Branch {
     let why = of.explain(&Symbols::new(plan));
@@ -93,10 +94,11 @@ pub fn explain_wire(of: &Operation) -> Branch {
         parts: Vec::new(),
     };
     let parts = Algorithm::ALL.map(|algorithm| line(format!("by {}", algorithm.name()), algorithm)).to_vec();
+    // A ring stands for the call: it is what NCCL takes for large messages, and what the tables count.
     Branch { parts, ..line(format!("{}: {}, on the wire", of.name, of.tensor), Algorithm::Ring) }
 }
 
-/// Every group of a kind, one a line: `[n0_g0 n0_g1]`.
+/// Every group of a kind, one a line (`[n0_g0 n0_g1]`), at most `most` of them.
 #[must_use]
 pub fn written_groups(plan: &Plan, kind: GroupKind, most: usize) -> String {
     let per_node = plan.cluster().gpus_per_node;

@@ -12,13 +12,13 @@ use shardscope_link::{Pasted, PastedText, Shared};
 use shardscope_plan::Field;
 use shardscope_source::Source;
 
-/// A text of which less than one part in so many is left is another text.
+/// A text of which less than one part in this many is left is another text.
 const LEFT_OF_TEXT: usize = 4;
 
-/// Texts, answers and values changed by hand.
+/// Everything that an answer follows from. Cloning is cheap: the texts are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserInput {
-    /// What the box holds.
+    /// Content of the text box.
     pub text: Rc<str>,
     /// The file it came from; empty when pasted.
     pub name: String,
@@ -35,7 +35,7 @@ pub struct UserInput {
 /// A file given with the text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
     /// Content of the file.
     pub text: Rc<str>,
@@ -55,7 +55,7 @@ impl UserInput {
         }
     }
 
-    /// No text, only settings.
+    /// No text, only settings: a plan put together by hand, or opened from a link of settings.
     #[must_use]
     pub fn of_settings(settings: Vec<(String, String)>) -> Self {
         Self { settings, ..Self::from_text("") }
@@ -66,12 +66,14 @@ impl UserInput {
     #[must_use]
     pub fn with_text(&self, text: &str) -> Self {
         if is_another_text(&self.text, text) {
+            // Files stay: a configuration beside the box completes the next script as well.
             return Self { beside: self.beside.clone(), ..Self::from_text(text) };
         }
         Self { text: Rc::from(text), ..self.clone() }
     }
 
     /// Whether this is another run than `old` and no change of it: its text was replaced.
+    // Equal texts first: an empty text would otherwise replace itself.
     pub(super) fn replaces(&self, old: &Self) -> bool {
         self.text != old.text && is_another_text(&old.text, &self.text)
     }
@@ -80,17 +82,21 @@ impl UserInput {
     /// completes a script (a model's or DeepSpeed's configuration) lies beside the one that is there.
     #[must_use]
     pub fn with_files(&self, mut files: Vec<File>) -> Self {
+        // Told by content, before anything is moved: names of dropped files say little.
         let kinds: Vec<TextKind> = files.iter().map(|file| detect(&file.name, &file.text, 0)).collect();
         let completes = |kind: &TextKind| matches!(kind, TextKind::Settings(format, _) if matches!(format.role(), Role::Engine | Role::Model));
+        // The example is nobody's own: a configuration dropped on it is what its reader wants to see, alone.
         let has_own = !self.text.trim().is_empty() && &*self.text != EXAMPLE;
         if files.is_empty() || has_own && kinds.iter().all(completes) {
             let mut input = self.clone();
+            // A file dropped again is a newer version of the one with its name.
             input.beside.retain(|old| files.iter().all(|new| new.name != old.name));
             input.beside.extend(files);
             return input;
         }
         let script = kinds.iter().position(|kind| matches!(kind, TextKind::Script));
         let first = files.remove(script.unwrap_or(0));
+        // Settings and answers go with the text that they were given for.
         Self { text: first.text, name: first.name, beside: files, ..Self::from_text("") }
     }
 
@@ -101,7 +107,7 @@ impl UserInput {
         Self { beside, ..self.clone() }
     }
 
-    /// What a link carries.
+    /// The input that a link carries.
     #[must_use]
     pub fn of_shared(shared: Shared) -> Self {
         match shared {
@@ -110,10 +116,11 @@ impl UserInput {
         }
     }
 
-    /// What was pasted.
+    /// The input of a pasted run.
     #[must_use]
     pub fn of_pasted(pasted: Pasted) -> Self {
         let mut files = pasted.texts.into_iter().map(|text| File { name: text.name, text: text.text.into() });
+        // Old links may carry no text at all.
         let first = files.next().unwrap_or(File { name: String::new(), text: Rc::from("") });
         Self {
             text: first.text,
@@ -125,7 +132,7 @@ impl UserInput {
         }
     }
 
-    /// All of it, as a link carries it.
+    /// The whole input, as a link carries it.
     #[must_use]
     pub fn pasted(&self) -> Pasted {
         let text = |name: &str, text: &str| PastedText { name: name.to_owned(), text: text.to_owned() };
@@ -145,16 +152,19 @@ impl UserInput {
         Source::from_files(std::iter::once((self.name.as_str(), &*self.text)).chain(beside))
     }
 
-    /// What the texts are read with.
+    /// Variables and arguments that the texts are read with.
     #[must_use]
     pub fn shell_environment(&self) -> Environment {
         Environment {
             variables: self.environment.clone(),
+            // Without quoting: words with blanks have never been needed, and a shell's rules would have to be
+            // explained here.
             arguments: self.arguments.split_ascii_whitespace().map(str::to_owned).collect(),
         }
     }
 
     fn values(&mut self, name: &str) -> &mut Vec<(String, String)> {
+        // What is no setting is a variable of the script; this is how one question form serves both.
         if Field::named(name).is_some() { &mut self.settings } else { &mut self.environment }
     }
 
@@ -178,6 +188,7 @@ impl UserInput {
     /// Goes on without a setting that is not modelled, beside those already gone without.
     pub(super) fn go_without(&mut self, name: &str) {
         let without = Field::Without.name();
+        // One setting with several names, since a link has each setting once.
         let mut names = self
             .settings
             .iter()
@@ -205,6 +216,7 @@ impl UserInput {
     /// Whether there is no text, so that settings alone make the plan.
     #[must_use]
     pub fn is_settings_alone(&self) -> bool {
+        // Files beside make a text as well: a configuration alone is read like a script.
         self.text.trim().is_empty() && self.beside.is_empty() && !self.settings.is_empty()
     }
 }
@@ -212,9 +224,12 @@ impl UserInput {
 /// Whether so little of `old` is left in `new` that it was replaced, as by a paste over all of it.
 fn is_another_text(old: &str, new: &str) -> bool {
     let kept = match Difference::between(old, new) {
+        // Common prefix and suffix: a change anywhere in between leaves most of a text, a paste over all of it nearly
+        // nothing.
         Some(change) => change.start + (old.len() - change.old_end),
         None => old.len(),
     };
+    // Whatever is typed into an empty box is a new text.
     kept < old.len() / LEFT_OF_TEXT || old.trim().is_empty()
 }
 

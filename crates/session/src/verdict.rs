@@ -3,7 +3,7 @@
 use shardscope_estimate::{Needs, Verdict};
 use shardscope_units::Bytes;
 
-/// The verdict.
+/// The verdict, ordered from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
     /// With room to spare.
@@ -46,7 +46,7 @@ impl Fit {
     }
 }
 
-/// What memory is used for.
+/// What memory is used for; together all that a device holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// Weights.
@@ -57,7 +57,7 @@ pub enum Use {
     Optimizer,
     /// Tensors kept for the backward pass.
     Activations,
-    /// What is alive only at the peak.
+    /// Tensors that are alive only at the peak.
     Temporaries,
     /// CUDA context, NCCL, workspaces, fragmentation: on the device, not in torch's count.
     Framework,
@@ -74,7 +74,7 @@ impl Use {
         Self::Framework,
     ];
 
-    /// Its name, and its class in the style sheet.
+    /// Name in reports, and class in the style sheet.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -91,9 +91,9 @@ impl Use {
 /// The memory of the GPUs of one stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageMemory {
-    /// Pipeline rank.
+    /// Pipeline rank, from 0.
     pub stage: u64,
-    /// What it holds, in words.
+    /// Layers and other parts of the stage, in words.
     pub holds: String,
     /// Bytes by use, in the order of [`Use::ALL`].
     pub uses: [Bytes; 6],

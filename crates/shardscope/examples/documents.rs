@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut write = |name: &str, document: String| {
         if names.insert(name.to_owned()) {
             fs::write(folder.join(format!("{name}.json")), document)
+        // Two fixtures with one name would overwrite each other, and a difference between revisions go unseen.
         } else {
             Err(std::io::Error::other(format!("two documents are called {name}")))
         }
@@ -70,6 +71,7 @@ fn answered(
     let mut all = settings.clone();
     for _ in 0..ROUNDS {
         let known = all.len();
+        // Proposals of each round may lead to new questions.
         for question in &resolution.questions {
             if let Some(proposal) = &question.proposal
                 && all.iter().all(|(name, _)| *name != question.name)
@@ -77,6 +79,7 @@ fn answered(
                 all.push((question.name.clone(), proposal.clone()));
             }
         }
+        // Nothing more is proposed: what is still open stays open.
         if all.len() == known {
             break;
         }
@@ -100,6 +103,7 @@ fn fixtures() -> Result<Vec<Fixture>, Box<dyn Error>> {
         for path in listed(&folder)? {
             let text = fs::read_to_string(&path)?;
             if named(&path) == "expected" {
+                // Settings beside a case's texts stand in its `expected`, by lines.
                 let sets = text.lines().filter_map(|line| line.strip_prefix("set ")?.split_once(" = "));
                 settings.extend(sets.map(|(name, value)| (name.to_owned(), value.to_owned())));
             } else {
@@ -114,6 +118,7 @@ fn fixtures() -> Result<Vec<Fixture>, Box<dyn Error>> {
 fn listed(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut paths =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
+    // The order of a folder differs between file systems.
     paths.sort();
     Ok(paths)
 }

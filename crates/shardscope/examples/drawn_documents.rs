@@ -46,17 +46,20 @@ fn digest(text: &str) -> u64 {
 fn main() {
     let mut words = std::env::args().skip(1).filter_map(|word| word.parse::<usize>().ok());
     let (wanted, shown) = (words.next().unwrap_or(1_000), words.next());
+    // A fixed seed: both programs must draw the same plans.
     let (mut state, mut plans) = (19_u64, 0);
     while plans < wanted {
         let mut run =
             Run::new("").setting("bf16", "true").setting("vocab_size", "32000").setting("gpus_per_node", "8");
         for alternatives in DRAWN {
+            // The high bits, which are the better ones; modulo is even enough for a few alternatives.
             let drawn = usize::try_from(next(&mut state) >> 33).unwrap_or(0) % alternatives.len();
             for (name, value) in alternatives[drawn].split(' ').filter_map(|word| word.split_once('=')) {
                 run = run.setting(name, value);
             }
         }
         let answer = run.answer();
+        // A draw that contradicts itself is skipped in both programs alike.
         if answer.report().is_none() {
             continue;
         }

@@ -41,9 +41,11 @@ impl Answer {
     pub fn into_report(self) -> Result<Report, NoPlan> {
         let Self { source, resolution, report } = self;
         report.ok_or_else(|| {
+            // Warnings do not keep a plan from being made, so they are no reason.
             let is_error = |said: &&Diagnostic| said.severity == Severity::Error;
             let errors = resolution.diagnostics.iter().filter(is_error);
             NoPlan {
+                // Rendered here, while the source is at hand: the error outlives it.
                 rendered: errors.clone().map(|error| render(&source, error)).collect(),
                 errors: errors.cloned().collect(),
                 questions: resolution.questions,

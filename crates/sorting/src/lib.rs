@@ -9,16 +9,19 @@ use std::cmp::Ordering;
 
 /// Sorts `items` by `compare`; what compares equal keeps its order. At most 2^32 items: what is longer is left as it is.
 pub fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+    // Compared through places, so that `items` need not move while they are sorted.
     let mut places = {
         let items = &*items;
         places(items.len(), &mut |one, other| match (items.get(one as usize), items.get(other as usize)) {
             (Some(one), Some(other)) => compare(one, other),
+            // No place exceeds the length, so the last arm is never taken; it saves a panic's code.
             _ => Ordering::Equal,
         })
     };
     // Each round brings one entry to its place, so that there are as many rounds as entries.
     for here in 0..items.len() {
         while let Some(&place) = places.get(here)
+            // Following each cycle of the permutation: an entry moves at most once to its own place.
             && place as usize != here
         {
             items.swap(here, place as usize);
@@ -39,9 +42,11 @@ pub fn sort<T: Ord>(items: &mut [T]) {
 
 /// For each of `len` entries the place where it belongs.
 fn places(len: usize, compare: &mut dyn FnMut(u32, u32) -> Ordering) -> Vec<u32> {
+    // 2^32 entries do not fit into WebAssembly's memory anyway.
     let Ok(count) = u32::try_from(len) else { return Vec::new() };
     let mut sorted: Vec<u32> = (0..count).collect();
     sorted.sort_by(|one, other| compare(*one, *other));
+    // Inverted: `sorted` says which entry stands at a place, moving needs the place of an entry.
     let mut places = vec![0; len];
     for (place, entry) in (0..count).zip(sorted) {
         if let Some(slot) = places.get_mut(entry as usize) {

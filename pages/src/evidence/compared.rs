@@ -54,6 +54,7 @@ impl Part {
     #[must_use]
     pub fn from_row(row: &Row) -> Self {
         let gpu = row.text("gpu");
+        // The machine first: experts on V100 count among the rows of V100.
         if gpu.starts_with("V100") {
             Self::Volta
         } else if gpu.starts_with("Ascend") {
@@ -73,7 +74,7 @@ impl Part {
         self == Self::All || self == Self::from_row(row)
     }
 
-    /// What tables call it.
+    /// Name in tables.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -119,7 +120,7 @@ impl Group {
         }
     }
 
-    /// What tables call it.
+    /// Name in tables.
     #[must_use]
     pub fn title(self) -> String {
         match self {
@@ -154,7 +155,7 @@ pub struct Compared {
 pub struct Cause {
     /// `record` (another record of the same run disagrees, or a fact is missing), `known` or `unknown`.
     pub kind: &'static str,
-    /// What it is.
+    /// The cause, in words.
     pub text: &'static str,
 }
 
@@ -180,6 +181,7 @@ fn compare(row: Row) -> Compared {
     let predicted = time(plan).step.get();
     let error = predicted / row.measured() - 1.0;
     let unseen = seconds_without(row.family(), plan).map_or(error, |seconds| seconds / row.measured() - 1.0);
+    // `id` is borrowed from `row`, which therefore moves after it.
     Compared { predicted, error, unseen, cause: cause(id), row, resolution }
 }
 

@@ -53,6 +53,7 @@ impl Architecture {
     }
 
     fn from_plan(plan: &Plan) -> Self {
+        // First, as such a run may have experts too.
         if plan.recipe().dp_sharding == DpSharding::Parameters {
             Self::Sharded
         } else if plan.model().experts.is_some() {
@@ -63,17 +64,17 @@ impl Architecture {
     }
 }
 
-/// A row.
+/// One figure of a published run, measured and predicted, with what the table shows beside it.
 pub struct Entry {
     /// The run.
     pub id: String,
     /// The row, by which it can be linked to: the run, and the stage and kind of its figure.
     pub anchor: String,
-    /// Where it was published.
+    /// Publication that the run is from.
     pub source: &'static Source,
     /// When.
     pub year: &'static str,
-    /// Where there.
+    /// Table, section or file in that publication.
     pub place: String,
     /// The model's name.
     pub model: &'static str,
@@ -81,7 +82,7 @@ pub struct Entry {
     pub shape: String,
     /// The accelerator.
     pub accelerator: String,
-    /// How many.
+    /// Number of accelerators.
     pub gpus: u64,
     /// Which software ran it.
     pub software: &'static str,
@@ -227,6 +228,7 @@ fn without_commit(place: &str) -> String {
 }
 
 fn software(named: &str, resolution: &Resolution) -> &'static str {
+    // What the data tell apart and plans do not.
     match named {
         "jax" => return "JAX",
         "internevo" => return "InternEvo",
@@ -269,6 +271,7 @@ fn cut(plan: &Plan) -> String {
         ("EP", layout.expert),
         ("DP", layout.data),
     ];
+    // DP stands there at 1 as well.
     let said = degrees.iter().filter(|(name, degree)| *degree > 1 || *name == "DP");
     said.map(|(name, degree)| format!("{name} {degree}")).collect::<Vec<_>>().join(" · ")
 }

@@ -4,7 +4,7 @@
 /// out in the same way for the rows that a filter leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
-    /// How many.
+    /// Number of errors.
     pub rows: usize,
     /// Half of the rows are closer.
     pub median: f64,
@@ -38,6 +38,7 @@ impl Figures {
             rows,
             median: middle(&sizes),
             mean: sizes.iter().sum::<f64>() / rows.max(1) as f64,
+            // By nearest rank: of ten rows the last.
             tenth: at(rows * 9 / 10),
             worst: at(rows.saturating_sub(1)),
             within: LIMITS.map(|limit| share(sizes.iter().filter(|size| **size <= limit).count())),

@@ -99,6 +99,7 @@ pub fn gap(id: &str) -> Option<&'static str> {
         .filter(|number| number.parse::<u16>().is_ok());
     let family = id.rsplit_once('-').map_or(id, |(family, _)| family);
     match other {
+        // With more words behind the number the reason is the run's own.
         Some(number) if said.len() == "as 000".len() => reason(&format!("{family}-{number}")).or(Some(said)),
         _ => Some(said),
     }

@@ -85,6 +85,7 @@ fn order() -> Markup {
         .into_iter()
         .map(|(seen, name)| {
             let of = ranking(compared(), seen);
+            // They are sorted; by nearest rank, as in `Figures`.
             let regret = of.regrets.get(of.groups * 9 / 10).copied().unwrap_or(0.0);
             vec![
                 name.to_owned(),

@@ -40,10 +40,12 @@ fn spread(compared: &[Compared], family: Family) -> Spread {
     let mut residuals = Residuals::new();
     for one in compared {
         let Some(plan) = &one.resolution.plan else { continue };
+        // Without constants of its own a row tells how far another generation's are off, not the family's model.
         if Family::from_plan(plan).name == family.name && one.is_calibrated() {
             // A part that one fitted source alone tells of has no constants without it: its rows are as fitted, and the check is
             // between the sources of the family, one of which was never fitted.
             let error = if family.is_of_few_sources() { one.error } else { one.unseen };
+            // ln(measured / predicted): `error` is predicted / measured - 1.
             residuals.entry(one.row.family()).or_default().push(-error.ln_1p());
         }
     }
@@ -75,6 +77,7 @@ fn ends(residuals: &Residuals, left_out: Option<&str>) -> (f64, f64) {
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn at(sorted: &[f64], share: f64) -> f64 {
+    // Linear between neighbours.
     let place = share * (sorted.len().saturating_sub(1)) as f64;
     let (low, part) = (place.floor() as usize, place.fract());
     let value = |index: usize| sorted.get(index).or(sorted.last()).copied().unwrap_or(0.0);

@@ -36,6 +36,7 @@ pub fn without(source: &str, plan: &Plan) -> Option<Calibration> {
         .iter()
         .find(|((name, generation), _)| *name == source && *generation == accelerator.generation.name());
     let (_, values) = found?;
+    // Constants that the source had no part in stay as they are.
     let mut set = calibration(accelerator);
     for (share, value) in values {
         share.set(&mut set, *value);

@@ -32,6 +32,7 @@ const PATHS: [Field; 2] = [Field::TokenizerModel, Field::VocabFile];
 const ROUNDS: usize = 8;
 
 fn least(resolution: &Resolution) -> Option<Vec<(String, String)>> {
+    // Derived, it follows again from the vocabulary's own size.
     let padded = |setting: &&Setting| {
         setting.name != Field::PaddedVocabSize.name() || setting.origin != Origin::Derived
     };
@@ -50,6 +51,7 @@ fn least(resolution: &Resolution) -> Option<Vec<(String, String)>> {
     let mut said: Vec<&Setting> = public.iter().filter(always).copied().collect();
     for _ in 0..ROUNDS {
         let made = resolve(&[], &written(&said));
+        // Whole plans are compared: a link to another one would open with other figures than its row has.
         if made.plan.is_some() && made.plan == resolution.plan {
             return Some(written(&said));
         }
@@ -67,6 +69,7 @@ fn least(resolution: &Resolution) -> Option<Vec<(String, String)>> {
         }
         said.extend(next);
     }
+    // Everything, where the rounds do not end at the same plan.
     let all = written(&public);
     (resolve(&[], &all).plan == resolution.plan && resolution.plan.is_some()).then_some(all)
 }

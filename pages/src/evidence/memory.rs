@@ -19,11 +19,11 @@ const CONTEXT_FROM: [&str; 3] = ["bloom-prequel", "bigscience-1b3-v100", "bigsci
 pub struct Run {
     /// Family and number.
     pub id: String,
-    /// Where it is from.
+    /// Family of runs: one source, or one series of it.
     pub family: String,
     /// The accelerator, by the catalog's name.
     pub accelerator: String,
-    /// How many of them.
+    /// Number of accelerators.
     pub gpus: u64,
     /// Its launch, resolved.
     pub resolution: Resolution,
@@ -65,7 +65,7 @@ impl Counted {
 /// One measured figure of a run beside what the engine says.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
-    /// What it counts.
+    /// Which bytes it counts.
     pub counted: Counted,
     /// The pipeline rank it was read on; none: on the rank that has most.
     pub stage: Option<usize>,
@@ -107,6 +107,7 @@ fn of_launch(launch: &Value) -> Vec<Run> {
 /// The run as its launch script says it.
 fn resolved(launch: &Value, row: &Value) -> Resolution {
     let gpus = count(row, "gpus").expect("GPUs");
+    // Eight GPUs are a node unless the row says otherwise; a smaller run has a part of one.
     let per_node = count(row, "per_node").unwrap_or(8).min(gpus);
     let mut script = String::new();
     for setting in list(launch, "env") {
@@ -115,6 +116,7 @@ fn resolved(launch: &Value, row: &Value) -> Resolution {
     let nodes = gpus.div_ceil(per_node);
     script += &format!("torchrun --nnodes {nodes} --nproc_per_node {per_node} pretrain_gpt.py");
     for word in text(launch, "flags").split(' ') {
+        // In quotes: bash is not to expand anything in them.
         script += &format!(" '{word}'");
     }
     let mut overrides = vec![("accelerator".to_owned(), text(row, "gpu").to_owned())];
@@ -163,7 +165,7 @@ impl Run {
         .collect()
     }
 
-    /// What those lines are called.
+    /// Names of those lines.
     pub const LINES: [&'static str; 6] = [
         Counted::Allocated.name(),
         Counted::Reserved.name(),
@@ -183,6 +185,7 @@ impl Run {
         let mut figure = |counted, stage, measured, predicted| {
             out.push(Figure { counted, stage, measured, predicted });
         };
+        // This figure is in bytes; all others of a row are in GiB.
         if let Some(bytes) = real(&self.row, "peak") {
             let stage = index(count(&self.row, "stage").expect("a stage"));
             let peak = memory.ranks[stage].totals.peak_allocated.in_gib();

@@ -133,7 +133,7 @@ fn filters(times: &[Entry], memory: &[Entry]) -> Markup {
     }
 }
 
-/// One quantity.
+/// A section of the page: step times or memory.
 struct Section<'a> {
     key: &'static str,
     title: &'static str,
@@ -207,6 +207,7 @@ fn peers(times: &[Entry]) -> Markup {
         let rows = times.iter().filter(|entry| families.contains(&entry.source.family));
         Figures::new(rows.map(Entry::error).collect())
     };
+    // In the order that the places below count on.
     let tables =
         ["seed-narayanan2021-tab1", "seed-azure-nemo-22.06", "korthikanti2022-tab5", "nemo-launcher"];
     let own = |rows: &str| match rows {

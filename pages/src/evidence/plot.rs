@@ -19,7 +19,7 @@ const FAR: f64 = 0.25;
 /// Classes of the bands and the errors that they hold, the wider one first.
 const BANDS: [(&str, f64); 2] = [("band ten", 0.10), ("band five", 0.05)];
 
-/// What one axis spans.
+/// Span of both axes.
 struct Axis {
     /// Logarithm to base 10 of its ends.
     from: f64,
@@ -29,6 +29,7 @@ struct Axis {
 impl Axis {
     /// The least span that holds every point, with some air.
     fn new(entries: &[Entry]) -> Self {
+        // Measured and predicted: with one span for both axes equal values lie on the diagonal.
         let values = || entries.iter().flat_map(|entry| [entry.measured, entry.predicted]);
         let least = values().fold(f64::INFINITY, f64::min);
         let most = values().fold(0.0, f64::max);
@@ -55,7 +56,7 @@ impl Axis {
     }
 }
 
-/// What a picture shows.
+/// Data of one picture.
 pub(super) struct Plot<'a> {
     /// Its name in identifiers.
     pub(super) key: &'static str,
@@ -144,6 +145,7 @@ impl Plot<'_> {
     /// Bands, diagonal, grid and axes.
     fn ground(&self, axis: &Axis, frame: &str) -> Markup {
         let band = |share: f64| {
+            // On logarithmic axes a share is a shift, the same at both ends.
             let [over, under] = [1.0 + share, 1.0 - share].map(|factor| axis.at(axis.from + factor.log10()));
             format!("M0 {:.2}L{SIDE} {:.2}V{:.2}L0 {:.2}z", SIDE - over, -over, -under, SIDE - under)
         };

@@ -12,7 +12,7 @@ use super::figures::Figures;
 /// Pairs that differ by less say nothing: repeated runs differ by half of it.
 const APART: f64 = 0.05;
 
-/// How a set of groups is ordered.
+/// How well groups of layouts are ordered.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     /// Groups of runs of one model, batch and machine in one source.
@@ -78,6 +78,7 @@ fn groups<'a>(compared: &'a [Compared], same: &[&str]) -> Vec<Vec<&'a Compared>>
             }
             kept
         })
+        // A run by itself orders nothing.
         .filter(|group| group.len() > 1)
         .collect()
 }
@@ -88,11 +89,12 @@ fn each(one: &Compared, seconds: f64) -> f64 {
     seconds / batch
 }
 
-/// How the groups are ordered.
+/// Compares the order of predictions with that of measurements, group by group.
 #[must_use]
 pub fn ranking(compared: &[Compared], seen: Seen) -> Ranking {
     let mut out = Ranking::default();
     for group in groups(compared, &SAME) {
+        // By sequence: batches of a group may differ.
         let times: Vec<(f64, f64)> = group
             .iter()
             .map(|one| (each(one, one.row.measured()), each(one, predicted(one, seen))))
@@ -141,6 +143,7 @@ struct Pair {
 /// accelerators too. No constant has seen their source, and neither has the part in common.
 #[must_use]
 pub fn anchored(compared: &[Compared]) -> Vec<Anchored> {
+    // Without the last of them, the number of GPUs.
     let groups = groups(compared, &SAME[..SAME.len() - 1]);
     FAMILIES.into_iter().map(|family| anchored_of(&groups, family)).collect()
 }
@@ -157,6 +160,7 @@ fn anchored_of(groups: &[Vec<&Compared>], family: Family) -> Anchored {
                 source: one.row.family(),
                 anchor: anchor.unseen.ln_1p(),
                 other: one.unseen.ln_1p(),
+                // The pairs of a run weigh one together, so that a large group counts no more than a small one.
                 weight: 1.0 / (group.len() - 1) as f64,
             }));
         }
@@ -166,6 +170,7 @@ fn anchored_of(groups: &[Vec<&Compared>], family: Family) -> Anchored {
         Figures::new(pairs.iter().map(off).collect())
     };
     let sources: BTreeSet<&str> = pairs.iter().map(|pair| pair.source).collect();
+    // The part in common is found without the source whose pairs it is tried on.
     let without: BTreeMap<&str, f64> =
         sources.into_iter().map(|source| (source, common(&pairs, Some(source)))).collect();
     Anchored {
@@ -183,6 +188,7 @@ fn common(pairs: &[Pair], left_out: Option<&str>) -> f64 {
         let others = pairs.iter().filter(|pair| Some(pair.source) != left_out);
         others.map(|pair| pair.weight * (pair.other - part * pair.anchor).abs()).sum()
     };
+    // Of parts that do equally well the smallest comes first and is taken.
     let parts = (0..=10_u32).map(|tenths| f64::from(tenths) / 10.0);
     parts.min_by(|one, other| mean(*one).total_cmp(&mean(*other))).unwrap_or(0.0)
 }

@@ -52,6 +52,9 @@ impl Row {
     }
 
     fn has(&self, flag: char) -> bool {
+        // A letter each. Overlapped: g reduction of gradients, p gathers of weights, t tensor parallelism, b its all-
+        // reduce in backward, v messages between stages, e exchange of tokens. Beside them: x the flex dispatcher, c
+        // torch.compile.
         self.text("overlap").contains(flag)
     }
 
@@ -60,7 +63,7 @@ impl Row {
         self.text("measured").parse().expect("seconds")
     }
 
-    /// Where the row is from.
+    /// Family: the source that the row is from.
     pub fn family(&self) -> &'static str {
         self.text("family")
     }
@@ -103,7 +106,7 @@ impl Row {
     /// The run as a plan.
     ///
     /// # Errors
-    /// What is said against it.
+    /// The messages of the diagnostics, joined by semicolons.
     pub fn try_plan(&self) -> Result<Plan, String> {
         planned(self.resolution())
     }
@@ -137,8 +140,10 @@ impl Row {
         for (field, column) in sizes {
             to.say(field, self.text(column));
         }
+        // Megatron's default, where neither is known.
         let ffn = self.maybe("ffn").or(self.maybe("expert_ffn")).unwrap_or(4 * self.number("hidden"));
         to.say(Field::FfnHiddenSize, ffn);
+        // Latent attention has no query groups.
         if self.number("groups") != self.number("heads") && self.text("mla").is_empty() {
             to.say(Field::GroupQueryAttention, true);
             to.say(Field::NumQueryGroups, self.text("groups"));
@@ -162,6 +167,7 @@ impl Row {
     }
 
     fn latent(&self, to: &mut Settings) {
+        // The column is empty where attention is not latent.
         let Ok(latent) = serde_json::from_str::<Value>(self.text("mla")) else { return };
         to.say(Field::MultiLatentAttention, true);
         let sizes = [
@@ -232,6 +238,8 @@ impl Row {
             "dualpipe" => to.say(Field::PipelineSchedule, "dualpipe"),
             _ => {}
         }
+        // Layers that do not divide evenly: as if the loss, or loss and embedding, took a layer's place, else by an
+        // explicit layout.
         let parts = pipeline * chunks;
         if layers.is_multiple_of(parts) {
             to.degree(Field::VirtualPipelineModelParallelSize, chunks);
@@ -343,5 +351,6 @@ impl Settings {
 fn ragged(layers: u64, parts: u64) -> String {
     let (each, more) = (layers / parts, layers % parts);
     let run = |size: u64, times: u64| if times > 0 { format!("(t*{size}|)*{times}") } else { String::new() };
+    // The last part stands by itself, as it ends with the loss: it is one of those with fewer layers.
     format!("E{}{}t*{each}L", run(each + 1, more), run(each, parts - more - 1))
 }

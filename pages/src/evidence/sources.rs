@@ -6,9 +6,9 @@ pub struct Source {
     pub family: &'static str,
     /// A few words.
     pub name: &'static str,
-    /// What it is.
+    /// Authors, title and section, in words.
     pub title: &'static str,
-    /// Where it is.
+    /// URL.
     pub link: &'static str,
 }
 

@@ -46,6 +46,7 @@ fn held(compared: &[Compared]) -> String {
     }
     out += "\n| one measured step of a run, its other layouts predicted | pairs | without: median | 90% within | with: median | 90% within |\n|---|---|---|---|---|---|\n";
     for of in anchored(compared) {
+        // A family that one measured step does not help is left as it is, in the engine too.
         let with = if of.family.common > 0.0 { &of.shared } else { &of.alone };
         let [alone, with] = [&of.alone, with].map(|of| [of.median, of.tenth].map(|error| 100.0 * error));
         out += &format!(

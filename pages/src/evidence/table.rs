@@ -7,7 +7,7 @@ use super::figures::Figures;
 
 /// The first cells of a line of statistics, and which rows it counts.
 pub(super) struct Line {
-    /// What it is called.
+    /// Name of the line.
     pub(super) name: String,
     /// `all`, `g` with the place of a group, or `f` with a family: as rows say it of themselves.
     pub(super) key: String,

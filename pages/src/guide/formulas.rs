@@ -55,11 +55,11 @@ pub struct Entry {
     chapter: usize,
     /// The operator, dimension or kind of term.
     part: String,
-    /// What it gives.
+    /// Quantities that it gives, first met first.
     pub labels: Vec<String>,
     /// The collective that it is the message of; empty for all else.
     collective: &'static str,
-    /// Where it stands in the page.
+    /// Anchor in the page.
     pub id: String,
     /// The plan whose numbers are put in.
     plan: usize,
@@ -82,7 +82,7 @@ pub fn entries() -> &'static [Entry] {
     })
 }
 
-/// What has been met so far.
+/// Formulas met so far.
 #[derive(Default)]
 struct Found {
     plan: usize,
@@ -149,6 +149,7 @@ impl Found {
     /// The leaves of a rank's memory that no operator has told of.
     fn tree(&mut self, node: &Breakdown<Bytes>, part: &str) {
         if let Some(why) = node.why() {
+            // A node may stand for several equal ones, while its formula gives one.
             let once = Bytes::new(node.value().get() / node.multiplicity().max(1));
             self.add(Place { chapter: 0, part, label: node.label() }, why.clone(), bytes(once));
         }
@@ -173,6 +174,7 @@ impl Found {
     }
 
     fn wire(&mut self, operation: &Operation, algorithm: Algorithm) {
+        // A rank by itself sends nothing.
         if operation.ranks < 2 {
             return;
         }
@@ -194,6 +196,7 @@ impl Found {
 
     /// A formula stands once in the page: in the first chapter in which it is met. On the wire, once by collective.
     fn add(&mut self, place: Place<'_>, why: Explanation, value: String) {
+        // A rank's tree holds what operators save once more: the first chapter does not repeat what the others have.
         let same = |entry: &&mut Entry| {
             *entry.formula == *why.formula
                 && (place.chapter != 4 || entry.part == place.part)
@@ -240,7 +243,7 @@ impl Found {
     }
 }
 
-/// How no bytes are written.
+/// Zero bytes, as [`bytes`] writes them.
 const NOTHING: &str = "0 B";
 
 fn bytes(bytes: Bytes) -> String {

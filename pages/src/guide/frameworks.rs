@@ -8,7 +8,7 @@ use shardscope::units::grouped;
 
 use super::write::{Chapter, Row, code, inline, pairs, plain, prose, table};
 
-/// What runs a plan.
+/// The software in words, as `inline` reads them.
 fn of_software(software: Software) -> &'static str {
     match software {
         Software::MegatronLegacy => "Megatron-LM up to 23.06, or `--use-legacy-models`",

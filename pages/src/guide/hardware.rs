@@ -50,6 +50,7 @@ pub(super) fn accelerators() -> Chapter {
 }
 
 fn cells(of: &Accelerator) -> Vec<Markup> {
+    // Rounded before the division, whose result then shows no digits of a binary fraction.
     let tera = |rate: FlopsPerSecond| ((rate.get() / 1e9).round() / 1e3).to_string();
     let maybe = |rate: Option<FlopsPerSecond>| rate.map_or("–".to_owned(), tera);
     let link = |name: &str, rate: BytesPerSecond| format!("{name}, {}", giga(rate));

@@ -25,6 +25,7 @@ pub(super) fn chapter() -> Chapter {
 pub(super) fn words(expression: &str, each: &mut dyn FnMut(&str, bool)) {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut rest = expression;
+    // Runs of letters, digits and `_` take turns with runs of all else.
     while let Some(first) = rest.chars().next() {
         let end = rest.find(|c| is_inside(c) != is_inside(first)).unwrap_or(rest.len());
         let (word, behind) = rest.split_at(end);
@@ -37,6 +38,7 @@ pub(super) fn words(expression: &str, each: &mut dyn FnMut(&str, bool)) {
 pub(super) fn expression(expression: &str) -> Markup {
     let mut parts = Vec::new();
     words(expression, &mut |word, is_name| {
+        // `topk` is top with a k below, `fan` one word; of all others the first letter is the name.
         let split = match word {
             "topk" => 3,
             "fan" => word.len(),

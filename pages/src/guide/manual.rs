@@ -21,7 +21,7 @@ const FILES: [(&str, &str); 9] = [
     ("documents.md", include_str!("../../../docs/use/documents.md")),
 ];
 
-/// All of them.
+/// A chapter for each file, in their order.
 pub(super) fn chapters() -> Vec<Chapter> {
     FILES.iter().map(|(file, text)| chapter(file, text)).collect()
 }
@@ -57,6 +57,7 @@ fn chapter(file: &str, text: &str) -> Chapter {
                     }
                 }
             }
+            // Words of a heading are kept: it is written when it ends, with an address made of them.
             Event::Text(text) | Event::Code(text) if heading.is_some() => words.push_str(&text),
             Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
                 let to = match address(&dest_url) {
@@ -79,6 +80,7 @@ fn chapter(file: &str, text: &str) -> Chapter {
                 if let Some((_, name)) = info.split_once(' ') {
                     body.push(raw(html! { p.file { code { (name) } } }));
                 }
+                // A block that is wider than the page can be scrolled by keys only where it takes the focus.
                 body.push(Event::Html("<pre class=\"shown\" tabindex=\"0\"><code>".into()));
             }
             Event::End(TagEnd::CodeBlock) => body.push(Event::Html("</code></pre>".into())),
@@ -101,6 +103,7 @@ fn chapter(file: &str, text: &str) -> Chapter {
     }
     let mut out = String::new();
     pulldown_cmark::html::push_html(&mut out, body.into_iter());
+    // pulldown-cmark writes tables without attributes.
     let out = out.replace("<table>", "<table class=\"figures\">");
     Chapter { id, title, body: PreEscaped(out), parts }
 }

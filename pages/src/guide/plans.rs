@@ -12,7 +12,7 @@ use shardscope::session::examples::{Example, gallery};
 
 /// A plan with what it is called in the guide.
 pub(super) struct Named {
-    /// Its name.
+    /// Name in the guide; that of the example or of the row in `plans.tsv`.
     pub(super) name: String,
     /// What it runs on, in a line.
     pub(super) about: String,

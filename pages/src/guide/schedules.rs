@@ -11,7 +11,7 @@ use super::write::{Chapter, Row, code, inline, plain, prose, setting_link, table
 const STAGES: u32 = 8;
 const MICRO_BATCHES: u32 = 32;
 
-/// What each kind is.
+/// The schedule in words, with its source.
 fn about(kind: PipelineSchedule) -> &'static str {
     match kind {
         PipelineSchedule::OneForwardOneBackward => {
@@ -42,6 +42,7 @@ pub(super) fn chapter() -> Chapter {
     let mut rows = Vec::new();
     for kind in PipelineSchedule::all() {
         rows.push(row(kind, 1));
+        // The same again, interleaved.
         if kind == PipelineSchedule::OneForwardOneBackward {
             rows.push(row(kind, 2));
         }
@@ -76,6 +77,7 @@ fn row(kind: PipelineSchedule, chunks: u32) -> Row {
     // The whole model is as many stages' worth of work however many parts it is cut into.
     let part = f64::from(shape.stages) / f64::from(shape.parts());
     let pass = Seconds::new(part);
+    // Backward takes twice as long as forward: gradients of inputs, then of weights.
     let times = ChunkTime { forward: pass, backward: pass, weight: pass };
     let order = Order::new(shape);
     let ran = timeline(&order, &StageDurations::even(&shape, times, Seconds::ZERO));

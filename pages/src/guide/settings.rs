@@ -112,6 +112,7 @@ fn unstated(field: Field) -> (Vec<Markup>, Vec<String>) {
     const RULES: usize = 3;
     let (mut defaults, mut rules): (Vec<(String, Vec<String>)>, Vec<String>) = (Vec::new(), Vec::new());
     for named in plans() {
+        // Resolved settings stand in the order of the fields.
         let Some(setting) = named.settings.get(field.index()) else { continue };
         if setting.value == SettingValue::Null {
             continue;

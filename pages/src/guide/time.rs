@@ -98,6 +98,7 @@ fn generations() -> Markup {
     let mut headings = vec!["Constant".to_owned(), "Unit".to_owned()];
     headings.extend(CALIBRATIONS.iter().map(|set| format!(">{}", set.generation.name())));
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    // Every set has the same constants in the same order.
     let names = sets.first().map_or(&[][..], Vec::as_slice);
     let mut rows = Vec::new();
     for (place, constant) in names.iter().enumerate() {
@@ -136,6 +137,7 @@ fn listed(title: &str, constants: &[Constant]) -> Markup {
 
 fn first_up(text: &str) -> String {
     let mut text = text.to_owned();
+    // A first letter of several bytes is left as it is.
     if let Some(first) = text.get_mut(..1) {
         first.make_ascii_uppercase();
     }

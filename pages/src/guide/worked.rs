@@ -53,6 +53,7 @@ fn branch(of: &Branch, depth: usize) -> Markup {
                 summary { (head) }
                 @if let Some(reason) = reason { (reason) }
                 ul {
+                    // Equal parts in a row, as layers of one kind are, stand once.
                     @for alike in of.parts.chunk_by(|one, next| one == next) {
                         @if alike.len() > 1 { li.again { (alike.len()) " times:" } }
                         (branch(&alike[0], depth + 1))

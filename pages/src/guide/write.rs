@@ -9,7 +9,7 @@ pub(super) struct Chapter {
     pub(super) id: String,
     /// Its heading.
     pub(super) title: String,
-    /// What is in it.
+    /// Content under the heading.
     pub(super) body: Markup,
     /// Headings within it, for the table of contents: address and words.
     pub(super) parts: Vec<(String, String)>,
@@ -79,6 +79,7 @@ pub(super) fn inline(text: &str) -> Markup {
         return html! { (text) };
     };
     let is_code = marked.starts_with('`');
+    // A mark that nothing closes is text.
     let Some((inside, behind)) = marked[1..].split_once(if is_code { '`' } else { ']' }) else {
         return html! { (text) };
     };
@@ -101,7 +102,7 @@ pub(super) fn term_link(name: &str) -> String {
     format!("guide.html#term-{}", anchor(name))
 }
 
-/// Where a setting stands.
+/// Address of a setting in the reference.
 pub(super) fn setting_link(name: &str) -> String {
     format!("reference.html#setting-{}", anchor(name))
 }

@@ -33,6 +33,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
     let shown = &props.shown;
     let lacking = shown.is_out_of_memory();
     if props.brief && !lacking {
+        // A narrow place has room only for what is urgent.
         return html!();
     }
     let count = shown.report.advice.len();
@@ -51,6 +52,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
         </button>
     };
     let search_of = props.search.as_ref();
+    // While a search is to replace the plan, single changes of it are moot.
     let found = if props.follows { None } else { best(shown, search_of) };
     let Some(best) = found else {
         let said = match (lacking, count) {
@@ -79,6 +81,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
     let change = best.change.clone();
     let values = change.iter().map(|(field, value)| (field.name().to_owned(), value.clone())).collect();
     let apply = {
+        // A copy of the values goes with the event, since the button may be pressed again.
         let event = Event::Try(values);
         send(&dispatch, move || event.clone().into())
     };
@@ -96,6 +99,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
     let figures: Vec<String> = figures.into_iter().chain(peak).collect();
     let head = match (lacking, best.step) {
         (true, _) => "Makes it fit".to_owned(),
+        // Ratio of rates: half the time is 100% faster.
         (false, Some(to)) => format!("{:.0}% faster", (step.get() / to.get() - 1.0) * 100.0),
         (false, None) => "Better".to_owned(),
     };
@@ -122,7 +126,9 @@ struct PatchedProps {
 #[component(PatchedScript)]
 fn patched_script(PatchedProps { input, change }: &PatchedProps) -> Html {
     let has_script = !input.text.trim().is_empty();
+    // Settings alone have no text to patch, so no reader is asked.
     let reply = use_reply(has_script.then(|| ReadTask::patched(input, change)));
+    // A script without a place for one of the changes is not offered at all.
     let Some(ReadReply::Patched(Some(text))) = reply else { return html!() };
     html! {
         <CopyButton class="button" label="Copy patched script" text={Callback::from(move |()| text.clone())} />

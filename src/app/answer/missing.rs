@@ -29,11 +29,13 @@ pub(crate) fn missing(props: &Props) -> Html {
     let dispatch = use_dispatch();
     let session = &props.session;
     let resolution = &session.answer.resolution;
+    // Old reasons would be shown for the new text.
     if props.reading || !session.is_settled() {
         return html! { <section class="missing"><p role="status">{ "Reading…" }</p></section> };
     }
     let sample = send(&dispatch, || Action::Begin(Box::new(UserInput::from_text(EXAMPLE))));
     let model = send(&dispatch, || Action::Input(InputTab::Model));
+    // Nothing given at all: ways to begin instead of what is missing.
     if session.input == UserInput::from_text("") {
         return html! {
             <section class="missing" aria-labelledby="missing-title">
@@ -51,6 +53,7 @@ pub(crate) fn missing(props: &Props) -> Html {
     }
     let questions = &resolution.questions;
     let errors = resolution.diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    // Open questions first: answering them may be all that is needed, and says more than "not modelled".
     let title = match (resolution.not_modelled.is_empty(), questions.is_empty()) {
         (_, false) => "Missing information",
         (false, true) => "No verdict: part of this run is not modelled",
@@ -61,6 +64,7 @@ pub(crate) fn missing(props: &Props) -> Html {
             <h2 id="missing-title">{ title }</h2>
             <div role="status">
                 <ul class="reasons">
+                    // The first few; the box on the left underlines all of them.
                     { for errors.take(4).map(|one| html! {
                         <li>
                             { sentence(&one.message) }{ "." }

@@ -33,6 +33,7 @@ pub(crate) fn answer() -> Html {
             </p>
         }
     });
+    // Without a plan the head and tabs have nothing to show, and what is missing takes their place.
     let Some(shown) = &session.shown else {
         return html! {
             <div id="answer" class="answer-side">
@@ -50,6 +51,7 @@ pub(crate) fn answer() -> Html {
     };
     // On paper every panel stands below the other.
     let on_paper = app.ui.printing.then(|| {
+        // Not the search, which is a list under way, nor the panel that is shown already.
         let rest = panels::ids(pinned).filter(move |id| *id != panel && *id != PanelId::Search);
         rest.map(|panel| html! { <PanelView key={panel.name()} {panel} shown={shown.clone()} /> })
     });
@@ -67,6 +69,7 @@ pub(crate) fn answer() -> Html {
                     shown={shown.clone()}
                     input={session.answered().clone()}
                     search={app.ui.search.clone()}
+                    // A search that ends in another plan would replace this one: its suggestions wait.
                     follows={app.is_followed()}
                     brief={!overview}
                 />

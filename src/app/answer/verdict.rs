@@ -32,9 +32,11 @@ pub(crate) fn verdict(props: &Props) -> Html {
     let capacity = shown.plan.cluster().accelerator.memory;
     let share = fullest.peak.number() / capacity.number().max(1.0);
     let tenths = |bytes: Bytes| format!("{:.1}", bytes.in_gib());
+    // Whatever its peak is: it would fit, and still not run.
     let figures = if fullest.place == FullestPlace::Starved {
         html! { <span>{ "the KV cache that is left for rollouts holds less than one of full length" }</span> }
     } else if fullest.fit == Fit::DoesNotFit {
+        // Saturating: a phase can fail without exceeding the device.
         let over = Bytes::new(fullest.peak.get().saturating_sub(capacity.get()));
         html! {
             <span>
@@ -51,6 +53,7 @@ pub(crate) fn verdict(props: &Props) -> Html {
                     { format!(", in {}", fullest.place_name()) }
                 }
                 { fullest.condition() }
+                // With blocks to be released the condition says why it is tight.
                 if fullest.fit == Fit::Tight && fullest.released == Bytes::ZERO {
                     { format!(": less than {} stays free", percent(shown.report.memory.headroom)) }
                 }
@@ -88,6 +91,7 @@ fn parameters(shown: &Shown) -> String {
 /// What the last change did: peak, step time, throughput.
 fn changes(before: &Shown, now: &Shown) -> Html {
     let peaks = before.fullest().zip(now.fullest()).map(|(before, now)| {
+        // By the verdicts' peaks: of either plan the place that comes nearest to running out.
         let (from, to) = (before.peak, now.peak);
         let less = to < from;
         let difference = Bytes::new(to.get().abs_diff(from.get()));
@@ -98,6 +102,7 @@ fn changes(before: &Shown, now: &Shown) -> Html {
         let difference = Seconds::new((to.get() - from.get()).abs());
         change("step", to < from, seconds(difference))
     });
+    // Told besides: a small change of the peak may cross the line.
     let fits = before.fullest().zip(now.fullest()).filter(|(before, now)| before.fit != now.fit);
     let said: Vec<Html> = peaks.flatten().into_iter().chain(step).collect();
     let was = fits.map(|(before, _)| before.fit.words().to_lowercase());

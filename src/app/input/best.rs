@@ -22,6 +22,7 @@ pub(super) fn best(search: &Search) -> Html {
             <h3 id="best-title">
                 { if search.going { "Fastest layouts so far" } else { "Fastest layouts that fit" } }
             </h3>
+            // While the search goes on an empty list is no result.
             if found.best.is_empty() && !search.going {
                 <p>{ none_fits(search) }</p>
             } else {

@@ -21,6 +21,7 @@ pub(super) struct Props {
 /// Names that hold every word of what was typed, in any order; those that everyone asks for first.
 fn offered(typed: &str) -> Vec<&'static str> {
     let typed = typed.trim().to_lowercase();
+    // Hyphens too: "llama 3 8b" should find Llama-3-8B.
     let words: Vec<&str> = typed.split(|sign: char| sign.is_whitespace() || sign == '-').collect();
     let holds = |name: &&str| {
         let name = name.to_lowercase();
@@ -33,6 +34,7 @@ fn offered(typed: &str) -> Vec<&'static str> {
 pub(super) fn model_box(props: &Props) -> Html {
     let open = use_state_eq(|| false);
     let marked = use_state_eq(|| None::<usize>);
+    // Only while open: a closed list costs nothing at each key elsewhere.
     let names = use_memo(
         (props.value.clone(), *open),
         |(value, open)| if *open { offered(value) } else { Vec::new() },
@@ -68,18 +70,21 @@ pub(super) fn model_box(props: &Props) -> Html {
         move |event: KeyboardEvent| {
             let last = names.len().saturating_sub(1);
             match event.key().as_str() {
+                // The first press opens, as in a native list.
                 "ArrowDown" if !shown => open.set(true),
                 "ArrowDown" => marked.set(Some(marked.map_or(0, |at| if at == last { 0 } else { at + 1 }))),
                 "ArrowUp" if shown => {
                     marked.set(Some(marked.map_or(last, |at| at.checked_sub(1).unwrap_or(last))))
                 }
                 "Enter" if shown => match marked.and_then(|at| names.get(at)) {
+                    // Without a marked option, Enter belongs to the form.
                     Some(name) => take(name),
                     None => return,
                 },
                 "Escape" if shown => close(),
                 _ => return,
             }
+            // Whatever was handled here must not move the cursor or send the form.
             event.prevent_default();
         }
     };
@@ -102,6 +107,7 @@ pub(super) fn model_box(props: &Props) -> Html {
     // Whoever comes here names another model: the press that gives the focus puts the cursor first.
     let select = |event: FocusEvent| {
         if let Some(field) = event.target_dyn_into::<HtmlInputElement>() {
+            // After the press: its own click would put the caret and undo the selection.
             soon(move || field.select());
         }
     };

@@ -21,9 +21,11 @@ pub(crate) struct Props {
 pub(crate) fn diagnostics(props: &Props) -> Html {
     let answer = &props.answer;
     let all = &answer.resolution.diagnostics;
+    // Notes are many and mostly fine, so they are folded away.
     let (notes, grave): (Vec<&Diagnostic>, Vec<&Diagnostic>) =
         all.iter().partition(|one| one.severity == Severity::Note);
     let clean = |words: &'static str| html! { <p class="clean">{ words }</p> };
+    // In this order: what is being read has no verdict yet, and settings alone have no text to praise.
     let status = if props.reading {
         clean("Reading a long text…")
     } else if props.settings_alone && grave.is_empty() {

@@ -17,7 +17,9 @@ pub(super) fn use_drop() -> bool {
     let over = {
         let hovered = hovered.setter();
         use_callback((), move |event: web_sys::Event, ()| {
+            // Files only: text dragged over the page belongs to the box.
             if browser::drags_files(&event) {
+                // Without this the browser would open a dropped file in place of the page.
                 event.prevent_default();
                 hovered.set(true);
             }
@@ -25,6 +27,7 @@ pub(super) fn use_drop() -> bool {
     };
     let out = {
         let hovered = hovered.setter();
+        // Also fired between elements of the page; the next `dragover` sets it again.
         use_callback((), move |_: web_sys::Event, ()| hovered.set(false))
     };
     let drop = {

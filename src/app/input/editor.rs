@@ -33,6 +33,7 @@ pub(crate) fn editor(props: &Props) -> Html {
     let dispatch = use_dispatch();
     let text = &*props.text;
     // Underlines belong to the text that was answered; while the reader types ahead of it there are none.
+    // The first part is the box; others are files beside it.
     let answered = props.answer.source.part_text(0) == text;
     let found = if answered { props.answer.resolution.diagnostics.as_slice() } else { &[] };
     let bad = found.iter().any(|one| one.severity == Severity::Error);
@@ -59,6 +60,8 @@ pub(crate) fn editor(props: &Props) -> Html {
             <div class="sheet">
                 <pre ref={marks} class="marks" aria-hidden="true">
                     { for pieces(text, found).iter().map(|piece| mark(text, piece)) }
+                    // A text that ends in a line break needs one more line, or the sheet would be shorter than the
+                    // box.
                     { "\n" }
                 </pre>
                 <textarea

@@ -24,7 +24,7 @@ pub(crate) fn examples() -> Html {
 #[derive(Properties, PartialEq)]
 struct ChapterProps {
     chapter: ExampleChapter,
-    /// Whether it is open from the start.
+    /// Whether the chapter is open at first.
     first: bool,
 }
 
@@ -36,10 +36,12 @@ fn chapter_of(ChapterProps { chapter, first }: &ChapterProps) -> Html {
     let ontoggle = {
         let open = open.setter();
         move |event: web_sys::Event| {
+            // The attribute, since the event says nothing of the new state.
             open.set(event.target_dyn_into::<Element>().is_some_and(|details| details.has_attribute("open")));
         }
     };
     html! {
+        // Only the first state: afterwards the browser owns it.
         <details class="chapter" open={*first} {ontoggle}>
             <summary>
                 <h3>{ chapter.title }</h3>
@@ -89,6 +91,7 @@ fn estimated(props: &EstimatedProps) -> Html {
         let told = told.setter();
         use_effect_with(props.example.clone(), move |example| {
             let example = example.clone();
+            // After the list is painted, and one card at a time: the estimates of a chapter take a second or more.
             let timer = Timeout::new(0, move || told.set(example.estimated().map(words)));
             move || drop(timer)
         });
@@ -102,6 +105,7 @@ fn estimated(props: &EstimatedProps) -> Html {
 
 /// The estimate with its distance from what was published.
 fn words(Figure { words, beside, off }: Figure) -> String {
+    // Within half a percent nothing is said to differ.
     let percent = (off * 100.0).round();
     match percent == 0.0 {
         true => words + &beside,

@@ -27,7 +27,9 @@ pub(crate) fn model() -> Html {
     let dispatch = use_dispatch();
     let pause = use_mut_ref(|| None::<Timeout>);
     let Some(app) = use_context::<AppContext>() else { return html!() };
+    // From the state and not from the form: another tab, undo or a link may have changed it.
     let choice = app.ui.choice.clone();
+    // Parsing a pasted config.json at every redraw would be felt while typing.
     let named = use_memo(choice.model.clone(), |model| model_settings(model).map(drop));
     // A number that is none is told where it stands: the answer is still that of the last one.
     let refused = use_state_eq(|| false);
@@ -36,9 +38,11 @@ pub(crate) fn model() -> Html {
         use_callback(dispatch.clone(), move |choice: Choice, dispatch| {
             refused.set(false);
             // What was typed a moment ago is in the choice.
+            // Dropping the timer ends it; the plan below is made of a newer choice than its.
             *pause.borrow_mut() = None;
             let chosen = start(&choice);
             dispatch.emit(Action::Choose(choice));
+            // No plan starts from an unknown model: the choice is kept, and the answer stays that of the last one.
             if let Some(input) = chosen {
                 dispatch.emit(Event::Start(Box::new(input)).into());
             }
@@ -49,6 +53,7 @@ pub(crate) fn model() -> Html {
         let dispatch = dispatch.clone();
         move |choice: Choice| {
             let later = dispatch.clone();
+            // The form follows at once, only the plan waits.
             dispatch.emit(Action::Choose(choice.clone()));
             *pause.borrow_mut() = Some(Timeout::new(PAUSE, move || {
                 if let Some(input) = start(&choice) {
@@ -66,6 +71,7 @@ pub(crate) fn model() -> Html {
     let on_gpus = {
         let (choice, typed, refused) = (choice.clone(), typed.clone(), refused.setter());
         move |event: InputEvent| {
+            // A number above the limit would be refused by the engine with a message about its limits.
             let gpus = number(&event).filter(|gpus| *gpus <= MOST_GPUS);
             refused.set(gpus.is_none());
             if let Some(gpus) = gpus {
@@ -88,6 +94,7 @@ pub(crate) fn model() -> Html {
     let use_it = {
         let (choice, take) = (choice.clone(), take.clone());
         move |event: SubmitEvent| {
+            // A form that is sent would load the page anew.
             event.prevent_default();
             take.emit(choice.clone());
         }
@@ -131,6 +138,7 @@ pub(crate) fn model() -> Html {
             <div class="chips" role="group" aria-labelledby="gpu-label">
                 { for CHIPS.into_iter().map(|name| {
                     let to = Choice { accelerator: name.to_owned(), ..choice.clone() };
+                    // Both endings: the memory size is part of one name only.
                     chip(name.trim_end_matches("-SXM").trim_end_matches("-SXM-80GB").to_owned(), choice.accelerator == name, to)
                 }) }
                 <Options
@@ -149,6 +157,7 @@ pub(crate) fn model() -> Html {
                     value={choice.gpus.to_string()} oninput={on_gpus}
                 />
                 { for COUNTS.into_iter().map(|gpus| {
+                    // A refused number is in the field, and no chip stands for it.
                     chip(grouped(gpus), choice.gpus == gpus && !*refused, Choice { gpus, ..choice.clone() })
                 }) }
             </div>
@@ -162,6 +171,7 @@ pub(crate) fn model() -> Html {
                 id="start-sequence" class="field" type="number" min="1" max="16777216"
                 value={choice.sequence.to_string()} oninput={on_sequence}
             />
+            // The button only where it changes something: otherwise every change has been taken already.
             if unknown.is_none() && !app.is_of_model_and_gpus() {
                 <p class="small">{ "The answer shown is of what you had before." }</p>
                 <button type="submit" class="button main">{ if app.session.input.text.trim().is_empty() { "Estimate this" } else { "Estimate this instead of the script" } }</button>

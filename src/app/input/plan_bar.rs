@@ -38,6 +38,7 @@ pub(crate) fn plan_bar(props: &Props) -> Html {
             </button>
         }
     };
+    // The button shows the state, so pressing it again undoes it.
     let pin = if props.pinned { Event::Unpin } else { Event::Pin };
     let accelerator = {
         let dispatch = dispatch.clone();
@@ -47,6 +48,7 @@ pub(crate) fn plan_bar(props: &Props) -> Html {
     };
     let recompute = {
         let dispatch = dispatch.clone();
+        // One event for all settings of a way to recompute: each alone would contradict the others.
         move |value: String| dispatch.emit(Event::Try(recompute_as(&value)).into())
     };
     html! {
@@ -96,6 +98,7 @@ pub(crate) fn plan_bar(props: &Props) -> Html {
 
 /// Why a value was not taken; the plan stays as it is.
 fn refusal(shown: &Shown, refused: &Refused) -> Html {
+    // Of one setting its present value is said; of several no single one explains the refusal.
     let stays = match refused.values.as_slice() {
         [(name, _)] => Field::named(name).and_then(|field| {
             let now = shown.answer.resolution.setting(field)?.value.written();
@@ -129,6 +132,7 @@ fn knob(dispatch: &Dispatch, knob: &Knob) -> Html {
 
 fn turn(dispatch: &Dispatch, field: Field, to: Option<u64>, sign: &'static str, word: &'static str) -> Html {
     let set = send(dispatch, move || {
+        // Disabled without a value, so the empty one is never sent.
         let value = to.map(|to| to.to_string()).unwrap_or_default();
         Event::Set { name: field.name().to_owned(), value }.into()
     });

@@ -22,6 +22,7 @@ pub(crate) struct Props {
 pub(crate) fn questions(props: &Props) -> Html {
     let dispatch = use_dispatch();
     let resolution = &props.answer.resolution;
+    // Stated gone-without items stay in the list of the resolution, where documents need them.
     let gone = resolution.setting(Field::Without).map(|setting| setting.value.written()).unwrap_or_default();
     let stops = |item: &&NotModelled| !gone.split(' ').any(|name| item.is_called(name));
     let stopping: Vec<&NotModelled> = resolution.not_modelled.iter().filter(stops).collect();
@@ -34,7 +35,9 @@ pub(crate) fn questions(props: &Props) -> Html {
         let dispatch = dispatch.clone();
         move |event: SubmitEvent| {
             event.prevent_default();
+            // Read when sent: fields keep what is typed without a redraw at every key.
             let filled = names.iter().map(|name| (name.clone(), browser::value_in(&field_id(name))));
+            // An empty field answers nothing; with an empty value `Try` would take back what the text states.
             dispatch.emit(Event::Try(filled.filter(|(_, value)| !value.is_empty()).collect()).into());
         }
     };

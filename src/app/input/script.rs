@@ -63,6 +63,7 @@ struct ToolsProps {
 fn tools(props: &ToolsProps) -> Html {
     let dispatch = use_dispatch();
     let load = |text: &'static str| {
+        // As a plan of its own: undo leads back, and the history has an entry.
         send(&dispatch, move || Action::Session(Event::Open(Box::new(UserInput::from_text(text)))))
     };
     let pick = {
@@ -108,6 +109,7 @@ fn beside(props: &BesideProps) -> Html {
             { for props.input.beside.iter().map(|file| {
                 let (input, name) = (props.input.clone(), file.name.clone());
                 let remove = send(&dispatch, move || {
+                    // As an opening: without the file it is another run.
                     Action::Session(Event::Open(Box::new(input.without_file(&name))))
                 });
                 html! {
@@ -137,6 +139,7 @@ fn found(answer: &Answer) -> Html {
     };
     let count = |wanted: fn(Origin) -> bool| {
         let all = resolution.settings.iter().filter(|setting| setting.value != SettingValue::Null);
+        // Unset settings have origins too, which count for nothing.
         all.filter(|setting| wanted(setting.origin)).count()
     };
     let said = count(|origin| matches!(origin, Origin::Script | Origin::Environment));

@@ -25,6 +25,7 @@ pub(super) const PANEL: Panel = Panel {
 fn advice(PlanProps { shown }: &PlanProps) -> Html {
     let app = use_context::<AppContext>();
     // The change that the head of the answer names stands first.
+    // Compared by the change: the search may have found what a rule proposes as well.
     let first = best(shown, app.as_ref().and_then(|app| app.ui.search.as_ref()));
     let is_first = |finding: &&Finding| first.as_ref().is_some_and(|first| first.change == finding.change);
     let searched = first.as_ref().filter(|first| first.is_searched);
@@ -60,6 +61,7 @@ fn item(
 ) -> Html {
     let line = change_line(resolution, change);
     // As the head of the answer names it, where the message does not begin so.
+    // The message then begins with the same words, and saying them twice would read like two changes.
     let rest = message.strip_prefix(&line).filter(|_| !line.is_empty());
     html! {
         <li>

@@ -67,9 +67,11 @@ fn summary(shown: &Shown) -> Html {
     let traffic = &shown.report.traffic;
     // One GPU in every row, so that the rows add up to the last: a dimension may be at its peak on another stage.
     let stages = traffic.stages();
+    // `rev`: of equally busy stages the first, as everywhere else.
     let busiest = (0..stages.len()).rev().max_by_key(|stage| stages[*stage].bytes).unwrap_or_default();
     let of_stage = |stages: &[Totals]| stages.get(busiest).copied().unwrap_or_default();
     let whose = match stages.len() {
+        // A single stage is every GPU.
         0 | 1 => "per GPU".to_owned(),
         _ => format!("a GPU of stage {busiest}, the busiest"),
     };
@@ -120,10 +122,12 @@ fn dimension(plan: &Plan, index: usize, of: &DimensionTraffic) -> Html {
     // The table above shows one stage; a GPU of another may send more in this dimension.
     let even = of.stages.iter().all(|stage| stage.bytes == of.per_gpu().bytes);
     let mut listed = written_groups(plan, of.group, LISTED);
+    // `1..`: exactly as many groups as are listed have no rest.
     if let Some(more @ 1..) = of.groups.checked_sub(LISTED as u64) {
         listed += &format!("… and {} more", grouped(more));
     }
     let copied = {
+        // Made when pressed: the groups of a large cluster are megabytes of text.
         let (plan, group) = (plan.clone(), of.group);
         Callback::from(move |()| written_groups(&plan, group, COPIED))
     };
@@ -165,6 +169,7 @@ fn operation(of: &DimensionTraffic, operation: &Operation, (dimension, place): (
     } else {
         html!(name)
     };
+    // Messages of a dimension mostly share its group; only others are told.
     let other = (operation.group != of.group || operation.link != of.link)
         .then(|| format!(", {} GPUs, {}", operation.ranks, link_name(operation.link)));
     html! {

@@ -26,6 +26,7 @@ fn compare(PlanProps { shown }: &PlanProps) -> Html {
     let dispatch = use_dispatch();
     let all = use_state_eq(|| false);
     let app = use_context::<AppContext>();
+    // The tab goes with the pinned plan, but an address may still name it.
     let Some(pinned) = app.and_then(|app| app.session.pinned.clone()) else { return html!() };
     let button = |event: Event, sign: Sign, label: &'static str| {
         html! {
@@ -39,6 +40,7 @@ fn compare(PlanProps { shown }: &PlanProps) -> Html {
         let (all, now) = (all.setter(), *all);
         move |_| all.set(!now)
     };
+    // Plans, not inputs: two spellings of one run have nothing to compare.
     let inside = if pinned.shown.plan == shown.plan {
         html! {
             <p class="soft">
@@ -94,6 +96,7 @@ fn one(name: &'static str, shown: &Shown) -> Html {
 /// One step of each plan, above each other and as wide as they are long.
 fn schedules(pinned: &PtrEq<Shown>, now: &PtrEq<Shown>) -> Html {
     let length = |shown: &Shown| shown.report.time.step.get();
+    // One scale: a shorter step must look shorter.
     let wide = length(pinned).max(length(now));
     let step = |name: &'static str, shown: &PtrEq<Shown>| {
         html! {
@@ -216,6 +219,7 @@ fn causes(title: &'static str, causes: &[Cause]) -> Html {
         return html!();
     }
     let numbers = |cause: &Cause| (cause.before.number(), cause.after.number());
+    // One scale for all causes, so that the longest bar is the largest part.
     let most = causes.iter().map(numbers).map(|(before, after)| before.max(after)).fold(0.0, f64::max);
     html! {
         <>

@@ -12,7 +12,7 @@ use crate::app::browser;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::widgets::Copyable;
 
-/// What is known of the row that was asked for.
+/// State of the row that was asked for.
 #[derive(Clone, PartialEq)]
 enum Asked {
     Nothing,
@@ -36,12 +36,14 @@ pub(super) fn contribute() -> Html {
         let (work, asked, input) = (work.clone(), asked.clone(), app.session.input.clone());
         move |provenance: &Provenance| {
             let asked = asked.clone();
+            // Replacing the work ends the one before it, whose row would be of an older input.
             *work.borrow_mut() = Some(beside::row(&input, provenance, move |row| {
                 asked.set(row.map_or(Asked::Lost, |row| Asked::Row(Rc::new(row))));
             }));
         }
     };
     {
+        // Only once a row was asked for: nobody else waits for the module of searches.
         let (ask, wanted) = (ask.clone(), *asked != Asked::Nothing);
         use_effect_with((app.session.input.clone(), (*provenance).clone()), move |(_, provenance)| {
             if wanted {
@@ -50,6 +52,7 @@ pub(super) fn contribute() -> Html {
         });
     }
     let field = |label: &'static str, sample: &'static str, of: fn(&mut Provenance) -> &mut String| {
+        // `of` borrows mutably; a copy is what it may have here.
         let value = of(&mut (*shown).clone()).clone();
         let (typed, shown) = (typed.clone(), shown.clone());
         let oninput = {
@@ -60,6 +63,7 @@ pub(super) fn contribute() -> Html {
             }
         };
         let provenance = provenance.clone();
+        // `change`, when the field is left: the row is made by a worker, which a key should not start.
         let onchange = move |_: web_sys::Event| provenance.set(typed.borrow().clone());
         html! {
             <label>
@@ -69,6 +73,7 @@ pub(super) fn contribute() -> Html {
         }
     };
     let accelerator = app.session.answer.resolution.setting(Field::Accelerator);
+    // An accelerator nobody stated makes the row worthless: one press confirms it.
     let assumed = accelerator.filter(|setting| setting.origin == Origin::Default).map(|setting| {
         let value = setting.value.written();
         let label = format!("It ran on {value}");

@@ -39,6 +39,7 @@ struct Axis {
 
 impl Axis {
     fn place(&self, value: f64) -> f64 {
+        // A logarithm of 0 would be minus infinity and draw nothing.
         let of = |value: f64| if self.logarithmic { value.max(f64::MIN_POSITIVE).ln() } else { value };
         let share = (of(value) - of(self.from)) / (of(self.to) - of(self.from)).max(f64::MIN_POSITIVE);
         self.start + share * (self.end - self.start)
@@ -46,15 +47,18 @@ impl Axis {
 
     /// Round values on it.
     fn ticks(&self) -> Vec<f64> {
+        // Below a factor of three, powers of ten would give one mark or none.
         if self.logarithmic && self.to > self.from * 3.0 {
             let powers = (-3..6).flat_map(|power| [1.0, 2.0, 5.0].map(|of| of * 10_f64.powi(power)));
             return powers.filter(|tick| (self.from..=self.to).contains(tick)).collect();
         }
+        // Equal ends (all layouts alike) would give a step of 0 and loop over the same mark.
         let rough = ((self.to - self.from) / TICKS).max(f64::MIN_POSITIVE);
         let power = 10_f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|of| of * power).into_iter().find(|step| *step >= rough);
         let step = step.unwrap_or(rough);
         let first = (self.from / step).ceil();
+        // At most twelve: rounding must not loop for ever.
         let ticks = (0..12).map(|index| (first + f64::from(index)) * step);
         ticks.take_while(|tick| *tick <= self.to).collect()
     }
@@ -63,6 +67,7 @@ impl Axis {
 /// All layouts that are known, those of the front among them, each once.
 fn points(found: &Found) -> Vec<(&Layout, bool)> {
     let front = found.frontier.iter().map(|one| (one, true));
+    // A layout of the front may be on the list as well, and is drawn once, above the others.
     let others = found.best.iter().filter(|one| !found.frontier.contains(one)).map(|one| (one, false));
     others.chain(front).collect()
 }
@@ -71,6 +76,7 @@ fn points(found: &Found) -> Vec<(&Layout, bool)> {
 pub(crate) fn front(Props { search, found }: &Props) -> Html {
     let read = use_state_eq(|| None::<Layout>);
     let points = points(found);
+    // One point is no picture.
     if points.len() < 2 {
         return html!();
     }
@@ -78,15 +84,19 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
     let steps = || points.iter().map(|(one, _)| one.step().get());
     let (quick, slow) = (steps().fold(f64::MAX, f64::min), steps().fold(0.0, f64::max));
     let least = points.iter().map(|(one, _)| one.peak().in_gib()).fold(f64::MAX, f64::min);
+    // Some room above and below, less where all steps are nearly equal.
     let room = 1.0 + ((slow / quick).max(1.02) - 1.0).min(1.0) * 0.08;
     let x = Axis {
         logarithmic: false,
         from: (least * 0.9).floor(),
+        // Tight layouts lie right of the capacity; the plot must have them.
         to: points.iter().map(|(one, _)| one.peak().in_gib() * 1.01).fold(whole, f64::max),
         start: EDGE.0,
         end: SIZE.0 - MARGIN,
     };
     let y =
+        // Logarithmic: layouts differ by factors, and half the time should look alike anywhere. Downwards in SVG, so
+        // slow is above.
         Axis { logarithmic: true, from: quick / room, to: slow * room, start: SIZE.1 - EDGE.1, end: MARGIN };
     let limit = decimal(x.place(whole), 1);
     let at = |one: &Layout| (x.place(one.peak().in_gib()), y.place(one.step().get()));
@@ -103,7 +113,9 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
         whole,
         quick
     );
+    // Whole seconds would repeat on the axis of a short range.
     let digits = usize::from(slow - quick < 8.0);
+    // What the pointer reads, else the layout that is shown.
     let told = (*read).clone().or_else(|| {
         points.iter().find(|(one, _)| one.changes == search.chosen).map(|(one, _)| (*one).clone())
     });
@@ -171,6 +183,7 @@ struct PointProps {
 #[component(Point)]
 fn point(props: &PointProps) -> Html {
     let dispatch = use_dispatch();
+    // No changes: the plan that the search began with.
     let PointProps { search, layout, place, on_front, read } = props;
     let (x, y) = (decimal(place.0, 1), decimal(place.1, 1));
     let base = layout.changes.is_empty().then_some("base");
@@ -193,6 +206,7 @@ fn point(props: &PointProps) -> Html {
     html! {
         <g {class} onmouseenter={over} onmouseleave={out} onclick={send(&dispatch, move || Action::Look(changes.clone()))}>
             <title>{ change(layout) }</title>
+            // A larger circle that is not seen: fingers miss one of nine pixels.
             <circle class="near" cx={x.clone()} cy={y.clone()} r={POINT.1} />
             <circle cx={x} cy={y} r={POINT.0} />
         </g>

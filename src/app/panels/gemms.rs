@@ -41,6 +41,7 @@ fn row(product: &Utilisation) -> Html {
         Bound::Compute => "compute",
         Bound::Memory => "memory",
     };
+    // Stage 0 has all products of a layer, and need not be named in each line.
     let stage = if product.stage > 0 { format!("stage {}", product.stage) } else { String::new() };
     html! {
         <>
@@ -60,6 +61,7 @@ fn row(product: &Utilisation) -> Html {
 
 /// A figure with its thousands told apart, and with decimals only below them.
 fn told(figure: f64, places: usize) -> String {
+    // Below a thousand decimals matter, above it they are noise.
     if figure < 1e3 { decimal(figure, places) } else { grouped(Count::rounded_up(figure.round()).get()) }
 }
 

@@ -10,7 +10,7 @@ use crate::app::widgets::{Term, section, wide};
 pub(super) const PANEL: Panel =
     Panel { id: PanelId::Layers, tab: Some("Layers"), view: |shown| layers(&shown), story: None };
 
-/// How deep the style sheet indents.
+/// Deepest level that the style sheet indents.
 const DEEPEST: usize = 4;
 /// Above the figures of the whole model, and again above those of one GPU.
 const FIGURES: [&str; 6] = ["shape", "weights", "saved", "shape", "weights", "saved"];
@@ -61,6 +61,7 @@ fn line(of: &LayerLine, depth: usize) -> Html {
         return html! { <div class="layer">{ inside }</div> };
     }
     html! {
+        // Open only at the root: a model of a hundred layers has thousands of lines.
         <details open={depth < 1}>
             <summary class="layer">{ inside }</summary>
             { for of.parts.iter().map(|part| line(part, depth + 1)) }

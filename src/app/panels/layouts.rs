@@ -23,6 +23,7 @@ pub(crate) struct Props {
 pub(super) fn bar(share: f64, class: &'static str) -> Html {
     html! {
         <svg class={classes!("bar", class)} aria-hidden="true">
+            // A tight peak may exceed the capacity; the bar ends at its frame.
             <rect width={decimal(share.min(1.0) * 100.0, 1) + "%"} height="100%" />
         </svg>
     }
@@ -41,6 +42,7 @@ pub(crate) fn layouts(props: &Props) -> Html {
         };
     }
     let slowest = layouts.iter().map(|one| one.step().get()).fold(f64::MIN_POSITIVE, f64::max);
+    // The plan searched is on the whole list, if not among those shown.
     let base = layouts.iter().chain(search.found.iter().flat_map(|found| &found.best));
     let base = base.into_iter().find(|one| one.changes.is_empty()).map(|one| one.degrees);
     html! {
@@ -126,6 +128,7 @@ fn row(RowProps { search, layout }: &RowProps) -> Html {
 #[component(Take)]
 fn take(RowProps { search, layout }: &RowProps) -> Html {
     let dispatch = use_dispatch();
+    // By changes: they name a layout of this search, and equal ones are the same.
     if layout.changes == search.chosen {
         return html! { <span class="soft">{ "shown" }</span> };
     }

@@ -83,6 +83,7 @@ fn table(shown: &Shown) -> Html {
 
 /// GiB without the unit, which stands above the table.
 fn bare(bytes: Bytes) -> String {
+    // The unit stands above the table, and nine columns have no room for it.
     gib(bytes).replace(" GiB", "")
 }
 
@@ -99,6 +100,7 @@ fn line(stage: &StageMemory) -> Html {
         <>
             <tr>
                 <th scope="row">{ stage.stage }</th>
+                // The first five uses are within torch's count, the last beside it: its column stands behind the sum.
                 { for uses.by_ref().take(5).map(of_use) }
                 <td class="number strong">{ bare(stage.allocated) }</td>
                 { for uses.map(of_use) }
@@ -130,6 +132,7 @@ fn whole(totals: &Totals) -> Html {
 fn about(stage: &StageMemory) -> String {
     let flight: Vec<String> = stage.in_flight.iter().map(|count| grouped(*count)).collect();
     let flight = flight.join(" + ");
+    // Several chunks, or another number than 1, are plural.
     let word = plural(u64::from(flight != "1") + 1, "micro-batch", "micro-batches");
     format!(
         "{}. Peak: {}, {flight} {word} in flight. Steady state between steps: {}.",
@@ -161,6 +164,7 @@ fn overheads(PlanProps { shown }: &PlanProps) -> Html {
     let counts =
         |name: &str| name != FLAT || recipe.software.semantics().deepspeed_engine || left.holds(name);
     let switch = |(name, label): (&'static str, &'static str)| {
+        // The setting lists what is left out: pressing moves this one name in or out and keeps the others.
         let others = LeftOut::NAMES.into_iter().filter(|other| (*other != name) == left.holds(other));
         let value = others.collect::<Vec<_>>().join(" ");
         let set = Event::Set { name: Field::MemoryLeftOut.name().to_owned(), value };
@@ -192,6 +196,7 @@ fn stage_tree(PlanProps { shown }: &PlanProps) -> Html {
     let app = use_context::<AppContext>();
     let stage = stage_chosen(app.and_then(|app| app.ui.stage), shown);
     let root =
+        // Trees of many layers are large, and choosing in another panel redraws this one.
         use_memo((shown.clone(), stage), |(shown, stage)| explain_memory(&shown.report.memory, *stage, None));
     let Some(root) = &*root else { return html!() };
     html! {
@@ -206,6 +211,7 @@ fn stage_tree(PlanProps { shown }: &PlanProps) -> Html {
 }
 
 /// The stage that is looked at: the one chosen, or else the fullest.
+// A stage chosen for an earlier plan may be gone.
 pub(super) fn stage_chosen(chosen: Option<u64>, shown: &Shown) -> u64 {
     let known = |stage: &u64| shown.stages.iter().any(|known| known.stage == *stage);
     chosen.filter(known).unwrap_or_else(|| shown.worst().map_or(0, |worst| worst.stage))

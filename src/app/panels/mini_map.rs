@@ -21,7 +21,7 @@ const NAMES: f64 = 28.0;
 /// Height of a row with a name, and of the name itself.
 const NAMED: f64 = 10.0;
 
-/// Where the cells lie.
+/// Layout of the cells.
 #[derive(Clone, Copy)]
 struct Grid {
     /// GPUs of a cell.
@@ -35,6 +35,7 @@ struct Grid {
 impl Grid {
     fn new(gpus: u64, per_node: u64) -> Self {
         let nodes = gpus.div_ceil(per_node);
+        // Above that, whole nodes, so that no cell holds parts of two.
         let each = if gpus <= GPUS { 1 } else { per_node * nodes.div_ceil(CELLS) };
         let cells = gpus.div_ceil(each);
         let (across, high) = match cells {
@@ -44,6 +45,7 @@ impl Grid {
         };
         // Of GPUs, a row holds those of one node.
         let across = if each == 1 { across.min(per_node) } else { across };
+        // At least as wide as eight would be: four GPUs in a node should not make giant cells.
         let wide = (WIDTH - NAMES) / f64::from(u32::try_from(across.max(8)).unwrap_or(8));
         Self { each, cells, across, pitch: (wide, high) }
     }
@@ -96,6 +98,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     let (world, per_node) = (plan.layout().world_size, plan.cluster().gpus_per_node.max(1));
     let grid = Grid::new(world, per_node);
     let shade = |cell: u64| {
+        // The first GPU of a cell stands for all of it.
         let rank = Rank::new(cell * grid.each);
         match colour {
             Colour::Group(kind) => {
@@ -109,6 +112,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     let colour = if matches!(colour, Colour::Group(_)) { colour } else { Colour::Stage };
     let lit = hovered.is_some() || picked.is_some();
     let mut members = if lit { company_of(plan, colour, Rank::new(told)) } else { Vec::new() };
+    // Ranks of a group are in order, so equal cells are neighbours.
     members.iter_mut().for_each(|gpu| *gpu /= grid.each);
     members.dedup();
     let under = move |event: &MouseEvent| {
@@ -116,6 +120,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
         let area = svg.get_bounding_client_rect();
         let x = (f64::from(event.client_x()) - area.left()) / area.width().max(1.0);
         let y = (f64::from(event.client_y()) - area.top()) / area.height().max(1.0);
+        // A cell of several GPUs picks its first.
         grid.at(x, y).map(|cell| cell * grid.each)
     };
     let onmousemove = {
@@ -139,6 +144,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     let nodes = grid.each / per_node;
     let name = |row: u64| {
         let cell = row * grid.across;
+        // Low rows have names only now and then, or the names would overlap.
         let named = grid.pitch.1 > NAMED || row.is_multiple_of(4);
         let first = grid.each > 1 || cell.is_multiple_of(per_node);
         (named && first).then(|| {
@@ -171,6 +177,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
                 {onclick}
             >
                 { for (0..grid.rows()).filter_map(name) }
+                // One more than there are hues: `NOTHING` is the last class.
                 { for (0..=HUES).map(|hue| html! {
                     <path class={format!("cell c{hue}")} d={grid.path(&mut (0..grid.cells).filter(|cell| shade(*cell) == hue))} />
                 }) }
@@ -187,7 +194,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     }
 }
 
-/// What a cell stands for.
+/// What one cell stands for, in words.
 fn unit(gpus: u64, nodes: u64) -> String {
     match (gpus, nodes) {
         (1, _) => "one GPU".to_owned(),

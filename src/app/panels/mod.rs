@@ -38,7 +38,7 @@ use super::panel_id::PanelId;
 use super::widgets::Tab;
 use panel::{Panel, Story};
 
-/// What each panel shows.
+/// Every panel.
 const PANELS: [&Panel; 13] = [
     &overview::PANEL,
     &advice::PANEL,
@@ -56,6 +56,7 @@ const PANELS: [&Panel; 13] = [
 ];
 
 fn panel(id: PanelId) -> &'static Panel {
+    // Every id has a panel; the fallback spares a panic.
     PANELS.into_iter().find(|panel| panel.id == id).unwrap_or(&overview::PANEL)
 }
 
@@ -66,6 +67,7 @@ pub(crate) fn ids(pinned: bool) -> impl Iterator<Item = PanelId> {
 
 /// Their tabs.
 pub(crate) fn tabs(pinned: bool) -> Vec<Tab> {
+    // A panel without a tab is reached by a link from another.
     ids(pinned).filter_map(|id| Some(Tab { id: id.name(), name: panel(id).tab? })).collect()
 }
 

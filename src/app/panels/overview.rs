@@ -83,6 +83,7 @@ fn stats(shown: &Shown) -> Html {
     let (recipe, time) = (shown.plan.recipe(), &shown.report.time);
     let parameters = &shown.report.parameters;
     let tokens =
+        // As floats: the product may exceed 64 bits before it is rounded for show.
         Count::new(recipe.global_batch_size).number() * Count::new(shown.plan.model().seq_length).number();
     let mut exact = grouped(parameters.total.get());
     if parameters.active_per_token != parameters.total {

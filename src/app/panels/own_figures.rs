@@ -38,6 +38,7 @@ pub(super) fn own_figures() -> Html {
     let resolution = &app.session.answer.resolution;
     let stated =
         |field: Field| resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default();
+    // Open where something is stated: what changes the answer must not be hidden.
     let open = FIGURES.iter().any(|(field, _)| !stated(*field).is_empty());
     let field = |(field, label): (Field, &'static str)| {
         let set = move |dispatch: &Callback<Action>, value: String| {
@@ -53,6 +54,7 @@ pub(super) fn own_figures() -> Html {
                     autocomplete="off"
                     title={field.about()}
                     value={stated(field)}
+                    // On leaving the field, and on Enter: each is one step of undo, keys would be many.
                     onchange={move |event: web_sys::Event| set(&changed, browser::value_of(&event))}
                     onkeydown={move |event: KeyboardEvent| if event.key() == "Enter" {
                         set(&pressed, browser::value_of(&event));
@@ -84,12 +86,14 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
         let dispatch = dispatch.clone();
         Callback::from(move |_: MouseEvent| {
             let name = Field::MeasuredOverEstimated.name().to_owned();
+            // Four decimals of a ratio are a hundredth of a percent.
             dispatch.emit(Event::Set { name, value: format!("{ratio:.4}") }.into());
         })
     });
     let onchange = {
         let input = input.clone();
         move |event: web_sys::Event| {
+            // As an opening: the log is a text of its own, and undo takes it away again.
             let input = with_log(&input, &browser::value_of(&event));
             dispatch.emit(Event::Open(Box::new(input)).into());
         }
@@ -127,6 +131,7 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
             if let Some(onclick) = calibrate {
                 <p class="soft small">
                     { measured_sentence(shown) }
+                    // Where errors are a layout's own, pressing would only spoil the other estimates.
                     if corrects_others(shown) {
                         { " " }
                         <button type="button" class="button small" {onclick}>{ "Calibrate other layouts with this step" }</button>

@@ -18,6 +18,7 @@ const LAST_SHADE: usize = 5;
 pub(super) fn phase_bars(shown: &Shown) -> Html {
     let Some(rl) = &shown.report.memory.rl else { return html!() };
     let capacity = shown.plan.cluster().accelerator.memory;
+    // One scale for all bars; a phase that does not fit widens it.
     let whole = shown.phases.iter().map(|phase| phase.peak).max().unwrap_or_default().max(capacity);
     let about = if rl.co_located {
         "Training and rollouts take turns on the same GPUs: the phase with the highest peak decides whether the run fits."
@@ -49,6 +50,7 @@ fn bar(phase: &PhaseMemory, whole: Bytes, capacity: Bytes) -> Html {
     let mut from = 0.0;
     let pieces = phase.parts.iter().enumerate().map(|(place, (name, bytes))| {
         let (x, width) = (at(from), at(bytes.number()));
+        // Parts follow each other on the bar in the order of the breakdown.
         from += bytes.number();
         html! {
             <rect class={format!("shade-{}", place.min(LAST_SHADE))} {x} {width} height="100%">
@@ -65,8 +67,9 @@ fn bar(phase: &PhaseMemory, whole: Bytes, capacity: Bytes) -> Html {
     }
 }
 
-/// What the phase holds, in words.
+/// Parts of the phase's memory, in words.
 fn parts(phase: &PhaseMemory) -> String {
+    // Strictly more, so that parts of nothing are never named.
     let named = phase.parts.iter().filter(|(_, bytes)| bytes.get() > phase.peak.get() / NAMED);
     let named: Vec<String> = named.map(|(name, bytes)| format!("{name} {}", gib(*bytes))).collect();
     let mut said = sentence(&named.join(", "));

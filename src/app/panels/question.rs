@@ -15,7 +15,7 @@ use crate::app::widgets::{Options, head, section, wide};
 /// What trains as it does in the run.
 const AS_IS: &str = "as in the run";
 
-/// What the form holds, as typed.
+/// Fields of the form, as typed.
 #[derive(Clone, PartialEq)]
 struct Typed {
     topic: Topic,
@@ -28,12 +28,14 @@ struct Typed {
 
 impl Typed {
     fn asked(&self) -> Asked {
+        // What is not a number answers nothing: the engine then asks for it, or takes the script's.
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| *number > 0.0);
         Asked {
             topic: self.topic,
             trained: self.trained,
             // Tokens are typed as people write them: 15e12.
             tokens: number(&self.tokens).filter(|tokens| *tokens < MOST_TOKENS).map(whole),
+            // A field that the form does not show must not answer for another question.
             days: number(&self.days).filter(|_| self.topic.asks_budget()),
             price: number(&self.price),
             most_nodes: self.nodes.trim().parse().ok().filter(|_| self.topic.asks_nodes()),
@@ -56,6 +58,7 @@ pub(super) fn questions() -> Html {
     let dispatch = use_dispatch();
     let app = use_context::<AppContext>();
     let plan = app.as_ref().and_then(|app| app.session.shown.as_ref().map(|shown| shown.plan.clone()));
+    // Only at first: what was typed stays, whatever plan is shown meanwhile.
     let typed = use_state(|| {
         let nodes = plan.as_ref().map_or(ROOM, |plan| plan.cluster().num_nodes.saturating_mul(ROOM));
         let budget = plan.as_ref().map(|plan| plan.recipe().budget).unwrap_or_default();
@@ -74,6 +77,7 @@ pub(super) fn questions() -> Html {
         let (dispatch, typed) = (dispatch.clone(), typed.clone());
         move |event: SubmitEvent| {
             event.prevent_default();
+            // The same button stops what is going on.
             dispatch.emit(Action::Ask((!going).then(|| Box::new(typed.asked()))));
         }
     };
@@ -148,6 +152,7 @@ fn answered(inquiry: &Inquired) -> Html {
     let Some(reply) = &inquiry.reply else {
         return html! { <p class="small soft" role="status">{ "Searching…" }</p> };
     };
+    // Only lines that hold something have a rate; the longest bar is the best of them.
     let most = reply.lines.iter().filter_map(|line| line.reached.as_ref());
     let most = most.map(|reached| reached.tokens_per_second).fold(f64::MIN_POSITIVE, f64::max);
     let priced =
@@ -157,6 +162,7 @@ fn answered(inquiry: &Inquired) -> Html {
         inquiry.asked.topic,
         Topic::FewestGpus | Topic::Cheapest | Topic::Scaling | Topic::OneMoreNode
     );
+    // Columns of the cells behind the name, for a line that has none.
     let columns = 6 + usize::from(!by_gpus) + 2 * usize::from(priced);
     let named = match inquiry.asked.topic {
         Topic::LongestSequence => "tokens",
@@ -167,6 +173,8 @@ fn answered(inquiry: &Inquired) -> Html {
     };
     let line = |line: &ReplyLine| {
         let reached = line.reached.as_ref().map(|reached| &reached.layout.changes);
+        // `chosen` is none until a line is shown, and a line without a layout has no changes either: both must not
+        // match.
         let class = (reached.is_some() && reached == inquiry.chosen.as_ref()).then_some("chosen");
         html! {
             <tr {class}>

@@ -21,10 +21,12 @@ pub(super) struct Props {
 pub(super) fn rewritten_script(props: &Props) -> Html {
     let dispatch = use_dispatch();
     let is_changed = !props.input.settings.is_empty() && !props.input.text.trim().is_empty();
+    // Settings alone have no script, and an unchanged one no patch: no program is asked for either.
     let reply = use_reply(is_changed.then(|| ReadTask::rewritten(&props.input)));
     let Some(ReadReply::Rewritten(Some(changed))) = reply else { return html!() };
     let count = changed.lines.len();
     let text = changed.input.text.to_string();
+    // Pasted texts have no name.
     let name = if changed.input.name.is_empty() { "train.sh".to_owned() } else { changed.input.name.clone() };
     let take = {
         let input = changed.input.clone();
@@ -43,6 +45,7 @@ pub(super) fn rewritten_script(props: &Props) -> Html {
                     { format!("The script has no place for {}: kept as set here.", names(&changed.unplaced)) }
                 </p>
             }
+            // Changes may all have found no place.
             if count > 0 {
                 <div class="files">
                     <button type="button" class="button" onclick={take}>{ "Apply to script" }</button>

@@ -58,6 +58,7 @@ fn results(search: &Search) -> Html {
     let Some(found) = &search.found else {
         return html! { <p class="small soft" role="status">{ "Searching…" }</p> };
     };
+    // Every layout ends in one of these four; `tried` counts steps of the work.
     let decided = found.refused + found.too_large + found.slower + found.estimated;
     html! {
         <>
@@ -68,10 +69,12 @@ fn results(search: &Search) -> Html {
                     grouped(decided), grouped(found.refused), grouped(found.too_large), grouped(found.slower), grouped(found.estimated)
                 ) }
             </p>
+            // `all` grows while the search finds more to do, so the bar may step back.
             if search.going {
                 <progress class="progress" aria-label="Search" max={found.all.to_string()} value={found.tried.to_string()} />
             }
             if found.best.is_empty() {
+                // While it goes on an empty list says nothing.
                 if !search.going {
                     <p>{ none_fits(search) }</p>
                 }

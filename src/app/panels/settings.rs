@@ -28,10 +28,12 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
     let Some(app) = use_context::<AppContext>() else { return html!() };
     let session = &app.session;
     let input = &session.input;
+    // Of the last answer: while a long text is read, the table stays.
     let chapters = chapters(&session.answer.resolution.settings);
     let rows = || chapters.iter().flat_map(|chapter| &chapter.rows);
     let stated = rows().filter(|row| row.is_stated()).count();
     let derived = rows().filter(|row| row.setting.origin == Origin::Derived).count();
+    // Catalog counts as a default here: nobody stated it.
     let defaults = rows().count() - stated - derived;
     let alone = input.is_settings_alone();
     let toggle = {
@@ -53,6 +55,7 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
                     }
                 </p>
             </header>
+            // Of the answered input, so that no patch is asked for at every key.
             <RewrittenScript input={session.answered().clone()} />
             <div class="chapters">
                 { for chapters.iter().map(|chapter| table(&dispatch, session, chapter, *all)) }
@@ -88,6 +91,7 @@ fn table(dispatch: &Dispatch, session: &State, chapter: &Chapter, all: bool) -> 
     let matters = |row: &&Row| all || row.is_stated() || FIRST.contains(&row.setting.name);
     let rows: Vec<Html> =
         chapter.rows.iter().filter(matters).map(|row| line(dispatch, session, row)).collect();
+    // A chapter without a row that matters has no caption either.
     if rows.is_empty() {
         return html!();
     }
@@ -165,6 +169,7 @@ fn origin(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
         Origin::Catalog => "catalog",
         Origin::Default => "default",
         Origin::Derived => "derived",
+        // Without a text there is nothing to go back to.
         Origin::User if session.input.is_settings_alone() => "set",
         Origin::User => {
             let name = setting.name;
@@ -180,6 +185,7 @@ fn origin(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
             };
         }
     };
+    // The note says how a value came about, which is worth more than the flag.
     let title = setting.note.clone().or_else(|| setting.flag.clone());
     match setting.span {
         Some(span) => {
@@ -190,10 +196,12 @@ fn origin(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
             let lead = move |_| {
                 dispatch.emit(Action::Input(InputTab::Script));
                 let answer = answer.clone();
+                // After the next frame, in which the tab with the box is there.
                 soon(move || show(&answer, span));
             };
             html! {
                 <button type="button" class="link" {title} onclick={lead}>
+                    // Taken from a named model: the place is that of the name.
                     if setting.origin == Origin::Catalog {
                         { "catalog, " }
                     }

@@ -21,6 +21,7 @@ fn runs(stages: &[StageMemory]) -> Vec<Run<'_>> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for stage in stages {
         match runs.last_mut() {
+            // Equal figures only: stages alike in size may differ in what they use it for.
             Some(run) if run.first.uses == stage.uses && run.first.reserved == stage.reserved => {
                 run.last = stage.stage;
             }
@@ -81,6 +82,7 @@ fn kept<'a>(shown: &Shown, runs: &'a [Run<'a>], most: usize) -> Vec<&'a Run<'a>>
     let worst = shown.worst().map(|worst| worst.stage);
     let holds = |run: &&Run<'_>| worst.is_some_and(|worst| (run.first.stage..=run.last).contains(&worst));
     let mut kept: Vec<&Run<'_>> = runs.iter().take(most).collect();
+    // The last shown one gives way, so the number of bars stays.
     if !kept.iter().any(holds)
         && let (Some(place), Some(worst)) = (kept.last_mut(), runs.iter().find(holds))
     {

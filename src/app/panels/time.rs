@@ -83,6 +83,7 @@ fn conventions(shown: &Shown) -> Html {
     let figures = |flops: Option<shardscope::units::Flops>| match flops {
         Some(flops) => {
             let rate = FlopsPerSecond::new(flops.get() / time.step.get() / gpus);
+            // The rate of one convention over the peak; MFU is one of these.
             [format!("{:.3e}", flops.get()), tflops(rate), percent(rate.get() / time.peak.get())]
         }
         None => ["does not apply".to_owned(), String::new(), String::new()],
@@ -109,6 +110,7 @@ fn unbroken(time: Seconds) -> String {
 
 /// The estimate between its bounds.
 fn range(time: &Time) -> Html {
+    // A little beyond the upper bound, so that its end can be seen.
     let whole = time.upper_bound.number().max(f64::MIN_POSITIVE) * 1.05;
     let at = |value: f64| decimal(value / whole * 100.0, 2) + "%";
     let (low, high) = (time.lower_bound.number(), time.upper_bound.number());

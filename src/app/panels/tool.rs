@@ -58,6 +58,7 @@ fn line(line: &ToolLine) -> Html {
             </th>
             <td class="number">{ &line.tool }</td>
             <td class="number strong">{ &line.ours }</td>
+            // `difference` is none where both agree to the tool's own print.
             <td>{ line.difference.as_deref().unwrap_or("agrees") }</td>
         </tr>
     }

@@ -16,6 +16,7 @@ pub(crate) fn memory_bar(uses: [Bytes; 6], whole: Bytes, capacity: Bytes) -> Htm
             html! { <rect x={x.clone()} width={width.clone()} height="100%" {class} {fill} /> }
         };
         html! {
+            // The pattern lies over the colour, so both are drawn.
             <g>
                 <title>{ format!("{}: {}", kind.name(), gib(bytes)) }</title>
                 { place(Some(kind.name()), None) }

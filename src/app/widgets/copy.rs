@@ -14,11 +14,13 @@ const SAID: u32 = 2_500;
 #[hook]
 fn use_copy() -> (Option<bool>, Callback<(String, Option<HtmlTextAreaElement>)>) {
     let said = use_state_eq(|| None);
+    // Dropping the last timer ends it: a second press starts the time anew.
     let timer = use_mut_ref(|| None::<Timeout>);
     let tell = said.clone();
     let copy = Callback::from(move |(text, field): (String, Option<HtmlTextAreaElement>)| {
         let (tell, timer) = (tell.clone(), timer.clone());
         browser::copy(&text, move |done| {
+            // Selected, so that the reader's own Ctrl+C has something to copy.
             if let (false, Some(field)) = (done, field) {
                 let _ = field.focus();
                 field.select();

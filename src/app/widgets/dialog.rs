@@ -20,6 +20,7 @@ pub(crate) fn dialog(props: &Props) -> Html {
     let node = use_node_ref();
     use_effect_with(node.clone(), |node| {
         if let Some(dialog) = node.cast::<HtmlDialogElement>() {
+            // `show_modal` keeps the rest of the page out of reach, which the attribute `open` would not.
             let _ = dialog.show_modal();
         }
     });
@@ -36,6 +37,7 @@ pub(crate) fn dialog(props: &Props) -> Html {
         let (node, close) = (node.clone(), close.clone());
         move |event: MouseEvent| {
             let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+            // Presses inside have an element of the body as their target.
             if target.is_some() && target == node.cast::<Element>() {
                 close();
             }
@@ -50,6 +52,7 @@ pub(crate) fn dialog(props: &Props) -> Html {
             class="sheet-dialog"
             aria-labelledby={title_id.clone()}
             onclick={beside}
+            // Escape closes the dialog without any button.
             onclose={move |_| closed.emit(())}
         >
             <div class="dialog-body">

@@ -15,6 +15,7 @@ pub(crate) fn section(
         <section {id} class={classes!("panel", class)} aria-labelledby={title_id.clone()}>
             <header>
                 <h2 id={title_id}>{ title }</h2>
+                // An empty fragment would leave an empty paragraph with its margins.
                 if about != Html::default() {
                     <p>{ about }</p>
                 }
@@ -57,6 +58,7 @@ pub(crate) fn options(props: &OptionsProps) -> Html {
             onchange={move |event: Event| heard.emit(crate::app::browser::value_of(&event))}
         >
             { for props.names.iter().map(|name| html! {
+                // Marked on the option: the value of a select can be set only once its options are there.
                 <option value={name.clone()} selected={*name == props.chosen}>{ name }</option>
             }) }
         </select>

@@ -28,7 +28,7 @@ pub(crate) fn remark(columns: usize, remark: impl Into<Html>) -> Html {
     html! { <tr class="remark"><td colspan={columns.to_string()}>{ remark.into() }</td></tr> }
 }
 
-/// Something above, smaller words below.
+/// A cell of two lines: `above`, and `below` in smaller print.
 pub(crate) fn pair(above: impl Into<Html>, below: impl Into<Html>) -> Html {
     html! { <>{ above.into() }<span class="before">{ below.into() }</span></> }
 }

@@ -43,6 +43,7 @@ pub(crate) fn tabs(props: &Props) -> Html {
         };
         event.prevent_default();
         if let Some(id) = ids.get(to) {
+            // Chosen at once, as tabs show what is there already.
             choose.emit(id);
             if let Some(tab) = browser::element(&format!("{id}-tab")) {
                 browser::focus(&tab);
@@ -60,6 +61,7 @@ pub(crate) fn tabs(props: &Props) -> Html {
                         role="tab"
                         id={format!("{id}-tab")}
                         aria-selected={chosen.to_string()}
+                        // Only the chosen tab's panel is in the page.
                         aria-controls={chosen.then_some(id)}
                         tabindex={if chosen { "0" } else { "-1" }}
                         onclick={move |_| choose.emit(id)}

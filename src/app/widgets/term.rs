@@ -23,11 +23,13 @@ pub(crate) fn term(props: &Props) -> Html {
     let dispatch = use_dispatch();
     let name = props.name.clone();
     let shown = if props.children == Html::default() { html!(&name) } else { props.children.clone() };
+    // A glossary of another version may lack it.
     let Some(meaning) = meaning(&name) else { return shown };
     html! {
         <button
             type="button"
             class="term"
+            // The browser opens and closes the popover by itself.
             popovertarget="why"
             aria-haspopup="dialog"
             title={meaning}

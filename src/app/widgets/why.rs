@@ -38,7 +38,9 @@ pub(crate) fn card() -> Html {
     let app = use_context::<AppContext>();
     let why = app.as_ref().and_then(|app| app.ui.why.clone());
     let shown = app.as_ref().and_then(|app| app.session.shown.clone());
+    // Worked out when something is asked: trees of many layers are large.
     let told = use_memo((why, shown), |(why, shown)| match (why, shown) {
+        // Terms need no plan.
         (Some(Explained::Term(name)), _) => Some((name.to_string(), term(name))),
         (Some(why), Some(shown)) => explain(shown, why).map(|branch| {
             let title = format!("{}: {}", branch.label, branch.value);

@@ -22,16 +22,20 @@ pub fn list_files(folder: &Path) -> Result<()> {
             files.push(name);
         }
     }
+    // A folder is listed in no order, and the same sources must give the same page to the byte.
     files.sort();
     if files.is_empty() {
         bail!("index.html names no files");
     }
     let worker = folder.join("sw.js");
     let text = fs::read_to_string(&worker).context("there is no sw.js")?;
+    // Browsers take up a worker when its bytes differ: the page's digest makes it another one with each change of the
+    // page.
     let digest = Value::from(sha256(page.as_bytes()));
     let text =
         with(&text, "DIGEST", &digest).and_then(|text| with(&text, "FILES", &Value::from(files.clone())));
     fs::write(&worker, text.context("sw.js has no DIGEST or no FILES to be filled in")?)?;
+    // Trunk puts a digest into the icon's name; the manifest is copied as it is and cannot know it.
     let icon = files.iter().find(|name| name.starts_with("icon-") && name.ends_with(".svg"));
     if let Some(icon) = icon {
         let manifest = folder.join("manifest.webmanifest");

@@ -28,7 +28,9 @@ fn replaced(page: &str, sources: &str) -> Result<String> {
 
 /// What each script without `src` holds, byte for byte, as a browser hashes it.
 fn inline_scripts(page: &str) -> Result<Vec<&str>> {
+    // A script ends at the first `</script`, even inside a string of it: so does the HTML parser end it.
     let script = Regex::new(r"(?is)<script\b([^>]*)>(.*?)</script\s*>")?;
+    // `data-src` loads nothing.
     let src = Regex::new(r"(?i)(^|\s)src\s*=")?;
     let found = script.captures_iter(page).map(|found| found.extract().1);
     Ok(found.filter(|[attributes, _]| !src.is_match(attributes)).map(|[_, content]| content).collect())

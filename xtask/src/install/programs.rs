@@ -116,6 +116,7 @@ fn binstall(package: &str, version: &str, right: impl Fn() -> bool) -> Result<()
     }
     let mut install = cargo(["binstall", "--no-confirm", "--disable-strategies", "compile", "--root"]);
     output(install.arg(tools()).arg(format!("{package}@{version}")))?;
+    // A program for another libc is there and does not start.
     if right() { Ok(()) } else { bail!("what it fetched does not run here") }
 }
 
@@ -161,6 +162,7 @@ fn remove(files: &[impl AsRef<Path>]) {
 /// Compiled without optimisation: quick enough as a tool, and several times quicker to install.
 fn cargo_install(package: &str, version: &str, options: &[&str]) -> Result<()> {
     let build = tools().join("build");
+    // `--force`: one that is here but of the wrong version is replaced.
     let mut install = cargo(["install", "--quiet", "--locked", "--debug", "--force", "--version", version]);
     install.args(options).arg("--root").arg(tools()).arg(package);
     install.env("CARGO_TARGET_DIR", &build).env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");

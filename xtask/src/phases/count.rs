@@ -42,10 +42,12 @@ impl Count {
                     pair.split_once('=').map(|(word, number)| (word, number.parse::<u64>()))
                 {
                     self.failed += number;
+                    // They are among those that ran, which were counted as passed.
                     self.passed = self.passed.saturating_sub(number);
                 }
             }
         }
+        // Runners indent what tests print.
         if let Some(start) = line.find("NOT CHECKED: ") {
             self.not_checked.insert(line[start..].to_owned());
         }

@@ -40,6 +40,7 @@ pub(super) fn draw(site: &Path, address: Option<&str>) -> Result<usize> {
             "--force-device-scale-factor=1",
             "--no-first-run",
         ]);
+        // Chromium's sandbox does not start as root.
         if env::var_os("CHROME_NO_SANDBOX").is_some()
             || output(command("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
         {
@@ -63,6 +64,7 @@ pub(super) fn draw(site: &Path, address: Option<&str>) -> Result<usize> {
 
 /// Width and height of a PNG, from its first chunk.
 fn size(png: &[u8]) -> Option<[u32; 2]> {
+    // A PNG begins with 8 bytes of its own, then the header's length and name in 4 each, then width and height.
     let number = |at: usize| Some(u32::from_be_bytes(png.get(at..at + 4)?.try_into().ok()?));
     png.starts_with(b"\x89PNG").then_some(())?;
     Some([number(16)?, number(20)?])
@@ -75,6 +77,7 @@ fn named(html: &str, stem: &str, address: Option<&str>) -> Result<String> {
         bail!("{stem}.html names no picture");
     }
     let own = format!("content=\"{}{stem}.png\"", address.unwrap_or_default());
+    // An address may hold `$`, which must not stand for a group.
     Ok(card.replace(html, regex::NoExpand(&own)).into_owned())
 }
 

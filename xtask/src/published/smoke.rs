@@ -23,6 +23,7 @@ pub(crate) struct Named {
 /// Asks for every page, what it names, and what the worker, the manifest and the sitemap name; how many addresses answered.
 pub(super) fn check(folder: &Path, below: &str, address: Option<&str>) -> Result<usize> {
     let mut named = named(folder, address)?;
+    // No page names these.
     named.files.extend(["robots.txt", "link-format/1.txt"].map(str::to_owned));
     if let Some(address) = address {
         let map = fs::read_to_string(folder.join("sitemap.xml"))?;
@@ -59,6 +60,7 @@ pub(crate) fn named(folder: &Path, address: Option<&str>) -> Result<Named> {
     let manifest: Value = serde_json::from_str(&fs::read_to_string(folder.join("manifest.webmanifest"))?)?;
     let icons = manifest["icons"].as_array().into_iter().flatten();
     found.files.extend(icons.filter_map(|icon| Some(icon["src"].as_str()?.to_owned())));
+    // Other sites name it, no page here does.
     found.files.insert("embed.js".to_owned());
     Ok(found)
 }
@@ -85,6 +87,7 @@ pub(crate) fn answered(base: &str, named: Named) -> Result<usize> {
 
 /// What a page loads or leads to, and its pictures for others.
 fn references(html: &str) -> Result<Vec<String>> {
+    // Minified pages have no quotes where HTML can do without.
     let attribute = Regex::new(r#"(?i)\s(?:href|src)\s*=\s*(?:"([^"]*)"|([^\s">]+))"#)?;
     let picture = Regex::new(r#"(?i)property="?og:image"?\s+content=(?:"([^"]*)"|([^\s">]+))"#)?;
     let either = |found: regex::Captures<'_>| {
@@ -129,6 +132,7 @@ pub(crate) fn head(base: &str, file: &str) -> Result<String> {
         file.replace(' ', "%20")
     )?;
     let (mut answer, mut part) = (Vec::new(), [0; 4096]);
+    // Bodies are not read: the status is in the head.
     while !answer.windows(4).any(|four| four == b"\r\n\r\n") {
         match stream.read(&mut part)? {
             0 => break,

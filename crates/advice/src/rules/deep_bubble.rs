@@ -13,6 +13,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     if layout.pipeline < 2 {
         return None;
     }
+    // Warm-up and cool-down, shorter by the chunks of a rank when stages are interleaved.
     let idle = real(layout.pipeline - 1) / real(layout.virtual_pipeline);
     let efficiency = real(batches) / (real(batches) + idle);
     if efficiency >= GOOD_EFFICIENCY {
@@ -25,6 +26,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         percent(efficiency)
     );
     let mut variant = advisor.variant();
+    // More micro-batches of the same global batch come first: they need no other layout.
     let smaller = variant.micro_batch_size.is_multiple_of(2);
     if smaller {
         variant.micro_batch_size /= 2;
@@ -32,6 +34,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         variant.virtual_pipeline *= 2;
     }
     let trial =
+        // A larger global batch would change the training, so it is told in words and not tried.
         advisor.attempt(&variant).filter(|trial| advisor.gains(trial) && trial.fits(advisor.capacity()))?;
     let what = if smaller { "smaller micro-batch" } else { "more virtual stages (VPP)" };
     let message = format!(

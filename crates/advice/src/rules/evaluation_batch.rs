@@ -15,8 +15,10 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     }
     recipe.transformers.evaluation_batch = batch;
     let smaller =
+        // A plan by itself: evaluation batches are none of the search's variants.
         Plan::new(plan.model().clone(), plan.cluster().clone(), plan.layout().clone(), recipe).ok()?;
     let peak = memory_totals(&smaller).iter().map(|totals| totals.peak_reserved).max()?;
+    // Where training's own peak is the greater, nothing is gained.
     if peak >= advisor.peak() {
         return None;
     }

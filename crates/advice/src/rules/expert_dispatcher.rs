@@ -15,11 +15,13 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     plan.model().experts.as_ref()?;
     let offered = plan.recipe().software.semantics().offers.dispatchers;
     // They come the plainest first.
+    // Ways before the own one would be a step back.
     let own = offered.iter().position(|one| *one == plan.recipe().moe.dispatcher)?;
     let trials =
         offered.get(own + 1..)?.iter().filter_map(|&one| attempt(plan, one).map(|trial| (one, trial)));
     let fit = trials.filter(|(_, trial)| trial.fits(advisor.capacity()));
     let (dispatcher, trial) = fit.min_by(|(_, one), (_, other)| one.seconds().total_cmp(&other.seconds()))?;
+    // Less is not worth another dispatcher.
     if trial.seconds() > advisor.report.time.step.get() * (1.0 - WORTH) {
         return None;
     }
@@ -55,6 +57,7 @@ fn attempt(plan: &Plan, dispatcher: Dispatcher) -> Option<Trial> {
     let (layout, accelerator) = (plan.layout(), &plan.cluster().accelerator);
     let mut recipe = plan.recipe().clone();
     let own = recipe.moe;
+    // One expert rank has no exchange.
     if layout.expert * layout.expert_tensor < 2 {
         return None;
     }
@@ -62,6 +65,7 @@ fn attempt(plan: &Plan, dispatcher: Dispatcher) -> Option<Trial> {
     recipe.moe = match dispatcher {
         Dispatcher::Flex => {
             // Their kernels take probabilities of 32 bits, and no padding to capacity.
+            // Without a known capability (other vendors) DeepEP is not there.
             let takes = accelerator.capability.is_some_and(|capability| capability >= FUSED_FROM);
             if !takes || own.pad_to_capacity {
                 return None;
@@ -71,6 +75,7 @@ fn attempt(plan: &Plan, dispatcher: Dispatcher) -> Option<Trial> {
             let backend = if rack { "hybridep" } else { "deepep" };
             change.push((Field::MoeTokenDispatcherType, "flex".to_owned()));
             change.push((Field::MoeFlexDispatcherBackend, backend.to_owned()));
+            // Stated, because the fused kernels refuse other types.
             change.push((Field::MoeRouterDtype, "fp32".to_owned()));
             MoeRecipe { dispatcher, router_dtype: Number::Fp32, ..own }
         }
@@ -78,6 +83,7 @@ fn attempt(plan: &Plan, dispatcher: Dispatcher) -> Option<Trial> {
             change.push((Field::MoeTokenDispatcherType, "alltoall".to_owned()));
             MoeRecipe { dispatcher, ..own }
         }
+        // The plainest way is what one comes from.
         Dispatcher::AllGather => return None,
     };
     let changed = Plan::new(plan.model().clone(), plan.cluster().clone(), layout.clone(), recipe).ok()?;

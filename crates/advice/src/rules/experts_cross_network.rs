@@ -6,6 +6,7 @@ use shardscope_report::{Expected, Finding};
 use shardscope_units::size;
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
+    // The estimate of traffic has decided that it is a detour; advice only words it.
     let detour = advisor.report.detours.iter().find(|detour| detour.detour == Detour::ExpertsCrossNetwork)?;
     Some(Finding {
         code: "experts-cross-network",
@@ -20,6 +21,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
              expert tensor size 1, keeps them together (Megatron-LM, megatron/core/transformer/moe/README.md)",
             detour.ranks
         ),
+        // No change: which size keeps groups together depends on what else shares the node.
         change: Vec::new(),
         expected: Expected::default(),
     })

@@ -9,12 +9,15 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     if variant.tensor < 2 || !advisor.report.memory.fits {
         return None;
     }
+    // ETP follows TP unless stated otherwise, and must not be left larger than it.
     if variant.expert_tensor == variant.tensor {
         variant.expert_tensor /= 2;
     }
     variant.tensor /= 2;
+    // Without tensor ranks there is no sequence to split over them.
     variant.sequence_parallel &= variant.tensor > 1;
     let trial = advisor.attempt(&variant)?;
+    // Both: it is about two layouts that fit.
     if !trial.fits(advisor.capacity()) || !advisor.gains(&trial) {
         return None;
     }

@@ -16,6 +16,7 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
     }
     let lacking = advisor.peak().less(advisor.capacity());
     let why = format!("currently {} over capacity", gib(lacking));
+    // First what no change can help: the model's states alone outnumber the devices.
     let (least, gpus) = (least_gpus(advisor.plan), advisor.plan.cluster().gpus());
     if let Some(least) = least.filter(|least| *least > gpus) {
         return vec![Finding {
@@ -29,6 +30,7 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
         }];
     }
     let mut ways = one_edit(advisor.plan, SHOWN);
+    // Pairs are quadratic in the number of changes, and the fewer settings the better.
     if ways.is_empty() {
         ways = two_edits(advisor.plan, SHOWN);
     }

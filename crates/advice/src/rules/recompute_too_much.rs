@@ -10,10 +10,12 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         return None;
     }
     let mut lighter = vec![(Recompute::None, "turn off activation recomputation")];
+    // Fused kernels recompute scores anyway: selective recomputation would keep as much.
     if advisor.plan.recipe().attention_kernel == AttentionKernel::Unfused {
         let core = Recompute::Selective(vec![RecomputeModule::CoreAttention]);
         lighter.push((core, "recompute core attention only (--recompute-granularity selective)"));
     }
+    // The first that fits: nothing recomputed is the faster of the two.
     let fitting = lighter.into_iter().find_map(|(recompute, name)| {
         let mut variant = advisor.variant();
         variant.recompute = recompute;

@@ -20,18 +20,21 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let why = "tensor parallelism communicates in every layer; keep it inside a node and use pipeline parallelism across nodes \
                (Narayanan et al. 2021, takeaway 1)";
     let mut variant = advisor.variant();
+    // By powers of two, as domains are, so that pipeline and tensor sizes stay usual.
     let factor = variant.tensor.div_ceil(domain.max(1)).next_power_of_two();
     if factor > 1 && variant.tensor.is_multiple_of(factor) {
         if variant.expert_tensor == variant.tensor {
             variant.expert_tensor /= factor;
         }
         variant.tensor /= factor;
+        // As many ranks per replica as before: stages take what tensor ranks give up.
         variant.pipeline *= factor;
         variant.sequence_parallel &= variant.tensor > 1;
         if let Some(trial) = advisor.attempt(&variant) {
             return Some(trial.finding("tensor-leaves-domain", message, why));
         }
     }
+    // Where the layers do not divide over so many stages, the finding stays without a change.
     Some(Finding {
         code: "tensor-leaves-domain",
         message,

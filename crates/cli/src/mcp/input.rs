@@ -48,12 +48,14 @@ pub(super) struct Run {
     #[serde(default)]
     without: Vec<String>,
     /// Arguments that there are not: an answer that left them out would be to another question.
+    // serde's `deny_unknown_fields` does not work beside `flatten`: what no field takes lands here, and `pasted`
+    // refuses it.
     #[serde(flatten)]
     #[schemars(skip)]
     unknown: BTreeMap<String, Value>,
 }
 
-/// The arguments of a run, for who misspells one.
+/// The fields of [`Run`], to suggest one to who misspells it.
 const ARGUMENTS: [&str; 8] =
     ["text", "files", "link", "accelerator", "settings", "environment", "arguments", "without"];
 
@@ -84,8 +86,10 @@ impl Run {
                 shared.ok_or("the link carries nothing: hand in all of it, with what follows #")?,
             );
         }
+        // The script first and without a name: the files beside it are found by theirs.
         let one = self.text.iter().map(|text| PastedText { name: String::new(), text: text.clone() });
         let more = self.files.iter().map(|file| PastedText {
+            // By base name, as a page's reader drops files: an agent's folders are not here.
             name: file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name).to_owned(),
             text: file.text.clone(),
         });
@@ -133,6 +137,7 @@ impl Run {
 }
 
 fn no_plan(answer: &Answer) -> String {
+    // The reader is no terminal.
     let said = anstream::adapter::strip_str(&answer.obstacles()).to_string();
     format!(
         "the run makes no plan, so there are no figures. Answer each `open` setting through settings (its name stands in brackets), \
@@ -140,7 +145,7 @@ fn no_plan(answer: &Answer) -> String {
     )
 }
 
-/// A setting's value as it is typed.
+/// A setting's value as `--set` takes it; null is the empty text, which takes a setting back.
 fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -248,6 +253,7 @@ impl AskInput {
 
 /// `compare`.
 #[derive(Debug, Deserialize, JsonSchema)]
+// No `flatten` stands in this one, so serde itself can refuse unknown arguments.
 #[serde(deny_unknown_fields)]
 pub(super) struct CompareInput {
     /// The run as it is.

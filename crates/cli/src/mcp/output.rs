@@ -118,6 +118,7 @@ impl Estimate {
             }
             to_do.push(ask);
         }
+        // Defaults alone: what is derived follows from what somebody said.
         let assumed = resolution.settings.iter().filter(|setting| setting.origin == Origin::Default);
         let assumed = assumed.map(|setting| (setting.name, setting.value.written()));
         Ok(Self {
@@ -166,10 +167,12 @@ fn sections(document: &str, wanted: &[String]) -> Result<BTreeMap<String, Value>
     if wanted.is_empty() {
         return Ok(BTreeMap::new());
     }
+    // Taken out of the document as it is written, so that a section is what `report --format json` has there.
     let document: Value = serde_json::from_str(document).map_err(|error| error.to_string())?;
     let report = document.get("report").and_then(Value::as_object);
     let mut out = BTreeMap::new();
     for name in wanted {
+        // `settings` stands beside `report` in the document; every other section is in it.
         let part = document.get(name).filter(|_| name == "settings");
         let part = part.or_else(|| report.and_then(|report| report.get(name)));
         match (part, report) {

@@ -23,6 +23,7 @@ pub(super) fn written(runs: &[Run], more: usize, page: Option<&str>) -> String {
     out += &format!("| run | {} |\n|---|---|{}\n", columns.join(" | "), "---:|".repeat(columns.len() - 1));
     for run in runs {
         let mut cells = cells(run, priced);
+        // One cell stands for all where a run has no figures after the change.
         cells.resize(columns.len(), String::new());
         out += &format!("| {} |", named(run, page));
         for cell in &cells {
@@ -68,6 +69,7 @@ struct Listed {
 pub(super) fn own(pages: &[u8]) -> Result<Option<u64>, serde_json::Error> {
     for page in serde_json::Deserializer::from_slice(pages).into_iter::<Vec<Listed>>() {
         for listed in page? {
+            // Where a comment quotes ours, the mark is not at its beginning.
             if listed.body.is_some_and(|body| body.starts_with(MARK)) {
                 return Ok(Some(listed.id));
             }
@@ -123,6 +125,7 @@ fn cells(run: &Run, priced: bool) -> Vec<String> {
     let before = run.before.as_ref().and_then(Side::figures);
     let change = |of: fn(&Figures) -> f64, shown: fn(f64) -> String| {
         let to = of(after);
+        // Equal plans give equal bits, so any difference is a change.
         match before.map(of) {
             Some(from) if from != to => {
                 format!("{} → {} ({})", shown(from), shown(to), signed(to / from - 1.0))
@@ -142,6 +145,7 @@ fn cells(run: &Run, priced: bool) -> Vec<String> {
         }
         _ => of_capacity(after),
     };
+    // A percentage of a percentage would be read as points: both values are enough.
     let mfu = match before {
         Some(before) if before.mfu != after.mfu => {
             format!("{} → {}", percent(before.mfu), percent(after.mfu))

@@ -43,7 +43,7 @@ pub(super) enum Side {
         /// The fragment of a link to it.
         fragment: Option<String>,
     },
-    /// Something is left open: what.
+    /// It makes no plan: what stands in the way, in words.
     Open(String),
 }
 
@@ -73,10 +73,12 @@ pub(super) fn runs(
         }
         // A script may be sourced, and settings are handed on: who names them is met as well.
         if is_of(path, &SCRIPTS) || is_of(path, &SETTINGS) {
+            // Scripts spell folders through variables: the base name is what can be looked for.
             named.push(base_name(path));
         }
     }
     if !named.is_empty() {
+        // After the change only: a script that the change removes is among the changed paths itself.
         let naming = naming(after, &named);
         paths.extend(naming.scripts);
         // torchtitan, axolotl and others are launched with a file of settings; one that a script names belongs to that script.
@@ -102,10 +104,13 @@ pub(super) fn runs(
         if is_of(&path, &WHOLE) && !makes_plan(&was) && !makes_plan(&is) {
             continue;
         }
+        // Whether a run is met is known once both sides are estimated: the bound keeps the comment short, it saves no
+        // work.
         if runs.len() == MOST_RUNS {
             more += 1;
             continue;
         }
+        // A run that cannot be estimated passes every gate: the comment lists it as open.
         let baseline = was.as_ref().and_then(Side::figures);
         let figures = is.as_ref().and_then(Side::figures);
         let failures = figures.map(|figures| figures.failures(fail_on, baseline)).unwrap_or_default();
@@ -178,18 +183,23 @@ fn naming<'a>(root: &Path, names: &[&'a str]) -> Naming<'a> {
     while let Some(folder) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(root.join(&folder)) else { continue };
         let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+        // A folder is listed in no order; the bound should leave out the same files each time.
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
             seen += 1;
             if seen > MOST_FILES {
                 return found;
             }
+            // `file_type` does not follow links, so none leads out of the checkout or in a circle.
             let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
             let path = folder.join(&name);
+            // `.git` and its like hold more files than the bound.
             if kind.is_dir() && !name.to_string_lossy().starts_with('.') {
                 folders.push(path);
             } else if kind.is_file() && path.to_str().is_some_and(|path| is_of(path, &SCRIPTS)) {
                 let text = entry.path().to_str().and_then(|path| bytes(path).ok()).unwrap_or_default();
+                // Any mention counts, one in a comment too: a run that says the same before and after is dropped in
+                // `runs`.
                 let text = String::from_utf8_lossy(&text);
                 let mut any = false;
                 for name in names.iter().filter(|name| text.contains(**name)) {

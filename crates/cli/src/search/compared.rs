@@ -12,10 +12,10 @@ use shardscope::units::{Bytes, Seconds, decimal, gib, grouped, rounded, seconds}
 use crate::input::Input;
 use crate::output::{Format, print, print_json, refuse};
 
-/// Things looked at between two looks at whether there are more.
+/// Layouts tried in one call of `step`. A command has nothing to do in between, so the size matters little.
 pub(super) const AT_ONCE: u64 = 256;
 
-/// How it is asked and answered.
+/// Options of the call that every comparison needs.
 pub(super) struct Terms<'a> {
     /// Kinds of accelerators, with prices for an hour.
     pub(super) kinds: &'a [(String, Option<f64>)],
@@ -43,6 +43,7 @@ pub(super) fn kinds(
     let mut candidates = Vec::new();
     for (name, price) in terms.kinds {
         let mut pasted = pasted.clone();
+        // A kind that the call or a link states would stand beside the candidate's.
         pasted.settings.retain(|(setting, _)| setting != Field::Accelerator.name());
         pasted.settings.push((Field::Accelerator.name().to_owned(), name.clone()));
         let answer = input.answer_of(pasted);
@@ -51,6 +52,7 @@ pub(super) fn kinds(
                 "the run is no plan on {name}: `shardscope report --accelerator {name}` says why"
             ));
         };
+        // Told with the answer's changes, which start from the run as it was given.
         let before = vec![(Field::Accelerator, name.clone())];
         candidates.push(Candidate { name: name.clone(), plan, before, price: price.or(terms.price) });
     }
@@ -75,12 +77,14 @@ pub(super) fn kinds(
 pub(super) fn models(terms: &Terms<'_>, objective: Objective, plan: &Plan, question: Question) -> ExitCode {
     let cluster = plan.cluster();
     let choice = Choice {
+        // Every model of the catalog is tried: `models_on` sets the name.
         model: String::new(),
         objective,
         accelerator: cluster.accelerator.name.clone(),
         gpus: cluster.gpus(),
         sequence: plan.model().seq_length,
     };
+    // The largest model comes first, so the first that fits is the answer.
     let comparison = Comparison::new(models_on(&choice), question, terms.choices.clone(), Preferred::First);
     let machines = format!("{} {}", grouped(choice.gpus), choice.accelerator);
     let how = choice.objective.name();
@@ -97,7 +101,7 @@ pub(super) fn models(terms: &Terms<'_>, objective: Objective, plan: &Plan, quest
 struct Document {
     /// In one sentence.
     answer: String,
-    /// Whether there is one.
+    /// Whether the question has an answer.
     answered: bool,
     compared: Vec<CandidateLine>,
 }
@@ -177,7 +181,7 @@ fn write(
     let compared: Vec<CandidateLine> =
         comparison.answers().map(|(candidate, answer)| CandidateLine::new(candidate, answer)).collect();
     let document = Document { answer: answer.unwrap_or_else(|| otherwise.to_owned()), answered, compared };
-    // Of many that do not fit the last ones tell enough.
+    // The search ends at the first that fits: of many that do not, those next to it tell enough.
     let told = document.compared.len().saturating_sub(terms.limit);
     let lines = document.compared.iter().skip(told).map(CandidateLine::text);
     match terms.format {

@@ -5,12 +5,12 @@ use shardscope::plan::{Plan, Variant};
 use shardscope::search::{Exhausted, Inquiry, Outcome, Question, Reached, Tally, why_not};
 use shardscope::units::{Bytes, Seconds, decimal, gib, grouped, rounded, seconds};
 
-/// The answer.
+/// The answer to a search, as a document.
 #[derive(Serialize)]
 pub(super) struct Written {
     /// In one sentence.
     answer: String,
-    /// Whether there is one.
+    /// Whether the question has an answer.
     answered: bool,
     /// The fastest layouts, for `fastest` alone.
     layouts: Vec<Layout>,
@@ -122,6 +122,7 @@ impl Written {
             listed.into_iter().flat_map(|walk| walk.ranked()).take(limit).map(Layout::from_outcome).collect();
         let chosen = inquiry.chosen().and_then(|place| inquiry.reached().get(place));
         let best = chosen.and_then(|one| one.outcome.as_ref()).filter(|_| fastest);
+        // Where nothing changes the run as it is is the answer.
         let why_not_as_it_is = best.filter(|best| !best.changes.is_empty()).and_then(|best| {
             let best = best.variant.apply(plan)?;
             Some(why_not(&Variant::from_plan(plan).checked(plan), &best).sentence())
@@ -167,6 +168,7 @@ impl Written {
             text += "| step | peak | changes |\n|---:|---:|---|\n";
         }
         for layout in &self.layouts {
+            // A value may hold `|` (a pipeline's split, a path), which would end the cell.
             text += &format!(
                 "| {} | {} | {}{} |\n",
                 seconds(layout.step_seconds),
@@ -216,11 +218,12 @@ impl Size {
     }
 }
 
-/// What trying everything came to.
+/// Result of trying every layout, as text.
 pub(super) fn exhausted(found: &Exhausted) -> String {
     let mut decided = Decided::default();
     decided.add(&found.tally);
     let mut text = String::new();
+    // Those that leave the headroom free come first.
     for outcome in found.best.iter().chain(&found.tight) {
         let layout = Layout::from_outcome(outcome);
         text += &format!(

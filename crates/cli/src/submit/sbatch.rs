@@ -163,11 +163,13 @@ impl Call {
             arguments: Vec::new(),
             wrap: None,
             sizes: Vec::new(),
+            // sbatch(1): without `--export` a job gets all variables of its caller.
             export: Export { all: true, names: Vec::new(), values: Vec::new() },
             only_asks: false,
         };
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
+            // Ends the options: the next word is the script whatever it begins with.
             if word == "--" {
                 call.script = rest.next().cloned();
             } else if let Some(long) = word.strip_prefix("--") {
@@ -180,6 +182,8 @@ impl Call {
                 call.take(name, value);
                 continue;
             } else if word.len() > 1 && word.starts_with('-') {
+                // Letters in one word (`-vQN4`): the first that takes a value takes the rest of the word, else the
+                // next word.
                 for (at, letter) in word.char_indices().skip(1) {
                     if !SHORT.contains(letter) {
                         call.only_asks |= matches!(letter, 'h' | 'V');
@@ -196,6 +200,7 @@ impl Call {
             } else {
                 call.script = Some(word.clone());
             }
+            // What follows the script is the job's, options too.
             call.arguments = rest.by_ref().cloned().collect();
         }
         call
@@ -206,6 +211,7 @@ impl Call {
             ("help" | "usage" | "version", _) => self.only_asks = true,
             ("wrap", value) => self.wrap = value,
             ("export", Some(value)) => self.export = exported(&value),
+            // A value with a line break would put lines of its own into the script of `directives`.
             (name, Some(value)) if OF_SIZE.contains(&name) && !value.contains(['\n', '\r']) => {
                 self.sizes.push((name.to_owned(), value));
             }
@@ -239,6 +245,7 @@ fn takes_value(name: &str) -> bool {
 
 /// A long option by its beginning, as getopt takes it: where only one begins so.
 fn full(name: &str) -> &str {
+    // A whole name is itself where longer ones begin with it (`gpus`, `time`).
     if takes_value(name) || ALONE.contains(&name) {
         return name;
     }

@@ -32,6 +32,7 @@ impl Figure {
     /// Whether the two are one figure as the tool prints it: counts equal, bytes to a tenth of 2^30.
     fn agrees(self, other: Self) -> bool {
         match (self, other) {
+            // To the precision of the tool's own print, or every line would differ by rounding.
             (Self::Bytes(one), Self::Bytes(other)) => tool_gb(one) == tool_gb(other),
             (one, other) => one == other,
         }
@@ -70,6 +71,7 @@ impl ToolRow {
     /// The tool's figure over ours.
     #[must_use]
     pub fn ratio(&self) -> f64 {
+        // Nothing to compare with is shown as equal, not as infinite.
         if self.ours.number() == 0.0 { 1.0 } else { self.tool.number() / self.ours.number() }
     }
 
@@ -121,6 +123,7 @@ fn memory(
         ("activations", Figure::Bytes(tool.activations), Figure::Bytes(ours.activations)),
         ("memory requirement", Figure::Bytes(tool.total), Figure::Bytes(ours.peak_allocated)),
     ];
+    // In the order of [`Reasons`].
     let mut rows = Vec::with_capacity(lines.len());
     for (&(label, tool, ours), &departures) in lines.iter().zip(reasons) {
         rows.push(ToolRow { section, label, tool, ours, departures });
@@ -149,6 +152,7 @@ fn communication(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {
     let mut add = |section, label, [tool, ours]: [Figure; 2], departures| {
         rows.push(ToolRow { section, label, tool, ours, departures });
     };
+    // Both sides count for the cluster, except where the tool prints one GPU's figures as such (departure 17).
     let both = |tool: ToolTraffic, ours: Sent| {
         let calls = [Figure::Count(tool.frequency), Figure::Count(ours.calls)];
         (calls, [Figure::Bytes(tool.volume), Figure::Bytes(ours.bytes)])
@@ -178,5 +182,6 @@ fn communication(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {
 fn one_call(data: Option<&DimensionTraffic>, collective: Collective) -> Bytes {
     let operations = data.map(|data| data.operations.as_slice()).unwrap_or_default();
     let of_kind = operations.iter().filter(|operation| operation.collective == collective);
+    // A buffer sent in buckets is one message to the tool.
     of_kind.map(|operation| operation.bytes() * operation.most_calls()).max().unwrap_or_default()
 }

@@ -17,6 +17,7 @@ pub struct Departure {
 macro_rules! departures {
     ($(departure($number:literal, $what:literal $(,)?)),* $(,)?) => {
         /// A line each. Until a program with the feature `tables-later` is given it, none is known.
+        // Made one text at compile time, so that a program without the table has no trace of it.
         static TABLE: LaterText = LaterText::new(
             "departures",
             if cfg!(feature = "tables-later") { None } else { Some(concat!($($number, "\t", $what, "\n"),*)) },
@@ -31,6 +32,7 @@ pub fn tables() -> impl Iterator<Item = &'static LaterText> {
 
 /// All departures, in order of number.
 pub fn departures() -> &'static [Departure] {
+    // Parsed once; a table that arrives later must be there before the first call.
     static ALL: OnceLock<Vec<Departure>> = OnceLock::new();
     let departure = |line: &'static str| {
         let (number, what) = line.split_once('\t')?;

@@ -74,9 +74,11 @@ pub fn tool_figures(plan: &Plan) -> ToolFigures {
     let f = tool_ffn(h);
     let width = recipe.params_dtype.width();
     let tokens = model.seq_length * recipe.micro_batch_size;
+    // In the tool's order of division, whose rounding the comparison has to meet.
     let num_micro_batches = recipe.global_batch_size / recipe.micro_batch_size / d.max(1);
     let stage_layers = model.num_layers / p;
     let parameters = |layers: u64, t: u64| {
+        // Departures 1, 2 and 6 are in these three lines: h for the QKV bias, biases not divided by t, f of its own.
         let layer = (4 * h * h + 3 * h * f) / t + 7 * h + 2 * f;
         layers * layer + model.padded_vocab_size * h / t + model.seq_length * h
     };
@@ -84,11 +86,14 @@ pub fn tool_figures(plan: &Plan) -> ToolFigures {
     let layer = |t: u64| Bytes::new((5 * tokens * h + (5 * tokens * h + 4 * tokens * f) / t) * width);
     let logits = Bytes::new(tokens * model.padded_vocab_size * width);
     let full_activations = embedding + layer(1) * model.num_layers + Bytes::new(logits.get() * 9 / 2);
+    // Times p: departure 8.
     let activations = (layer(t) * stage_layers + embedding) * p;
     let loss_factor = if recipe.params_dtype == Number::Bf16 { 5 } else { 2 };
+    // Departures 9 and 10.
     let loss = if p == 1 { Bytes::new(logits.get() * loss_factor / t) } else { Bytes::ZERO };
 
     let message = Bytes::new(tokens * h * width);
+    // Departure 16.
     let pipeline_calls = if p > 1 { 4 * num_micro_batches * layout.world_size } else { 0 };
     let tensor_per_micro_batch = if t > 1 { 4 * stage_layers } else { 0 };
     let tensor_calls = tensor_per_micro_batch * num_micro_batches * layout.world_size;
@@ -102,6 +107,7 @@ pub fn tool_figures(plan: &Plan) -> ToolFigures {
         num_micro_batches,
         pipeline_message: message,
         pipeline: ToolTraffic { frequency: pipeline_calls, volume: message * pipeline_calls },
+        // Departures 17 and 18: one GPU's, with gradients' bytes both ways.
         data: ToolTraffic { frequency: if d > 1 { 2 } else { 0 }, volume: reduce_scatter * 2 },
         reduce_scatter,
         all_gather: reduce_scatter,
@@ -118,6 +124,7 @@ fn gradient_width(dtype: Number) -> u64 {
 /// Bytes of optimizer states per parameter in the tool's table.
 fn optimizer_width(dtype: Number) -> u64 {
     match dtype {
+        // fp16 has an fp32 gradient copy in the tool's table.
         Number::Fp16 => 16,
         Number::Fp32 => 8,
         Number::Bf16 | Number::Fp8 => 12,

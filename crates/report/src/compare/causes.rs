@@ -7,7 +7,7 @@ use shardscope_estimate::time::part_words;
 use shardscope_explain::{Breakdown, Rule};
 use shardscope_units::{Bytes, Quantity, product};
 
-/// The memory of the fullest GPU.
+/// Breakdown of the memory of the fullest GPU.
 pub(super) fn worst(report: &Report) -> Option<&Breakdown<Bytes>> {
     fullest_rank(report).map(|rank| &rank.breakdown)
 }
@@ -25,6 +25,7 @@ pub(super) fn causes<Q: Quantity>(
     if let (Some(before), Some(after)) = (before, after) {
         for (root, is_after) in [(before, false), (after, true)] {
             found.after = is_after;
+            // Children only: the root is the sum itself, and would be the greatest change of all.
             for child in root.children() {
                 leaves(child, 1, &mut found);
             }
@@ -39,6 +40,7 @@ fn leaves<'a, Q: Quantity>(node: &'a Breakdown<Q>, times: u64, found: &mut Leave
     let named = node.label() != "peak_allocated";
     if named {
         let label = node.label();
+        // Part names at the first level are identifiers of the time's breakdown; deeper labels are words already.
         found.path.push(if found.path.is_empty() { part_words(label) } else { label });
     }
     let inside = product(times, node.multiplicity());
@@ -50,6 +52,7 @@ fn leaves<'a, Q: Quantity>(node: &'a Breakdown<Q>, times: u64, found: &mut Leave
             }
         }
         Rule::Greatest => {
+            // Of a maximum only the child that decides it changes the whole; others could move without any effect.
             let mut greatest: Option<&Breakdown<Q>> = None;
             for child in node.children() {
                 if greatest.is_none_or(|other| child.value().number() >= other.value().number()) {
@@ -69,7 +72,7 @@ fn leaves<'a, Q: Quantity>(node: &'a Breakdown<Q>, times: u64, found: &mut Leave
 /// Leaves of two breakdowns by their paths, as bare numbers: exact below 2^53.
 #[derive(Default)]
 struct Leaves<'a> {
-    /// Where the leaf at hand lies.
+    /// Labels from the root to the leaf at hand.
     path: Vec<&'a str>,
     /// Whether it is of the breakdown that comes after.
     after: bool,
@@ -80,6 +83,7 @@ struct Leaves<'a> {
 impl Leaves<'_> {
     fn add(&mut self, value: f64) {
         let path = self.path.join(" › ");
+        // Of one path several leaves are summed: equal layers stand in several places.
         let place = usize::from(self.after);
         if let Some((_, sums)) = self.sums.iter_mut().find(|(other, _)| *other == path) {
             sums[place] += value;
@@ -93,6 +97,7 @@ impl Leaves<'_> {
     /// The greatest changes, of equal ones the first by path.
     fn causes(mut self, amount: fn(f64) -> Amount) -> Vec<Cause> {
         let mut causes = Vec::new();
+        // Picked one by one, at most eight of perhaps hundreds, instead of sorting them all.
         while causes.len() < MOST_CAUSES {
             let (mut most, mut at) = (0.0, None);
             for (index, (path, [before, after])) in self.sums.iter().enumerate() {
@@ -103,6 +108,7 @@ impl Leaves<'_> {
                 }
             }
             let Some(at) = at else { break };
+            // Taken out, so that the next round finds the next greatest; the order of the rest does not matter.
             let (path, [before, after]) = self.sums.swap_remove(at);
             causes.push(Cause { path, before: amount(before), after: amount(after) });
         }

@@ -7,7 +7,7 @@ use shardscope_estimate::time::part_words;
 use shardscope_estimate::traffic::Parallelism;
 use shardscope_units::{Bytes, Quantity};
 
-/// All of them, by what they are about.
+/// Every figure of both reports, by subject.
 pub(super) fn sections(before: &Report, after: &Report) -> Vec<Section> {
     vec![memory(before, after), time(before, after), traffic(before, after), model(before, after)]
 }
@@ -36,6 +36,7 @@ fn lines(figures: &[Figure], before: &Report, after: &Report) -> Vec<ComparedNum
 const LESS: Option<bool> = Some(true);
 const MORE: Option<bool> = Some(false);
 
+// By what PyTorch reserves, so that two plans are compared by the same measure whether or not they fit.
 pub(super) fn fullest_rank(report: &Report) -> Option<&RankMemory> {
     report.memory.ranks.iter().max_by_key(|rank| rank.totals.peak_reserved)
 }
@@ -64,6 +65,7 @@ fn memory(before: &Report, after: &Report) -> Section {
         report.memory.ranks.get(stage).map(|rank| Amount::Memory(rank.totals.peak_reserved))
     };
     let most = before.memory.ranks.len().max(after.memory.ranks.len());
+    // With a single stage its line would repeat the block's first.
     if most > 1 {
         for stage in 0..most {
             lines.push(ComparedNumber {
@@ -77,6 +79,7 @@ fn memory(before: &Report, after: &Report) -> Section {
     Section { title: "Memory of the peak rank", lines }
 }
 
+// A device without stated memory would divide by zero.
 fn share(part: Bytes, whole: Bytes) -> Amount {
     Amount::Share(part.number() / whole.number().max(1.0))
 }
@@ -100,6 +103,7 @@ fn time(before: &Report, after: &Report) -> Section {
         let part = report.time.breakdown.child(label).map(|child| child.value());
         Some(Amount::Time(part.unwrap_or_default()))
     };
+    // Parts of both, the ones of the plan in hand first, in its order.
     let gone = before.time.breakdown.children().iter();
     let gone = gone.filter(|child| after.time.breakdown.child(child.label()).is_none());
     for child in after.time.breakdown.children().iter().chain(gone) {
@@ -146,6 +150,7 @@ static MODEL: [Figure; 2] = [
 ];
 
 fn model(before: &Report, after: &Report) -> Section {
+    // The most on any rank; ranks of one stage may hold different experts.
     let largest = |of: &Report| of.parameters.ranks.iter().map(|rank| rank.count.get()).max().unwrap_or(0);
     let mut lines = lines(&MODEL, before, after);
     lines.push(ComparedNumber {

@@ -94,6 +94,7 @@ impl Amount {
     #[must_use]
     pub fn difference(self, before: Self) -> String {
         let change = self.number() - before.number();
+        // U+2212, as wide as the plus sign.
         let sign = if change < 0.0 { "−" } else { "+" };
         let magnitude = match (self, before) {
             (Self::Memory(a), Self::Memory(b)) => Self::Memory(apart(a, b)),
@@ -105,6 +106,7 @@ impl Amount {
                 return format!("{sign}{} points", decimal((a - b).abs() * 100.0, 1));
             }
             (Self::PerSecond(a), Self::PerSecond(b)) => Self::PerSecond((a - b).abs()),
+            // Amounts of different kinds are never on one line.
             _ => return String::new(),
         };
         format!("{sign}{}", magnitude.shown())
@@ -125,6 +127,7 @@ impl ComparedNumber {
         }
         let difference = after.difference(before);
         let base = before.number();
+        // From nothing there is no percentage, and a share of a share would be misread.
         if matches!(after, Amount::Share(_)) || base == 0.0 {
             return Some(difference);
         }

@@ -11,7 +11,7 @@ use super::Report;
 use shardscope_plan::{Field, Origin, Plan, Resolution, SettingValue};
 use shardscope_units::{Count, Seconds};
 
-/// One of the two.
+/// One of the two runs that are compared.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {
     /// Its settings with where they come from.
@@ -38,7 +38,7 @@ pub struct Comparison {
 /// A setting with two values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingDifference {
-    /// Its name.
+    /// Name of the setting.
     pub name: &'static str,
     /// The pinned plan's value; empty where it has none.
     pub before: String,
@@ -68,7 +68,9 @@ pub fn compare_plans(before: Side<'_>, after: Side<'_>) -> Comparison {
 fn settings(before: &Resolution, after: &Resolution) -> Vec<SettingDifference> {
     let (mut stated_first, mut differences) = (Vec::new(), Vec::new());
     for field in Field::ALL {
+        // A setting that only one of two versions knows cannot differ.
         let (Some(a), Some(b)) = (before.setting(*field), after.setting(*field)) else { continue };
+        // Idle settings change no figure (a path, a name), so they are no difference between plans.
         if a.value == b.value || field.is_idle() {
             continue;
         }
@@ -85,5 +87,6 @@ fn settings(before: &Resolution, after: &Resolution) -> Vec<SettingDifference> {
         });
     }
     stated_first.extend(differences);
+    // What was stated explains the rest.
     stated_first
 }

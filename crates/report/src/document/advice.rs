@@ -6,7 +6,7 @@ use super::tree::Object;
 use crate::Finding;
 use shardscope_units::{Bytes, Seconds};
 
-/// Something that could be better.
+/// A change that would improve the run, or a remark on it.
 #[derive(Debug, Serialize)]
 pub struct Advice<'r> {
     /// Short stable name.

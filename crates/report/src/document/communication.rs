@@ -95,6 +95,7 @@ impl<'r> Communication<'r> {
             let dimension = traffic.dimension(parallelism).map(|of| Dimension::new(x, of, explanations));
             dimensions.push((parallelism.name(), dimension));
         }
+        // Its messages are sent in the tensor groups; the key stays, as keys of the contract never disappear.
         dimensions.push(("sequence", None));
         Self { dimensions: Object(dimensions), total: Totals::new(traffic.cluster()) }
     }
@@ -104,6 +105,7 @@ impl<'r> Dimension<'r> {
     fn new(x: &Symbols<'_>, of: &'r DimensionTraffic, explanations: &mut Explanations) -> Self {
         for (index, operation) in of.operations.iter().enumerate() {
             let name = of.parallelism.name();
+            // The path in the document, so that whoever reads a figure finds its formula.
             let path = format!("communication/dimensions/{name}/operations/{index}/bytes_per_call");
             explanations.add(path, &operation.explain(x));
         }

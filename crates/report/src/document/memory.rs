@@ -59,7 +59,7 @@ pub struct Rollouts<'r> {
     pub cache_rollouts: u64,
 }
 
-/// One phase.
+/// Memory of one phase, on the fullest device.
 #[derive(Debug, Serialize)]
 pub struct PhaseOfMemory<'r> {
     /// Its name.
@@ -68,7 +68,7 @@ pub struct PhaseOfMemory<'r> {
     pub peak: Bytes,
     /// `fits`, `tight` or `out_of_memory`.
     pub verdict: &'static str,
-    /// What it is made of.
+    /// Breakdown of the peak.
     pub breakdown: Tree<'r, Bytes>,
 }
 
@@ -115,11 +115,11 @@ pub struct RankOfMemory<'r> {
     pub within: Option<&'static str>,
     /// Micro-batches saved by each model chunk.
     pub chunks: Vec<SavedByChunk>,
-    /// What the peak is made of.
+    /// Breakdown of the peak.
     pub breakdown: Tree<'r, Bytes>,
 }
 
-/// What a model chunk saves.
+/// Activations that a model chunk saves.
 #[derive(Debug, Serialize)]
 pub struct SavedByChunk {
     /// Saved for one micro-batch.
@@ -206,9 +206,11 @@ impl<'r> Memory<'r> {
         for (index, rank) in memory.ranks.iter().enumerate() {
             explanations.add_tree(&format!("memory/ranks/{index}/breakdown"), &rank.breakdown);
         }
+        // Numbered over all phases as the document lists them.
         for (index, phase) in memory.rl.iter().flat_map(|rl| &rl.phases).enumerate() {
             explanations.add_tree(&format!("memory/rollout/phases/{index}/breakdown"), &phase.breakdown);
         }
+        // Labels for each stage in the order of `ranks`, which have one entry per stage.
         let gpus = Labels::by_stage(plan, lists);
         Self {
             ranks: memory.ranks.iter().zip(gpus).map(|(rank, gpus)| RankOfMemory::new(rank, gpus)).collect(),
@@ -253,6 +255,7 @@ impl<'r> PhaseOfMemory<'r> {
     fn new(phase: &'r Phase) -> Self {
         Self {
             name: phase.kind.name(),
+            // The whole sum, cached blocks included: `verdict` says whether they can be given back.
             peak: phase.breakdown.value(),
             verdict: phase.verdict.name(),
             breakdown: Tree::new(&phase.breakdown),
@@ -299,6 +302,7 @@ impl<'r> Layer<'r> {
     fn new(node: &'r LayerNode) -> Self {
         Self {
             name: node.name,
+            // Left out for one, as most parts are.
             times: Some(node.times).filter(|times| *times != 1),
             shape: node.shape.as_deref(),
             whole: LayerLoad::new(&node.whole),

@@ -144,6 +144,7 @@ impl<'r> Document<'r> {
     #[must_use]
     pub fn to_json(&self, indented: bool) -> String {
         // Writing to memory cannot fail, and all keys are text.
+        // Pretty for people, one line for pipes.
         if indented { serde_json::to_string_pretty(self) } else { serde_json::to_string(self) }
             .unwrap_or_default()
     }

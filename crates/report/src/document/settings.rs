@@ -66,6 +66,7 @@ impl<'r> Position<'r> {
         Self {
             line: Some(position.line),
             column: Some(position.column),
+            // Characters, not bytes: editors count so.
             length: Some(source.slice(span).chars().count()),
             file: part.map(|part| part.name.as_str()).filter(|name| !name.is_empty()),
         }

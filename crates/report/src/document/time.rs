@@ -26,7 +26,7 @@ pub struct Time<'r> {
     pub tokens_per_second_per_gpu: f64,
     /// Sequences, of all GPUs.
     pub samples_per_second: f64,
-    /// What the model asks for.
+    /// FLOPs of the model itself, without recomputation.
     pub model_flops_per_step: Flops,
     /// What is computed, recomputation counted.
     pub hardware_flops_per_step: Flops,

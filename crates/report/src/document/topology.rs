@@ -48,7 +48,7 @@ pub enum GroupsOfKind {
     Listed(Vec<Vec<u64>>),
     /// More of them, by rule.
     ByRule {
-        /// How many groups there are.
+        /// Number of groups.
         count: u64,
         /// Members of each.
         size: u64,
@@ -131,7 +131,7 @@ impl Lists {
     }
 }
 
-/// What a pipeline rank holds.
+/// Layers and other parts of one pipeline rank.
 #[derive(Debug, Serialize)]
 pub struct Stage {
     /// Place in the pipeline group.
@@ -160,7 +160,9 @@ impl Topology {
         let groups = Groups::new(plan.layout());
         let cluster = plan.cluster();
         let mut kinds: Vec<(&'static str, GroupsOfKind)> = Vec::new();
+        // Kinds of the contract first, in its order; then those that a plan has besides.
         for kind in KINDS.into_iter().chain(groups.kinds()) {
+            // `groups.kinds()` repeats most of them.
             if kinds.iter().all(|(name, _)| *name != kind.name()) {
                 kinds.push((kind.name(), GroupsOfKind::new(&groups, kind, lists)));
             }
@@ -179,6 +181,7 @@ impl Topology {
 impl GroupsOfKind {
     fn new(groups: &Groups, kind: GroupKind, lists: Lists) -> Self {
         let rule = if lists.is_full(groups) { None } else { groups.rule(kind) };
+        // Kinds that no rule describes are listed whatever their size.
         let Some(rule) = rule else { return Self::Listed(listed(groups, kind)) };
         let (count, size) = (groups.count(kind), groups.size(kind));
         let members = |group| (0..size).take(FIRST_MEMBERS).map(|place| rule.rank(group, place)).collect();
@@ -195,6 +198,7 @@ impl GroupsOfKind {
 fn listed(groups: &Groups, kind: GroupKind) -> Vec<Vec<u64>> {
     let mut lists: Vec<Vec<u64>> =
         groups.all(kind).map(|group| group.ranks().map(Rank::get).collect()).collect();
+    // Groups come by index, whose order need not be that of first ranks.
     sort_by_key(&mut lists, |ranks| ranks.first().copied());
     lists
 }
@@ -241,6 +245,7 @@ impl Labels {
                 .into_iter()
                 .map(|ranks| {
                     let mut ranks = ranks;
+                    // Members come in the group's order, labels are read by rank.
                     sort(&mut ranks);
                     Self::Listed(ranks.into_iter().map(|rank| Rank::new(rank).label(gpus_per_node)).collect())
                 })
@@ -266,6 +271,7 @@ impl Chunk {
         let layers = &chunk.layers;
         Self {
             virtual_rank,
+            // Inclusive, as people count layers.
             layers: if layers.is_empty() { Vec::new() } else { vec![layers.start, layers.end - 1] },
             embedding: chunk.embedding,
             output_layer: chunk.output_layer,

@@ -25,6 +25,7 @@ impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         /// 2^53: below it every whole number is an f64.
         const EXACT: f64 = 9_007_199_254_740_992.0;
+        // NaN has no fraction of zero, so it goes on to `serialize_f64`, which writes null.
         if self.0.fract() == 0.0 && self.0.abs() < EXACT {
             #[allow(clippy::cast_possible_truncation)] // whole and below 2^53
             serializer.serialize_i64(self.0 as i64)
@@ -58,6 +59,7 @@ impl<'r, Q: Quantity> Tree<'r, Q> {
             label: node.label(),
             value: node.value(),
             formula: node.why().map(|why| why.formula.expression),
+            // Left out for one, as most nodes are.
             times: Some(node.multiplicity()).filter(|times| *times != 1),
             children: node.children().iter().map(Self::new).collect(),
         }
@@ -108,6 +110,7 @@ impl Explanations {
     /// Explains what stands at `path`; of several explanations of one path the last counts.
     pub(super) fn add(&mut self, path: String, why: &Explanation) {
         let explained = Explained::new(why);
+        // Looked up in a map: documents have thousands of paths.
         if let Some(entry) = self.places.get(&path).and_then(|place| self.entries.get_mut(*place)) {
             entry.1 = explained;
         } else {
@@ -122,6 +125,7 @@ impl Explanations {
             self.add(path.to_owned(), why);
         }
         for child in node.children() {
+            // Labels are part of the path, so siblings need different ones for an explanation each.
             self.add_tree(&format!("{path}/{}", child.label()), child);
         }
     }

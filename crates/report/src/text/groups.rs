@@ -23,6 +23,7 @@ pub(super) fn write(sheet: &mut Sheet, plan: &Plan) {
     let groups = Groups::new(plan.layout());
     for &(kind, title) in &KINDS {
         let size = groups.size(kind);
+        // With CP 1 both kinds are the same groups.
         if size < 2 || kind == GroupKind::DataContext && size == groups.size(GroupKind::Data) {
             continue;
         }
@@ -34,6 +35,7 @@ pub(super) fn write(sheet: &mut Sheet, plan: &Plan) {
             listed.push(notation(group.ranks(), gpus_per_node));
         }
         sheet.items(&listed);
+        // Only the count goes on: a cluster of 16,384 GPUs would print thousands of lines.
         if count > LISTED as u64 {
             sheet.line(&format!("  and {} more", count - LISTED as u64));
         }

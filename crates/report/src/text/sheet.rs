@@ -20,6 +20,7 @@ impl Sheet {
     }
 
     pub(super) fn heading(&mut self, title: &str) {
+        // No blank line above the first heading.
         if !self.out.is_empty() {
             self.out.push('\n');
         }
@@ -31,6 +32,7 @@ impl Sheet {
     }
 
     pub(super) fn line(&mut self, text: &str) {
+        // Everything that is not markup of this module passes through `inert`.
         if self.markdown {
             self.out += &inert(text);
         } else {
@@ -58,6 +60,7 @@ impl Sheet {
 
     fn markdown_table(&mut self, header: &[&str], rows: &[Vec<String>]) {
         self.out += &format!(
+            // First column left, all others right, as in the plain table.
             "\n| {} |\n|---|{}\n",
             header.join(" | "),
             "---:|".repeat(header.len().saturating_sub(1))
@@ -75,6 +78,7 @@ impl Sheet {
     }
 
     fn plain_table(&mut self, header: &[&str], rows: &[Vec<String>]) {
+        // Characters, not bytes: labels have "×" and "–".
         let length = |text: &str| text.chars().count();
         let mut widths: Vec<usize> = header.iter().map(|title| length(title)).collect();
         for row in rows {
@@ -92,9 +96,11 @@ impl Sheet {
                     line += &format!("  {pad}{cell}");
                 }
             }
+            // Trailing blanks would make diffs of saved reports noisy.
             self.out += line.trim_end();
             self.out.push('\n');
         };
+        // A table of two blank titles is a list of pairs and has no header line.
         if header.iter().any(|title| !title.is_empty()) {
             print(&mut header.iter().copied());
         }
@@ -112,6 +118,7 @@ pub fn inert(text: &str) -> String {
         match character {
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),
+            // A line break would end the table row that the text stands in.
             '\n' | '\r' => out.push(' '),
             '[' | ']' | '`' | '|' | '\\' => {
                 out.push('\\');

@@ -9,6 +9,7 @@ pub(super) fn write(sheet: &mut Sheet, time: &Time) {
     sheet.heading("Time of a step");
     let family = &time.interval.family;
     let [step, low, high] = [time.step, time.interval.low, time.interval.high].map(seconds);
+    // Nothing was ever compared with such a plan: the interval is then an assumption, and must not read as measured.
     sheet.line(&if family.is_earned() {
         let (name, rows, sources) = (family.name, family.rows, family.sources);
         format!(
@@ -48,10 +49,11 @@ pub(super) fn write(sheet: &mut Sheet, time: &Time) {
     sheet.table(&["FLOPs of a step by convention", "FLOP", "formula"], &counts);
 }
 
-/// Depth to which the breakdown is listed.
+/// Levels of the breakdown below the step that are listed; the document has all of them.
 const LISTED: usize = 2;
 
 fn collect(node: &Breakdown<Seconds>, step: Seconds, depth: usize, rows: &mut Vec<Vec<String>>) {
+    // The root stays even at zero, or the table would be empty.
     if depth > LISTED || depth > 0 && node.value() == Seconds::ZERO {
         return;
     }

@@ -11,6 +11,7 @@ pub(super) fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
     let rows = compare(plan, report);
     let (mut lines, mut numbers): (Vec<Vec<String>>, Vec<u8>) = (Vec::new(), Vec::new());
     for row in &rows {
+        // Only differences: the full comparison is in the document.
         if row.agrees() {
             continue;
         }
@@ -26,6 +27,7 @@ pub(super) fn write(sheet: &mut Sheet, plan: &Plan, report: &Report) {
             format!("{}x", decimal(row.ratio(), 3)),
             reasons,
         ]);
+        // Each number once below, however many rows it explains.
         numbers.extend_from_slice(row.departures);
     }
     sheet.table(&["figure", "the tool", "ours", "ratio", "why"], &lines);

@@ -7,6 +7,7 @@ use shardscope_units::{Bytes, gib, grouped, mib};
 
 /// A size in the unit that suits it.
 fn size(bytes: Bytes) -> String {
+    // One threshold for the whole block, so that columns stay comparable by eye.
     if bytes >= Bytes::gib(1) { gib(bytes) } else { mib(bytes) }
 }
 
@@ -35,6 +36,7 @@ pub(super) fn write(sheet: &mut Sheet, traffic: &Traffic) {
 
 fn dimension(sheet: &mut Sheet, of: &DimensionTraffic) {
     let mut name = of.parallelism.name().to_owned();
+    // Names are ASCII; `get_mut` because an empty one has no first letter.
     if let Some(first) = name.get_mut(..1) {
         first.make_ascii_uppercase();
     }

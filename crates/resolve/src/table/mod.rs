@@ -27,7 +27,7 @@ pub(super) fn listed_names(fields: &[Field], between: &str) -> String {
 /// All settings, by [`Field`].
 pub(super) struct Table {
     slots: [Option<Setting>; Field::ALL.len()],
-    /// What there is to say.
+    /// Errors, warnings and notes so far.
     pub(super) diagnostics: Vec<Diagnostic>,
     /// What is left open.
     pub(super) questions: Vec<Question>,
@@ -47,6 +47,7 @@ impl Table {
     /// What the readings state, later ones winning, and what the user sets on top.
     pub(super) fn stated(readings: &[Reading], overrides: &[(String, String)]) -> Self {
         let mut table = Self {
+            // Slots by index instead of a map: every setting is asked for many times.
             slots: [const { None }; Field::ALL.len()],
             diagnostics: Vec::new(),
             questions: Vec::new(),
@@ -60,16 +61,20 @@ impl Table {
         for (name, _) in overrides {
             set.extend(Field::named(name));
         }
+        // All remarks before all values: values that cannot be read add theirs behind.
         for reading in readings {
             table.diagnostics.extend_from_slice(&reading.diagnostics);
             table.questions.extend_from_slice(&reading.questions);
             // What the user sets takes the place of what the text states.
             let replaced =
+                // By setting name; readers' other items (an option, a program) stay, as nothing set by hand replaces
+                // them.
                 |item: &&NotModelled| Field::named(&item.name).is_some_and(|field| set.contains(&field));
             table.not_modelled.extend(reading.not_modelled.iter().filter(|item| !replaced(item)).cloned());
         }
         for reading in readings {
             for found in &reading.found {
+                // The user's value may be of another spelling than the text's: a switch, another way to count chunks.
                 if !set.contains(&found.field)
                     && !is_overruled(found.field, overrides)
                     && !is_displaced(found.field, &set)
@@ -80,6 +85,7 @@ impl Table {
         }
         for (name, value) in overrides {
             match Field::named(name) {
+                // Taking back is clearing: defaults and rules then fill it as if the text were silent.
                 Some(field) if says_nothing(field, value) => table.clear(field),
                 Some(field) => table.found(&Found::new(field, value.as_str(), Origin::User)),
                 None => table.unknown_override(name),
@@ -131,10 +137,13 @@ impl Table {
 
     /// A value that lacks a variable: asked for, and no default takes its place where it matters.
     fn open(&mut self, found: &Found, hole: &str) {
+        // A name of a tokenizer, say, may stay unknown: nothing that is estimated depends on it.
         if found.field.is_idle() {
             self.idle.push(hole.to_owned());
             return;
         }
+        // An earlier statement of the same setting is overwritten by this one at run time, so it does not hold
+        // either.
         self.clear(found.field);
         self.open.push((found.field, hole.to_owned(), found.span));
         // The machines are asked for together.
@@ -148,6 +157,7 @@ impl Table {
         let positional = hole.starts_with('$') && !hole.starts_with("$(");
         let decides = |asked: &&Question| asked.name == hole || (positional && asked.name == "arguments");
         if let Some(asked) = self.questions.iter().find(decides) {
+            // The answer to that question gives this value, so asking for the setting as well would ask twice.
             self.decided.push((name, asked.name.clone()));
             return;
         }
@@ -172,12 +182,12 @@ impl Table {
         self.slots[field.index()].as_ref()
     }
 
-    /// Whether it has a value.
+    /// Whether the setting has a value.
     pub(super) fn has(&self, field: Field) -> bool {
         self.get(field).is_some()
     }
 
-    /// Where it was stated.
+    /// Place of the setting in the texts; `None` where no text states it.
     pub(super) fn span(&self, field: Field) -> Option<Span> {
         self.get(field).and_then(|setting| setting.span)
     }
@@ -208,6 +218,7 @@ impl Table {
 
     /// Gives a setting the value of a rule, whatever was stated; keeps its place in the text.
     pub(super) fn overrule(&mut self, field: Field, value: SettingValue, rule: &str) {
+        // Nothing changes, so the note and origin of the statement stay.
         if self.get(field).is_some_and(|setting| setting.value == value) {
             return;
         }
@@ -248,10 +259,12 @@ impl Table {
         };
         let by_hand = |field: &Field| self.get(*field).is_some_and(|setting| setting.origin == Origin::User);
         let machines = contradiction.fields.iter().any(|field| MACHINES.contains(field));
+        // Values set by hand are refused with a message alone: a proposal would argue with whoever has just chosen.
         if machines || contradiction.fields.iter().any(by_hand) {
             return;
         }
         // Layers that do not divide over the stages are put into stages of unequal length rather than into fewer.
+        // Fewer stages would be the nearest divisor, and a very different run.
         let last = self.last_stage().filter(|_| contradiction.code == Code::LayersOverPp);
         let (field, value) =
             last.map_or((*field, nearest), |last| (Field::DecoderLastPipelineNumLayers, last));
@@ -266,6 +279,7 @@ impl Table {
     /// Layers of a last stage beside which the others divide evenly, as near to theirs as can be.
     fn last_stage(&self) -> Option<u64> {
         let (layers, stages) = (self.count(Field::NumLayers)?, self.degree(Field::PipelineModelParallelSize));
+        // Chunks need stages of equal length.
         if stages < 2 || self.degree(Field::VirtualPipelineModelParallelSize) > 1 {
             return None;
         }
@@ -276,6 +290,7 @@ impl Table {
 
     /// Says that these settings cannot hold together, and what would work, if that is known.
     pub(super) fn refuse(&mut self, code: Code, fields: &[Field], message: String, hint: &str) {
+        // The first field that has a place: rules name the likeliest culprit first.
         let span = fields.iter().find_map(|field| self.span(*field));
         self.say(Diagnostic::error(code, message), hint, span);
     }
@@ -308,6 +323,7 @@ impl Table {
     /// All settings in the order of [`Field::ALL`]; those without a value as null.
     pub(super) fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
+        // Consumers zip this with `Field::ALL`, so no field may be left out.
         for field in Field::ALL {
             settings.push(match self.get(*field) {
                 Some(setting) => setting.clone(),

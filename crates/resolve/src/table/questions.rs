@@ -18,6 +18,7 @@ impl Table {
 
     /// The variable that its stated value lacks, and where.
     pub(crate) fn left_to(&self, field: Field) -> Option<(&str, Option<Span>)> {
+        // A value that came later (by hand, from the catalog) closes it.
         let open = self.open.iter().find(|(open, _, _)| *open == field && !self.has(field))?;
         Some((&open.1, open.2))
     }
@@ -33,6 +34,7 @@ impl Table {
                     (machines, others) = (machines | machine, others | !machine);
                 }
             }
+            // Of a variable that also decides something else the question stays.
             !machines || others
         });
     }
@@ -41,6 +43,7 @@ impl Table {
     pub(super) fn ask_for_nothing_idle(&mut self) {
         let (open, idle) = (&self.open, &self.idle);
         self.questions.retain(|question| {
+            // A variable may be idle in one place and decide a figure in another.
             !idle.contains(&question.name) || open.iter().any(|(_, hole, _)| *hole == question.name)
         });
     }
@@ -51,6 +54,7 @@ impl Table {
         let slots = &self.slots;
         self.questions.retain(|question| {
             let asked = Field::named(&question.name).filter(|field| *field != Field::Model);
+            // Set to what cannot be read, a setting is still missing.
             asked.is_none_or(|field| !set.contains(&field) || slots[field.index()].is_none())
         });
     }
@@ -59,6 +63,7 @@ impl Table {
     pub(crate) fn open_variables(&self) -> Vec<(Field, String)> {
         let is_name = |hole: &str| {
             let name = hole.strip_prefix('$').unwrap_or(hole);
+            // Names only: the text of a whole command substitution is nothing that could be set.
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         };
         let open = self
@@ -77,6 +82,7 @@ impl Table {
     pub(crate) fn propose(&mut self, variable: &str, proposal: &str) -> bool {
         let asked = self.questions.iter_mut().find(|question| question.name == variable);
         asked.is_some_and(|question| {
+            // The first proposal stays: it is the nearest to what asked.
             question.proposal.get_or_insert_with(|| proposal.to_owned());
             true
         })
@@ -85,8 +91,10 @@ impl Table {
     /// Asks, once for each name and each question that decides it; a later proposal joins an earlier question.
     pub(crate) fn ask(&mut self, question: Question) {
         let decided = self.decided.iter().find(|(name, _)| *name == question.name);
+        // Whoever asks for a decided setting means the question that decides it.
         let name = decided.map_or(question.name.as_str(), |(_, variable)| variable.as_str());
         match self.questions.iter_mut().find(|asked| asked.name == name) {
+            // `arguments` stands for all words of the call; a proposal for one of them would answer it wrongly.
             Some(asked) if name != "arguments" => {
                 asked.proposal = asked.proposal.take().or(question.proposal);
             }

@@ -19,6 +19,7 @@ impl Table {
 
     /// A count that is a degree: 1 unless there.
     pub(crate) fn degree(&self, field: Field) -> u64 {
+        // At least 1: degrees divide.
         self.count(field).unwrap_or(1).max(1)
     }
 

@@ -1,4 +1,4 @@
-//! The files that a plan can be taken away in.
+//! The files in which a plan can be taken away.
 
 use serde::{Deserialize, Serialize};
 use shardscope_report::{communication_csv, memory_csv, settings_csv, text};
@@ -6,7 +6,7 @@ use shardscope_report::{communication_csv, memory_csv, settings_csv, text};
 use crate::answer::Shown;
 use crate::picture::{bars_svg, map_svg};
 
-/// What a file holds.
+/// Kind of file to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PlanFile {
     /// The report as a JSON document.
@@ -28,7 +28,7 @@ pub enum PlanFile {
 }
 
 impl PlanFile {
-    /// All of them.
+    /// Every kind of file.
     pub const ALL: [Self; 8] = [
         Self::Json,
         Self::Text,

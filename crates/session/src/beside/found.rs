@@ -9,14 +9,16 @@ use shardscope_search::{Outcome, Walk};
 use shardscope_units::{Bytes, Seconds};
 
 /// Layouts of the list that are handed on.
+// More would only be scrolled past; `frontier` has the rest that matters.
 const LISTED: usize = 12;
 
 /// What the search has found so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// Things looked at, and all that are known so far: only how far the search is.
+    /// Candidates decided so far.
     pub tried: u64,
-    /// See `tried`.
+    /// Candidates known so far; grows as the search goes on, so `tried / all` is a progress and not a count of
+    /// layouts.
     pub all: u64,
     /// Layouts that the software refuses.
     pub refused: u64,
@@ -37,22 +39,23 @@ pub struct Found {
 /// One layout that fits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Settings that differ from the plan that the search began with, by name.
+    /// Settings that differ from the plan searched around, by name: fields are not part of what two programs share.
     pub changes: Vec<(String, String)>,
     /// In the order of [`DEGREES`].
     pub degrees: [u64; 6],
-    /// What of the layers is recomputed.
+    /// Extent of recomputation.
     pub recompute: Recomputed,
+    // Tells cuts apart (`is_of_cut`) without a column of its own in the list.
     expert_tensor: u64,
     /// Bytes reserved at the peak of the fullest GPU.
     peak: u64,
     /// Whether the peak leaves less than the headroom.
     pub tight: bool,
-    /// Unit: second.
+    /// Time of a step, in seconds.
     step: f64,
 }
 
-/// What of the layers is recomputed.
+/// Extent of recomputation in the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Recomputed {
     /// Nothing.
@@ -64,7 +67,7 @@ pub enum Recomputed {
 }
 
 impl Recomputed {
-    /// Its name.
+    /// Word in the list.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,7 +78,7 @@ impl Recomputed {
     }
 }
 
-/// What the sizes of a layout are called, in their order.
+/// Names of [`Layout::degrees`], in their order.
 pub const DEGREES: [&str; 6] = ["TP", "PP", "VPP", "CP", "EP", "MBS"];
 
 impl Found {
@@ -88,6 +91,7 @@ impl Found {
             all,
             refused: walk.refused(),
             too_large: walk.too_large(),
+            // The tally of the walk, not of the list: lists are cut, tallies count everything decided.
             slower: walk.tally().slower,
             estimated: walk.tally().estimated,
             needs: None,
@@ -98,6 +102,7 @@ impl Found {
 
     /// The same while one thing more is looked for.
     pub(super) fn with_one_more(self) -> Self {
+        // `max`: the walk may know of more than one thing to come; `tried` is never above `all`.
         Self { all: self.tried.saturating_add(1).max(self.all), ..self }
     }
 
@@ -106,20 +111,25 @@ impl Found {
     #[must_use]
     pub fn joined(parts: &[Option<Self>]) -> Self {
         // A part of which nothing is heard has all before it.
+        // Counting it as one thing outstanding keeps `goes_on` true until every worker has answered.
         let silent = parts.iter().filter(|part| part.is_none()).count() as u64;
         let parts: Vec<&Self> = parts.iter().flatten().collect();
         let sum = |of: fn(&Self) -> u64| parts.iter().map(|part| of(part)).sum::<u64>();
         let mut best: Vec<Layout> = Vec::new();
         let mut ranked: Vec<&Layout> = parts.iter().flat_map(|part| &part.best).collect();
+        // Parts are ranked within themselves only, so the joined list is ranked again by the same order.
         sort_by(&mut ranked, |one, other| one.ranked_to(other));
         for layout in ranked {
             // Of each cut the first stands for all, as within one search.
+            // Tight layouts do not stand in for roomy ones of the same cut, though they are faster: both have their
+            // list.
             if !best.iter().any(|known| known.tight == layout.tight && known.is_of_cut(layout)) {
                 best.push(layout.clone());
             }
         }
         let mut frontier: Vec<Layout> = Vec::new();
         let mut fastest: Vec<&Layout> = parts.iter().flat_map(|part| &part.frontier).collect();
+        // Among equals in time the smaller first, so that the sweep below drops the larger one.
         sort_by(&mut fastest, |one, other| one.step.total_cmp(&other.step).then(one.peak.cmp(&other.peak)));
         for layout in fastest {
             // All before it are faster, so the smallest of them decides.
@@ -134,6 +144,8 @@ impl Found {
             too_large: sum(|part| part.too_large),
             slower: sum(|part| part.slower),
             estimated: sum(|part| part.estimated),
+            // Part 0 may have asked because itself found nothing; a layout found by another part makes its answer
+            // beside the point.
             needs: parts.iter().find_map(|part| part.needs).filter(|_| best.is_empty()),
             best,
             frontier,
@@ -173,6 +185,7 @@ impl Layout {
             recompute: match of.recompute {
                 Recompute::None => Recomputed::None,
                 Recompute::Selective(_) => Recomputed::Selective,
+                // All three recompute whole layers; they differ in which, and the changes say that.
                 Recompute::Uniform { .. } | Recompute::Block { .. } | Recompute::Every { .. } => {
                     Recomputed::Full
                 }
@@ -184,6 +197,7 @@ impl Layout {
     }
 
     /// What stands first: as [`Outcome`]s are ranked.
+    // `tight` compares first: `false < true` puts those with headroom before all others, however fast.
     fn ranked_to(&self, other: &Self) -> Ordering {
         let order = self.tight.cmp(&other.tight);
         order.then(self.step.total_cmp(&other.step)).then(self.peak.cmp(&other.peak))
@@ -192,6 +206,8 @@ impl Layout {
     /// As [`Outcome::is_of_cut`]: equal degrees but for the virtual stages, and equal micro-batches.
     fn is_of_cut(&self, other: &Self) -> bool {
         let cut = |of: &Self| {
+            // Virtual stages are left out: they vary the schedule of one cut, of which the list shows only the
+            // fastest.
             let [tensor, pipeline, _, context, expert, micro_batch] = of.degrees;
             [tensor, pipeline, context, expert, of.expert_tensor, micro_batch]
         };
@@ -213,6 +229,7 @@ impl Layout {
     /// Its sizes in words: those above 1, and always TP, PP and MBS.
     #[must_use]
     pub fn words(&self) -> String {
+        // These three are what a layout is called by, even at 1.
         let told = |(name, size): &(&str, u64)| *size > 1 || matches!(*name, "TP" | "PP" | "MBS");
         let sizes: Vec<String> = DEGREES
             .into_iter()
@@ -226,6 +243,7 @@ impl Layout {
     /// The changes as the engine names settings.
     #[must_use]
     pub fn fields(&self) -> Vec<(Field, String)> {
+        // A name that this version does not know is dropped with its change rather than set to a wrong field.
         let field = |(name, value): &(String, String)| Some((Field::named(name)?, value.clone()));
         self.changes.iter().filter_map(field).collect()
     }

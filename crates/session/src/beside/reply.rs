@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::found::Layout;
 use crate::asked::{AskedLine, Asking};
 
-/// What is known of the answer.
+/// An answer so far, and what was looked at for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
     /// Whether more is looked at.
     pub goes_on: bool,
     /// The answer, or what is missing to ask.
     pub sentence: String,
-    /// What was looked at, in order; of many the last.
+    /// What was looked at, in order; the last [`TOLD_LINES`] where there were more.
     pub lines: Vec<ReplyLine>,
 }
 
@@ -34,11 +34,11 @@ pub struct Reached {
     pub gpus: u64,
     /// The layout.
     pub layout: Layout,
-    /// Over all accelerators.
+    /// Tokens per second of all accelerators together.
     pub tokens_per_second: f64,
-    /// Days for the tokens asked about.
+    /// Days for the tokens asked about; `None` where no tokens were stated.
     pub days: Option<f64>,
-    /// Money for them.
+    /// Cost of those tokens, in the money of the price asked with.
     pub cost: Option<f64>,
 }
 
@@ -50,6 +50,7 @@ impl ReplyLine {
         let reached = line.reached.and_then(|reached| {
             Some(Reached {
                 gpus: reached.gpus,
+                // Where nothing fitted, the line stays, without figures.
                 layout: Layout::from_outcome(reached.outcome.as_ref()?),
                 tokens_per_second: reached.tokens_per_second,
                 days: reached.days,
@@ -64,6 +65,7 @@ impl Reply {
     pub(super) fn new(asking: &Asking, goes_on: bool) -> Self {
         let lines = asking.lines();
         // Of many models that do not fit the last tell enough.
+        // Sizes and models are looked at towards the answer, which is why the last lines are the ones to keep.
         let untold = lines.len().saturating_sub(TOLD_LINES);
         let lines = lines.into_iter().skip(untold).map(ReplyLine::new).collect();
         Self { goes_on, sentence: asking.answer(), lines }

@@ -18,6 +18,7 @@ pub struct EvidenceRow {
 impl EvidenceRow {
     /// The row of what `state` shows, measured by the log beside it.
     pub(super) fn new(state: &State, provenance: &Provenance) -> Self {
+        // A log that is cut off or of an unknown tool gives no measurement, and the row then says that it lacks one.
         let measured = read(log_text(&state.input).as_bytes()).unwrap_or_default();
         let measured: Vec<_> = measured.iter().collect();
         match Contribution::from_run(&state.answer.resolution, &measured, provenance) {

@@ -14,7 +14,7 @@ pub struct Example {
     pub about: String,
     /// What was published of it, where anything was.
     pub published: Option<Published>,
-    /// What the reader gets in hand.
+    /// Input that opening the example gives.
     pub input: UserInput,
 }
 
@@ -35,7 +35,7 @@ pub enum Measure {
     Allocated,
 }
 
-/// What was published of a run.
+/// Published figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     /// Which figure.
@@ -82,22 +82,28 @@ impl Published {
     /// How far `value` is from the figure, as a share of it; nothing within the rounding of its last digit.
     #[must_use]
     pub fn off(&self, value: f64) -> f64 {
+        // Figures keep the spelling of their source, with commas in thousands.
         let digits: String = self.printed.chars().filter(|sign| *sign != ',').collect();
         let figure: f64 = digits.parse().unwrap_or(0.0);
         let places = digits.split_once('.').map_or(0, |(_, places)| places.len());
+        // A printed 104.7 stands for anything within half a unit of its last digit, and an estimate in there is not
+        // off.
         let rounding = 0.5 * (0..places).fold(1.0, |unit, _| unit / 10.0);
         let beyond = (value - figure).abs() - rounding;
+        // The sign survives: an estimate above the figure is positive. `max` guards a figure that does not parse.
         if beyond <= 0.0 { 0.0 } else { beyond.copysign(value - figure) / figure.max(f64::MIN_POSITIVE) }
     }
 }
 
 impl Example {
-    /// What the page says of the published figure. Works the whole plan out.
+    /// The estimate of the published figure; `None` without one, or where the input makes no plan. Estimates the
+    /// whole plan.
     #[must_use]
     pub fn estimated(&self) -> Option<Estimated> {
         let published = self.published?;
         let shown = answer(&self.input).1?;
         let (time, memory) = (&shown.report.time, &shown.report.memory);
+        // Published rates are per GPU, the plan's FLOPs are of all of them.
         let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
         let rate = |flops: Flops| {
             let rate = FlopsPerSecond::new(flops.get() / time.step.get() / gpus);
@@ -107,6 +113,8 @@ impl Example {
             Measure::Step => (format!("{} per step", seconds(time.step)), time.step.get()),
             Measure::Rate => rate(time.flops.model),
             Measure::CausalRate => rate(time.flops.causal),
+            // Narayanan's formula is for GPTs; for any other model what the hardware computes, recomputation
+            // included, is nearest to it.
             Measure::NarayananRate => rate(time.flops.narayanan.unwrap_or(time.flops.hardware)),
             Measure::Tokens => {
                 let tokens = time.tokens_per_second_per_gpu;
@@ -131,9 +139,9 @@ impl Example {
 /// Examples that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chapter {
-    /// What they are.
+    /// Heading of the chapter.
     pub title: &'static str,
-    /// Where they come from.
+    /// Source of its examples, in words.
     pub source: &'static str,
     /// The examples.
     pub examples: Vec<Example>,
@@ -148,6 +156,7 @@ pub(super) fn settings(model: &str, link: &str) -> Vec<(String, String)> {
         }
     }
     if let Ok(Some(Shared::Settings(more))) = decode(link) {
+        // The link wins over the catalog, as it does in the page: it says what this run changed of the model.
         settings.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
         settings.extend(more);
     }

@@ -3,7 +3,7 @@
 use super::example::{Chapter, Example, Measure, Published, settings};
 use crate::UserInput;
 
-/// What a line of a table says.
+/// One row of a published scaling table.
 struct ScalingRow {
     name: &'static str,
     layers: u64,
@@ -79,6 +79,7 @@ pub(super) fn narayanan() -> Chapter {
 }
 
 /// Microsoft's runs of October 2022.
+// The width separates the 5B runs (4096) from those of 20B (6144), from which on Microsoft's configuration differs.
 pub(super) fn azure() -> Chapter {
     let small = "&bf16";
     // Sequence parallelism and recomputed core attention from 20B on, all of which have tensor parallelism.
@@ -99,11 +100,14 @@ fn example(line: &ScalingRow, more: &str, measure: Measure) -> Example {
         "/1?accelerator=A100-SXM-80GB&software=megatron_legacy&layers={layers}&hidden={hidden}&heads={heads}\
          &seq=2048&nodes={nodes}&gpus_per_node=8&tp={tensor}&pp={pipeline}&mbs={micro}&gbs={global}{more}"
     );
+    // The setting counts layers of a chunk, tables count chunks of a rank; one chunk is 1F1B, which the setting must
+    // not name.
     if *chunks > 1 {
         let layers = layers / pipeline / chunks;
         link.push_str(&format!("&num_layers_per_virtual_pipeline_stage={layers}"));
     }
     let gpus = nodes * 8;
+    // In 2021 and 2022 neither context nor expert parallelism: what is not TP or PP is data parallel.
     let replicas = gpus / tensor / pipeline;
     Example {
         name: format!("GPT {name} on {gpus} GPUs"),

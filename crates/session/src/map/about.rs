@@ -5,9 +5,9 @@ use shardscope_plan::{Embeddings, Plan};
 use shardscope_topology::{GroupKind, Groups, Link, Rank, notation};
 use shardscope_units::grouped;
 
-/// Most members of a group all of which get a line; in a larger one the neighbours do.
+/// Largest group whose every member gets a line in the picture; in a larger one only the two neighbours do.
 const MOST_WIRED: usize = 8;
-/// Most members of a group written out at once.
+/// Members written out before the rest becomes `… N more`.
 const MOST_WRITTEN: usize = 16;
 
 /// One GPU.
@@ -53,7 +53,7 @@ pub struct Edge {
     pub from: (u32, u32),
     /// To the middle of the partner's.
     pub to: (u32, u32),
-    /// What lies between them.
+    /// Link between them.
     pub link: Link,
 }
 
@@ -71,10 +71,13 @@ pub fn find_gpu(plan: &Plan, wanted: &str) -> Option<Rank> {
 pub fn relations(plan: &Plan) -> Vec<GroupKind> {
     let groups = Groups::new(plan.layout());
     let moe = plan.model().experts.is_some();
+    // With context parallelism gradients are reduced over data and context ranks together: the data group alone sends
+    // nothing.
     let data = if plan.layout().context > 1 { GroupKind::DataContext } else { GroupKind::Data };
     let tied = plan.model().embeddings == Embeddings::Tied;
     let wanted = [
         (GroupKind::Tensor, true),
+        // Megatron has an embedding group in any pipeline; only tied embeddings send gradients in it.
         (GroupKind::Context, true),
         (GroupKind::Pipeline, true),
         (data, true),
@@ -109,7 +112,7 @@ pub fn relation_name(kind: GroupKind) -> &'static str {
     }
 }
 
-/// What there is to say about `rank`; nothing when it is not in the cluster.
+/// Everything the map tells of `rank`; `None` when it is not in the cluster.
 #[must_use]
 pub fn about(plan: &Plan, rank: Rank) -> Option<About> {
     let groups = Groups::new(plan.layout());
@@ -123,6 +126,7 @@ pub fn about(plan: &Plan, rank: Rank) -> Option<About> {
         let Some(group) = groups.group(kind, rank) else { continue };
         let members: Vec<Rank> = group.ranks().collect();
         let mut written = notation(members.iter().copied().take(MOST_WRITTEN), per_node);
+        // `1..`: a group of exactly as many needs no "0 more".
         if let Some(more @ 1..) = members.len().checked_sub(MOST_WRITTEN) {
             let more = grouped(more as u64);
             written = format!("{} … {more} more]", written.trim_end_matches(']'));
@@ -152,6 +156,8 @@ pub fn holds(plan: &Plan, stage: u64) -> Vec<String> {
         if chunk.embedding {
             parts.push("embedding".to_owned());
         }
+        // Saturating: a chunk without layers (`start == end`, the last stage with only the loss) must not underflow
+        // the `- 1` below.
         match chunk.layers.end.saturating_sub(chunk.layers.start) {
             0 => {}
             1 => parts.push(format!("layer {}", chunk.layers.start)),
@@ -174,8 +180,10 @@ pub fn shared(about: &About) -> Vec<(Rank, String)> {
     let mut shared: Vec<(Rank, String)> = vec![(about.rank, "picked".to_owned())];
     for relation in &about.relations {
         let short = relation.kind.short().to_ascii_uppercase();
+        // `short()` is for addresses and spells it out; the captions of cells have room for three letters.
         let short = if relation.kind == GroupKind::Embedding { "EMB" } else { &short };
         for member in relation.members.iter().filter(|member| **member != about.rank) {
+            // A partner shared by several groups has one caption with all their names.
             match shared.iter_mut().find(|(rank, _)| rank == member) {
                 Some((_, text)) => {
                     text.push_str(" · ");
@@ -196,6 +204,7 @@ pub fn edges(plan: &Plan, about: &About, map: &Geometry) -> Vec<Edge> {
     for relation in &about.relations {
         let own = relation.members.iter().position(|member| *member == about.rank).unwrap_or(0);
         for (place, partner) in relation.members.iter().enumerate() {
+            // Neighbours in the group's order are those that a ring talks to.
             let near = place.abs_diff(own) <= 1 || relation.members.len() <= MOST_WIRED;
             if place == own || !near {
                 continue;

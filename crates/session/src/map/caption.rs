@@ -12,6 +12,7 @@ use shardscope_units::{grouped, size};
 #[must_use]
 pub fn company_of(plan: &Plan, colour: Colour, rank: Rank) -> Vec<u64> {
     let groups = Groups::new(plan.layout());
+    // Outside any group of the kind there is no company, not even the GPU itself.
     if let Colour::Group(kind) = colour {
         return groups.group(kind, rank).iter().flat_map(|group| group.ranks().map(Rank::get)).collect();
     }
@@ -28,6 +29,7 @@ pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank)
     let kind = match colour {
         Colour::Group(kind) => kind,
         Colour::Stage => {
+            // The division below must not fail for a layout that a test or a later rule leaves at zero.
             let (stage, stages) = (groups.coordinates(rank).pipeline, plan.layout().pipeline.max(1));
             let gpus = grouped(groups.world() / stages);
             let holds = holds(plan, stage).join("; ");
@@ -36,9 +38,11 @@ pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank)
         _ => return None,
     };
     let group = groups.group(kind, rank)?;
+    // Said of this kind only; kinds that the map does not offer fall through to a phrase that is true of any group.
     let shares = match kind {
         GroupKind::Tensor => "split the weight matrices of every layer between them",
         GroupKind::Pipeline => "hold the consecutive stages of one model replica",
+        // Under FSDP or ZeRO 3 replicas hold different shards, so "the same shard" would be untrue.
         GroupKind::Data | GroupKind::DataContext if plan.recipe().dp_sharding == DpSharding::Parameters => {
             "shard the weights between them and process different samples"
         }

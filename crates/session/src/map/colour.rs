@@ -4,7 +4,7 @@ use shardscope_plan::Plan;
 use shardscope_topology::{GroupKind, Groups, Rank};
 use shardscope_units::{Bytes, Quantity, gib, grouped, percent};
 
-/// What the colours of the map tell.
+/// Quantity that the map is coloured by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// The pipeline stage.
@@ -31,6 +31,7 @@ pub fn colour_slug(colour: Colour) -> &'static str {
 /// The colour that an address names so, where `plan` has such groups.
 #[must_use]
 pub fn colour_named(plan: &Plan, name: &str) -> Option<Colour> {
+    // Only groups that this plan communicates in: a link may name a kind that it has not.
     let groups = super::relations(plan).into_iter().map(Colour::Group);
     [Colour::Stage, Colour::Memory, Colour::Traffic]
         .into_iter()
@@ -51,7 +52,7 @@ const FULL: [(f64, &str); 5] =
 pub struct Paint {
     /// By rank, from the first that is drawn: which colour.
     pub classes: Vec<u8>,
-    /// What the colours mean.
+    /// Colours with their meanings.
     pub legend: Vec<Swatch>,
     /// Whether the colours are an order of amounts instead of names.
     pub ramp: bool,
@@ -62,11 +63,11 @@ pub struct Paint {
 pub struct Swatch {
     /// Which colour.
     pub class: u8,
-    /// What it means.
+    /// Meaning of the colour.
     pub text: String,
 }
 
-/// What is known of the GPUs of each stage.
+/// Amounts of the GPUs of each stage, for colours that show an amount.
 #[derive(Clone, Debug, Default)]
 pub struct Amounts {
     /// Memory at the peak, by stage.
@@ -78,6 +79,7 @@ pub struct Amounts {
 impl Amounts {
     pub(super) fn at(&self, colour: Colour, stage: u64) -> Option<Bytes> {
         let stage = usize::try_from(stage).ok()?;
+        // A stage outside the list has no amount, which is drawn as [`NOTHING`] and not as zero.
         match colour {
             Colour::Memory => self.memory.get(stage).copied(),
             Colour::Traffic => self.traffic.get(stage).copied(),
@@ -94,6 +96,7 @@ fn hue(index: u64) -> u8 {
 #[must_use]
 pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts, gpus: &mut dyn Iterator<Item = u64>) -> Paint {
     let groups = Groups::new(plan.layout());
+    // Memory and traffic are equal within a stage, so a map of 200,000 cells looks them up by stage.
     let mut by_stage = Vec::new();
     let (legend, ramp) = match colour {
         Colour::Stage => {
@@ -102,6 +105,7 @@ pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts, gpus: &mut dyn Iter
         }
         Colour::Group(kind) => (named(groups.count(kind), "group"), false),
         Colour::Memory => {
+            // Accelerators described by hand may have no memory stated; a share of zero would be NaN.
             let capacity = plan.cluster().accelerator.memory.number().max(1.0);
             by_stage.extend(amounts.memory.iter().map(|used| fullness(used.number() / capacity)));
             (full_legend(), true)
@@ -117,6 +121,8 @@ pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts, gpus: &mut dyn Iter
         let class = match colour {
             Colour::Group(kind) => groups.group(kind, rank).map(|group| hue(group.index())),
             _ => {
+                // Coordinates are arithmetic on the rank, as groups are: no table of ranks is built for a cluster of
+                // any size.
                 let stage = usize::try_from(groups.coordinates(rank).pipeline);
                 stage.ok().and_then(|stage| by_stage.get(stage).copied())
             }
@@ -126,7 +132,7 @@ pub fn paint(plan: &Plan, colour: Colour, amounts: &Amounts, gpus: &mut dyn Iter
     Paint { classes, legend, ramp }
 }
 
-/// The colour of a GPU of which nothing is known or that belongs to no group.
+/// Colour of a GPU of which nothing is known, or that is in no group of the kind.
 pub const NOTHING: u8 = 24;
 
 fn named(count: u64, what: &str) -> Vec<Swatch> {
@@ -138,6 +144,7 @@ fn named(count: u64, what: &str) -> Vec<Swatch> {
 }
 
 fn fullness(share: f64) -> u8 {
+    // Beyond the last bound it is out of memory, the class one past the table.
     let step = FULL.iter().position(|(most, _)| share <= *most).unwrap_or(FULL.len());
     u8::try_from(step).unwrap_or(NOTHING)
 }
@@ -152,6 +159,7 @@ fn full_legend() -> Vec<Swatch> {
 
 fn fifth(sent: Bytes, most: Bytes) -> u8 {
     let share = sent.number() / most.number().max(1.0);
+    // `>`: an amount on a bound belongs to the class below it, as the legend says "up to".
     let step = [0.2, 0.4, 0.6, 0.8].iter().filter(|bound| share > **bound).count();
     u8::try_from(step).unwrap_or(NOTHING)
 }

@@ -10,7 +10,7 @@ use shardscope_units::size;
 /// What of the map does not depend on which GPU is picked, but for the cells, which come by [`Tile`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    /// Where the cells lie.
+    /// Layout of the cells.
     pub geometry: Geometry,
     /// The GPUs that are drawn.
     pub gpus: Range<u64>,
@@ -18,7 +18,7 @@ pub struct Picture {
     pub rows: Vec<Row>,
     /// Lines between racks, where fast links join several nodes to one.
     pub racks: String,
-    /// What the colours mean.
+    /// Colours with their meanings.
     pub legend: Vec<Swatch>,
     /// Whether the colours are an order of amounts instead of names.
     pub ramp: bool,
@@ -66,6 +66,7 @@ pub fn picture_of(
     geometry: Geometry,
     nodes: &Range<u64>,
 ) -> Picture {
+    // No GPU is asked for: the legend does not depend on which are drawn, the cells come by tiles.
     let Paint { legend, ramp, .. } = paint(plan, colour, amounts, &mut std::iter::empty());
     Picture {
         gpus: geometry.gpus_of(nodes),
@@ -84,6 +85,7 @@ pub fn tile(plan: &Plan, colour: Colour, amounts: &Amounts, geometry: &Geometry,
     let classes = paint(plan, colour, amounts, &mut gpus.clone()).classes;
     let mut tile =
         Tile { fills: fills(geometry, gpus.start, &classes), nodes: Vec::new(), captions: Vec::new() };
+    // Below that level there is no room for any text, and making it for 200,000 cells would take most of the time.
     if detail >= Detail::Number {
         let caption = |gpu| Caption {
             area: geometry.cell(gpu),
@@ -106,6 +108,7 @@ pub fn overview(
     geometry: &Geometry,
     (columns, rows): (u64, u64),
 ) -> Vec<(u8, String)> {
+    // Sampled, not averaged: a point has the colour of one GPU, so that no colour appears that the map has not.
     let points = (0..columns * rows).map(|point| (point / columns, point % columns));
     let mut gpus = points.clone().map(|(row, column)| geometry.at_share((row, rows), (column, columns)));
     let classes = paint(plan, colour, amounts, &mut gpus).classes;
@@ -116,6 +119,7 @@ pub fn overview(
         }
         (class, path)
     };
+    // `NOTHING` is the last class, so this goes over all of them.
     (0..=NOTHING).map(of_class).filter(|(_, path)| !path.is_empty()).collect()
 }
 
@@ -123,6 +127,7 @@ pub fn overview(
 #[must_use]
 pub fn per_rack(plan: &Plan) -> u64 {
     let cluster = plan.cluster();
+    // `fast_domain` counts accelerators; below a node's size (A100 pairs over PCIe) it joins no nodes.
     (cluster.fast_domain / cluster.gpus_per_node.max(1)).max(1)
 }
 
@@ -157,7 +162,9 @@ fn rows(plan: &Plan, geometry: &Geometry, nodes: &Range<u64>) -> Vec<Row> {
         });
         let name = row_name(plan, first, geometry.detail() >= Detail::Number);
         let bottom = area.y + area.height;
+        // Equal stages in consecutive rows are said once, beside the first, with a bracket down to the last.
         let fresh = last != Some(span);
+        // Not of the row just before: rows in between have none of their own.
         if !fresh && let Some((_, end)) = rows.iter_mut().rev().find_map(|row| row.stages.as_mut()) {
             *end = bottom;
         }
@@ -192,6 +199,7 @@ fn value(plan: &Plan, colour: Colour, amounts: &Amounts, rank: Rank, detail: Det
             Some(group) => group.index().to_string(),
             None => "–".to_owned(),
         },
+        // Bytes change too little from cell to cell to be worth a number in a small cell; the colour says it there.
         Colour::Memory | Colour::Traffic if wordy => {
             amounts.at(colour, groups.coordinates(rank).pipeline).map_or_else(String::new, size)
         }

@@ -26,6 +26,7 @@ pub struct GpuLine {
 pub fn gpu_lines(plan: &Plan, first: u64, count: u64) -> Vec<GpuLine> {
     let groups = Groups::new(plan.layout());
     let kinds = relations(plan);
+    // Saturating: `first` comes from how far a table was scrolled, and `count` from its height.
     let last = first.saturating_add(count).min(groups.world());
     let line = |index| {
         let rank = Rank::new(index);

@@ -5,7 +5,7 @@ use shardscope_estimate::{memory_totals, time_fault};
 use shardscope_plan::{Field, PipelineSchedule, Plan, Variant};
 use shardscope_units::{Bytes, Seconds};
 
-/// Chunks a rank may have in an interleaved schedule that is tried.
+/// Chunks per rank under which the interleaved schedule is tried.
 const CHUNKS: [u64; 3] = [1, 2, 4];
 
 /// The plan under a schedule.
@@ -38,6 +38,7 @@ pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
     let mut out = Vec::new();
     for schedule in PipelineSchedule::all() {
         let chunks: &[u64] =
+            // Only 1F1B has an interleaved form; the chunks of the others follow from the schedule itself.
             if schedule == PipelineSchedule::OneForwardOneBackward { &CHUNKS } else { &CHUNKS[..1] };
         for &virtual_pipeline in chunks {
             let mut variant = Variant { schedule, ..own.clone() };
@@ -45,6 +46,8 @@ pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
             if schedule != own.schedule || chunks.len() > 1 {
                 variant.virtual_pipeline = virtual_pipeline;
             }
+            // The own plan as it stands: `apply` might state defaults, and the row must agree with the verdict to the
+            // byte.
             let plan = if variant == own { Some(plan.clone()) } else { variant.apply(plan) };
             out.extend(plan.and_then(|plan| alternative(&plan, variant.changes_from(&own))));
         }
@@ -56,6 +59,7 @@ pub fn alternatives(plan: &Plan) -> Vec<Alternative> {
 fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Option<Alternative> {
     let totals = memory_totals(plan);
     let peak = totals.iter().map(|rank| rank.peak_reserved).max().unwrap_or_default();
+    // A time that no machine keeps (see `time_fault`) would be drawn as the best or worst of the list.
     let time = Some(time(plan)).filter(|time| time_fault(time).is_none())?;
     Some(Alternative {
         name: time.schedule.name,
@@ -63,6 +67,7 @@ fn alternative(plan: &Plan, changes: Vec<(Field, String)>) -> Option<Alternative
         changes,
         in_flight: time.schedule.in_flight.iter().copied().max().unwrap_or(0),
         peak,
+        // By what must be there, not by what PyTorch would cache: cached blocks are released before it fails.
         fits: totals.iter().all(|rank| rank.peak_required <= plan.cluster().accelerator.memory),
         bubble: time.bubble_fraction,
         step: time.step,

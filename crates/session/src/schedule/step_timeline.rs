@@ -44,7 +44,7 @@ pub struct Number {
     pub micro_batch: u32,
 }
 
-/// What a stage does at a moment.
+/// Work of a stage at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Running {
     /// The kind of work.
@@ -55,7 +55,7 @@ pub struct Running {
     pub chunk: u32,
     /// Model chunks of a rank.
     pub chunks: u32,
-    /// How long it takes.
+    /// Duration.
     pub takes: Seconds,
 }
 
@@ -83,6 +83,7 @@ impl StepTimeline {
     /// step, where all of its micro-batches are laid out.
     #[must_use]
     pub fn until(mut self, step: Seconds) -> Self {
+        // Only of a whole step: behind the first of many micro-batches there is no end of the step to be drawn.
         if self.is_whole() && step.get() > self.line.total.get() {
             self.line.total = step;
         }
@@ -98,6 +99,7 @@ impl StepTimeline {
     /// When the pipeline is empty again, as a share of the time.
     #[must_use]
     pub fn empty_from(&self) -> f64 {
+        // Not the last event of the last stage: under 1F1B stage 0 finishes last, under mirrored schedules any may.
         let last = self.line.stages.iter().flatten().map(|timed| self.share(timed.end));
         last.fold(0.0, f64::max)
     }
@@ -107,6 +109,7 @@ impl StepTimeline {
     pub fn of_times(times: &ScheduleTimes) -> Self {
         let shape = shortened(times.shape);
         let order = Order::new(shape);
+        // Durations are those of the whole step, so a shortened one begins just as the whole does.
         let line = timeline(&order, &times.durations);
         Self { order, line, micro_batches: (shape.micro_batches, times.shape.micro_batches) }
     }
@@ -131,9 +134,11 @@ impl StepTimeline {
         for timed in self.line.stages.iter().flatten() {
             match timed.event.action {
                 Action::Forward => last = last.max(self.share(timed.end)),
+                // Weight gradients are backward work too: a stage that only has these left is cooling down.
                 _ => first = first.min(self.share(timed.start)),
             }
         }
+        // A step without backward passes (evaluation) has no cool-down to mark.
         (first.min(1.0), last)
     }
 
@@ -151,6 +156,7 @@ impl StepTimeline {
     #[must_use]
     pub fn running(&self, stage: u32, moment: f64) -> Option<Running> {
         let lane = self.line.stages.get(usize::try_from(stage).ok()?)?;
+        // Events of a lane are in order and do not overlap, so the ends are sorted.
         let next = lane.partition_point(|timed| self.share(timed.end) <= moment);
         let timed = lane.get(next).filter(|timed| self.share(timed.start) <= moment)?;
         Some(Running {
@@ -166,9 +172,11 @@ impl StepTimeline {
     #[must_use]
     pub fn picture(&self, window: Viewport) -> Picture {
         let seen: Vec<&[Timed]> = self.line.stages.iter().map(|lane| self.inside(lane, window)).collect();
+        // Over all lanes: what costs the browser is the number of boxes together.
         let sampled = seen.iter().map(|lane| lane.len()).sum::<usize>() > MOST_BOXES;
         let mut picture =
             Picture { paths: Work::ALL.map(|work| (work, String::new())).to_vec(), numbers: Vec::new() };
+        // The end may lie left of the window, where its box begins at the window's edge.
         let end = window.place(self.empty_from()).max(0.0);
         for (lane, events) in (0_u32..).zip(seen) {
             if end < 1.0 - LEAST_END {
@@ -188,6 +196,7 @@ impl StepTimeline {
     pub fn curve(&self, shown: &Shown, stage: usize, window: Viewport) -> Option<Curve> {
         let rank = shown.report.memory.ranks.get(stage)?;
         let most = shown.report.memory.capacity.max(rank.totals.peak_allocated);
+        // A device without stated memory and a model without weights would divide by zero.
         let whole = most.number().max(1.0);
         let base = rank.totals.between_steps.number() / whole;
         let mut area = format!("M0 {CURVE}");
@@ -198,10 +207,12 @@ impl StepTimeline {
             }
         };
         let levels =
+            // Per chunk: with interleaving each chunk of a rank keeps another number of bytes per micro-batch.
             self.levels(stage, &rank.chunks.iter().map(|chunk| chunk.kept.get()).collect::<Vec<_>>());
         let (mut at, mut level) = (0.0, 0.0);
         for (start, end, from, to) in levels {
             let [start, end] = [start, end].map(|moment| window.place(moment));
+            // Left of the window only the level at its edge counts.
             if end <= 0.0 {
                 level = to;
                 continue;
@@ -228,7 +239,9 @@ impl StepTimeline {
         let events = self.line.stages.get(stage).map_or(&[][..], Vec::as_slice);
         let held = self.order.held(u32::try_from(stage).unwrap_or(u32::MAX), weights);
         let level = |(timed, held): (&Timed, u64)| {
+            // A chunk that is not listed keeps nothing, so its passes leave the level as it is.
             let weight = weights.get(timed.event.chunk as usize).copied().unwrap_or(0);
+            // `held` counts the event's own micro-batch, and rounding must not take the level below zero.
             let without = held.saturating_sub(weight);
             let (from, to) = match timed.event.action {
                 Action::Forward => (without, held),
@@ -242,11 +255,13 @@ impl StepTimeline {
     }
 
     fn share(&self, time: Seconds) -> f64 {
+        // A step without time has no shares; the tiniest divisor keeps them finite.
         time.number() / self.line.total.number().max(f64::MIN_POSITIVE)
     }
 
     /// The events of a lane that reach into the window.
     fn inside<'a>(&self, lane: &'a [Timed], window: Viewport) -> &'a [Timed] {
+        // Both by bisection: a window into 200,000 events is drawn at every move of the pointer.
         let first = lane.partition_point(|timed| window.place(self.share(timed.end)) <= 0.0);
         let last = lane.partition_point(|timed| window.place(self.share(timed.start)) < 1.0);
         lane.get(first..last).unwrap_or(&[])
@@ -266,16 +281,20 @@ impl StepTimeline {
 
     /// What the lane does in the middle of each of as many columns as can be drawn.
     fn sample(&self, picture: &mut Picture, window: Viewport, lane: u32, events: &[Timed]) {
+        // So many columns in each lane that all boxes together stay drawable.
         let columns = MOST_BOXES / self.line.stages.len().max(1);
         let place = |column: usize| column as f64 / columns as f64;
         let mut rest = events.iter().peekable();
         let mut run: Option<(Work, usize)> = None;
         for column in 0..=columns {
+            // The middle of a column decides, so that a short bubble between two boxes is as likely seen as hidden.
             let middle = place(column) + 0.5 / columns as f64;
             while rest.next_if(|timed| window.place(self.share(timed.end)) <= middle).is_some() {}
             let now = rest.peek().filter(|timed| window.place(self.share(timed.start)) <= middle);
+            // One column past the end, without work, closes the run that reaches the edge.
             let work = now.filter(|_| column < columns).map(|timed| Work::from_action(timed.event.action));
             match run {
+                // Equal neighbours are one box: sampled lanes would else be drawn column by column.
                 Some((kind, _)) if Some(kind) == work => {}
                 _ => {
                     if let Some((kind, since)) = run {
@@ -293,6 +312,7 @@ impl Picture {
         let Some((_, path)) = self.paths.iter_mut().find(|(kind, _)| *kind == work) else { return };
         let width = f64::from(WIDTH);
         let (x, w) = (decimal(from * width, 2), decimal((to - from) * width, 2));
+        // One unit free above and below, between lanes.
         let (y, h) = ((lane * LANE + 1).to_string(), (LANE - 2).to_string());
         for text in ["M", &x, " ", &y, "h", &w, "v", &h, "h-", &w, "z"] {
             path.push_str(text);
@@ -302,8 +322,10 @@ impl Picture {
 
 /// The same schedule with as many micro-batches as can be laid out.
 fn shortened(shape: Shape) -> Shape {
+    // Three events per micro-batch and chunk at most: forward, input gradient, weight gradient.
     let per_batch = shape.stages.saturating_mul(shape.chunks).saturating_mul(3).max(1);
     let (group, most) = (shape.group.max(1), (MOST_EVENTS / per_batch).max(1));
+    // A half group of an interleaved schedule would run in another order than any that the whole step has.
     // Whole groups where there is room for one.
     let most = if most > group { most / group * group } else { most };
     Shape { micro_batches: shape.micro_batches.min(most), ..shape }

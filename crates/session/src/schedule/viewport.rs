@@ -3,9 +3,9 @@
 /// A part of a step, as shares of its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Viewport {
-    /// Where it begins, 0 to 1.
+    /// Start, as a share of the step: 0 to 1.
     pub from: f64,
-    /// How long it is, up to 1.
+    /// Length, as a share of the step: up to 1.
     pub length: f64,
 }
 
@@ -19,6 +19,8 @@ impl Viewport {
     #[must_use]
     pub fn zoomed(self, factor: f64, at: f64) -> Self {
         let length = (self.length * factor).clamp(Self::SHORTEST, 1.0);
+        // The moment under the pointer stays under it: what the length loses goes left and right of `at` by its
+        // share.
         Self { from: self.from + (self.length - length) * at, length }.inside()
     }
 
@@ -29,6 +31,7 @@ impl Viewport {
     }
 
     fn inside(self) -> Self {
+        // The length is kept and the start moved, so that panning at an edge does not zoom.
         Self { from: self.from.clamp(0.0, 1.0 - self.length), ..self }
     }
 

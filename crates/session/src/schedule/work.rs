@@ -9,7 +9,7 @@ pub const LANE: u32 = 20;
 /// Height of the memory curve, in its own units.
 pub const CURVE: u32 = 100;
 
-/// A kind of work.
+/// Kinds of work that the picture colours apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Forward.
@@ -51,6 +51,8 @@ impl Work {
     pub(super) const fn from_action(action: Action) -> Self {
         match action {
             Action::Forward => Self::Forward,
+            // An input gradient is drawn as a backward pass: where weight gradients are apart, the gap between them
+            // says so.
             Action::Backward | Action::BackwardInput => Self::Backward,
             Action::WeightGradient => Self::Weight,
         }

@@ -1,6 +1,6 @@
 //! What a plan is started from.
 
-/// What the reader picks.
+/// A model and the machines for it, as picked in the form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// A model of the catalog by any of its names, or the text of its `config.json`.
@@ -15,7 +15,7 @@ pub struct Choice {
     pub sequence: u64,
 }
 
-/// What is trained.
+/// Training objective: which weights train, and by which method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
     /// Everything, from the start, by Megatron-LM.
@@ -34,11 +34,11 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// All of them, in the order they are offered.
+    /// Every objective, in the order they are offered.
     pub const ALL: [Self; 6] =
         [Self::PreTrain, Self::FullFineTune, Self::Lora, Self::QLora, Self::Dpo, Self::Rl];
 
-    /// What it is called.
+    /// Name, as the form and the terminal show it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

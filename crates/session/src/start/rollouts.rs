@@ -15,6 +15,7 @@ const OFFLOADED: [&str; 2] = ["gradients", "weights gradients optimizer"];
 
 /// The plans to try: rollouts on ever more tensor ranks, each with the policy left where it is and moved to the host meanwhile.
 pub(super) fn ways(base: &Named, choice: &Choice, per_node: u64) -> Vec<Named> {
+    // Tensor ranks of the engine stay within a node, where its all-reduces are fast.
     let degrees = [1, 2, 4, 8].into_iter().filter(|degree| per_node.is_multiple_of(*degree));
     degrees.flat_map(|degree| OFFLOADED.map(|offloaded| way(base, choice, degree, offloaded))).collect()
 }
@@ -44,7 +45,9 @@ fn way(base: &Named, choice: &Choice, degree: u64, offloaded: &str) -> Named {
     }
     count(&mut settings, "rollout_tensor_parallel_size", degree);
     count(&mut settings, "rollouts_per_prompt", ROLLOUTS);
+    // `base` may be made for no GPUs, while the form is still empty.
     let gpus = choice.gpus.max(1);
+    // Rounded up: verl refuses a batch that its ranks do not divide.
     count(&mut settings, "global_batch_size", (PROMPTS * ROLLOUTS).div_ceil(gpus) * gpus);
     settings
 }

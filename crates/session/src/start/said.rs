@@ -1,9 +1,9 @@
-//! Settings as they are put together, by name.
+//! Settings put together by name.
 
-/// Names and values.
+/// Names with their values, each name once.
 pub(super) type Named = Vec<(String, String)>;
 
-/// `settings` says `name` once more, and nothing else of it.
+/// Sets `name` to `value`, in the place of an earlier value.
 pub(super) fn say(settings: &mut Named, name: &str, value: &str) {
     settings.retain(|(other, _)| other != name);
     settings.push((name.to_owned(), value.to_owned()));

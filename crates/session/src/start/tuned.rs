@@ -13,6 +13,7 @@ const ALPHA: u64 = 16;
 /// with every layer recomputed.
 pub(super) fn ways(base: &Named, choice: &Choice) -> Vec<Named> {
     let engines: &[&str] = match choice.objective {
+        // One GPU has nothing to shard; FSDP there would only add its buffers.
         _ if choice.gpus == 1 => &["ddp"],
         // bitsandbytes' 4-bit weights stay whole on every GPU.
         Objective::QLora => &["ddp"],
@@ -20,6 +21,7 @@ pub(super) fn ways(base: &Named, choice: &Choice) -> Vec<Named> {
     };
     let mut ways = Vec::new();
     for engine in engines {
+        // Recomputation before sharding: it costs time, but the software stays the plainest.
         for recompute in [false, true] {
             ways.push(way(base, choice, engine, recompute));
         }
@@ -41,6 +43,8 @@ fn way(base: &Named, choice: &Choice, engine: &str, recompute: bool) -> Named {
     let gpus = choice.gpus.max(1);
     count(&mut settings, "global_batch_size", STEP_SEQUENCES.div_ceil(gpus).max(1) * gpus);
     if choice.objective == Objective::Dpo {
+        // The reference is the base with the adapters off, as TRL does with a PEFT model: no second copy of the
+        // weights.
         say(&mut settings, "training_objective", "dpo");
         say(&mut settings, "reference_model", "adapters");
     }
@@ -59,6 +63,7 @@ fn way(base: &Named, choice: &Choice, engine: &str, recompute: bool) -> Named {
     if matches!(choice.objective, Objective::Lora | Objective::QLora | Objective::Dpo) {
         count(&mut settings, "lora_rank", RANK);
         count(&mut settings, "lora_alpha", ALPHA);
+        // QLoRA adapts every linear layer, which the paper shows to matter.
         say(&mut settings, "lora_target_modules", "all-linear");
     }
     settings

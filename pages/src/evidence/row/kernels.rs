@@ -6,6 +6,7 @@ use super::{Row, Settings};
 
 impl Row {
     pub(super) fn kernels(&self, to: &mut Settings) {
+        // Where a source does not say: flash, but in legacy software.
         let kernel = match self.maybe("flash").unwrap_or(u64::from(!self.legacy())) {
             4 => "flash4",
             0 => "unfused",
@@ -77,7 +78,8 @@ impl Row {
     }
 }
 
-/// Names of the modules that a source says are recomputed; none, for the software's own choice, where it names none.
+/// Names of the modules that a source says are recomputed; core attention, Megatron's own choice, where it gives no
+/// detail.
 fn modules(detail: &str) -> Vec<&'static str> {
     let names = [
         ("layernorm", "layernorm"),

@@ -49,6 +49,7 @@ pub(super) fn about_gpu(Props { about, memory }: &Props) -> Html {
 }
 
 fn relation(relation: &Relation) -> Html {
+    // Words of this panel, with a preposition; `link_name` has those for captions.
     let link = match relation.link {
         Link::Network => "over the network",
         Link::Node => "inside the node, beyond NVLink",

@@ -20,9 +20,10 @@ impl TileProps {
     }
 }
 
-/// What is known of the GPUs of each stage.
+/// Amounts of the GPUs of each stage, for colours that show an amount.
 pub(super) fn amounts(shown: &Shown) -> Amounts {
     Amounts {
+        // By stage, as the paint looks them up.
         memory: shown.stages.iter().map(|stage| stage.reserved).collect(),
         traffic: shown.report.traffic.stages().iter().map(|stage| stage.wire).collect(),
     }
@@ -32,6 +33,7 @@ pub(super) fn amounts(shown: &Shown) -> Amounts {
 #[component(Cells)]
 pub(super) fn cells(props: &TileProps) -> Html {
     let tile = props.tile();
+    // Amounts have a ramp of their own, told apart in the style sheet.
     let hue = if matches!(props.colour, Colour::Memory | Colour::Traffic) { "r" } else { "c" };
     let rounded = props.geometry.detail() >= Detail::Number;
     html! {

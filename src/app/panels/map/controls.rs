@@ -24,6 +24,7 @@ pub(super) fn controls(Props { shown, colour }: &Props) -> Html {
         let (dispatch, shown, unknown) = (dispatch.clone(), shown.clone(), unknown.setter());
         move |event: SubmitEvent| {
             event.prevent_default();
+            // Read when sent: the field keeps what is typed without a redraw.
             let found = find_gpu(&shown.plan, &browser::value_in("find-gpu"));
             unknown.set(found.is_none());
             if let Some(gpu) = found {

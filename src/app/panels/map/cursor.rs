@@ -20,6 +20,7 @@ pub(super) struct Props {
 pub(super) fn cursor(Props { shown, picture, picked }: &Props) -> Html {
     let dispatch = use_dispatch();
     let node = use_node_ref();
+    // Only a move by keys takes the focus along; a picked GPU must not steal it from the pointer's place.
     let moved = use_mut_ref(|| false);
     let last = shown.plan.layout().world_size.saturating_sub(1);
     let place = use_state_eq(|| 0_u64);
@@ -35,6 +36,7 @@ pub(super) fn cursor(Props { shown, picture, picked }: &Props) -> Html {
             }
         });
     }
+    // A plan with fewer GPUs may have come in between.
     let at = (*place).min(last);
     {
         let (node, moved) = (node.clone(), moved.clone());
@@ -56,6 +58,7 @@ pub(super) fn cursor(Props { shown, picture, picked }: &Props) -> Html {
             let key = event.key();
             let to = match to(&key, browser::has_command(&event)) {
                 Some(step) => picture.geometry.step(at, step),
+                // A cell is no button of its own, so both keys are answered here.
                 None if matches!(key.as_str(), "Enter" | " ") => at,
                 None => return,
             };
@@ -64,12 +67,14 @@ pub(super) fn cursor(Props { shown, picture, picked }: &Props) -> Html {
                 *moved.borrow_mut() = true;
                 place.set(to);
             }
+            // With a GPU picked, arrows go on picking, as in a list.
             if to == at || picks {
                 dispatch.emit(Event::Pick(Some(Rank::new(to))).into());
             }
         }
     };
     html! {
+        // One row with one cell: a screen reader gets the place from the indices, not from 16,384 elements.
         <g role="row" aria-rowindex={(row + 1).to_string()}>
             <rect
                 ref={node}
@@ -93,6 +98,7 @@ pub(super) fn cursor(Props { shown, picture, picked }: &Props) -> Html {
 /// Brings a cell into view inside the frame of the map.
 fn bring(cell: &web_sys::Element) {
     let options = web_sys::ScrollIntoViewOptions::new();
+    // Nearest: the map moves only where the cell is out of view.
     options.set_block(web_sys::ScrollLogicalPosition::Nearest);
     options.set_inline(web_sys::ScrollLogicalPosition::Nearest);
     cell.scroll_into_view_with_scroll_into_view_options(&options);

@@ -19,6 +19,7 @@ pub(super) fn company(shown: &Shown, picture: &Picture, rank: Rank) -> Html {
         <>
             <g class={rounded(geometry)} aria-hidden="true">
                 { for wires.iter().map(arc) }
+                // The innermost group last, so that its colour lies on top where groups share members.
                 { for chosen.relations.iter().rev().map(|relation| {
                     members(picture, relation.kind, &mut relation.members.iter().map(|member| member.get()))
                 }) }
@@ -41,6 +42,7 @@ fn rounded(geometry: &Geometry) -> Option<&'static str> {
 }
 
 /// The cells of a group, those that are seen.
+// Partners outside of the drawn tiles have no cell that could be lit.
 fn members(picture: &Picture, kind: GroupKind, ranks: &mut dyn Iterator<Item = u64>) -> Html {
     let mut seen = ranks.filter(|rank| picture.gpus.contains(rank));
     html! { <path class={format!("partner {}", kind.short())} d={picture.geometry.path(&mut seen)} /> }
@@ -51,6 +53,7 @@ fn arc(edge: &Edge) -> Html {
     let far = if edge.link == Link::Network { "network" } else { "fast" };
     let ((x1, y1), (x2, y2)) = (edge.from, edge.to);
     let (wide, high) = (x1.abs_diff(x2), y1.abs_diff(y2));
+    // Bows out to the side of which there is more room.
     let (x, y) = if wide < high {
         (x1.max(x2) + (high / 4).clamp(24, 160), y1.midpoint(y2))
     } else {
@@ -67,6 +70,7 @@ fn arc(edge: &Edge) -> Html {
 /// Whom the colors put together with the GPU under the pointer.
 pub(super) fn traced(shown: &Shown, picture: &Picture, colour: Colour, gpu: u64) -> Html {
     let geometry = &picture.geometry;
+    // Stages have no kind of their own and take the pipeline's colour.
     let kind = if let Colour::Group(kind) = colour { kind } else { GroupKind::Pipeline };
     let company = company_of(&shown.plan, colour, Rank::new(gpu));
     html! {

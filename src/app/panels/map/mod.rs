@@ -99,13 +99,16 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     let view = use_state_eq(View::default);
     let plan = &shown.plan;
     let (world, per_node) = (plan.layout().world_size, plan.cluster().gpus_per_node);
+    // 0 before the frame has been measured: nothing is drawn then, and nothing laid out for good.
     let geometry = Geometry::fit_closer(world, per_node, width, view.closer).by_racks(per_rack(plan));
     // Of whole tiles, so that those that stay in view stay as they are.
     let tiles: Vec<Range<u64>> = match world {
         0..=MOST_DRAWN if width > 0 => geometry.tiles(&view.nodes(&geometry), TILE).collect(),
         _ => Vec::new(),
     };
+    // Tiles are contiguous, so the first and the last bound what is drawn.
     let nodes = tiles.first().map_or(0, |first| first.start)..tiles.last().map_or(0, |last| last.end);
+    // Compared by what the picture hangs on: hovering redraws none of it.
     let drawn = use_memo(
         (shown.clone(), *colour, width, geometry, nodes),
         |(shown, colour, width, geometry, nodes)| {
@@ -123,6 +126,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
         use_effect_with(geometry, move |geometry| {
             let Some(frame) = frame.cast::<Element>() else { return };
             if width > 0
+                // Taken: a later redraw must not centre again where the reader has scrolled away.
                 && let Some(gpu) = middle.borrow_mut().take()
             {
                 centre(&frame, geometry, gpu);
@@ -135,6 +139,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
         use_effect_with(*picked, move |picked| {
             // The frame gets lower where a GPU is picked.
             frame.cast::<Element>().iter().for_each(mark);
+            // A GPU picked from afar would be a dot; from the level of numbers on the map stays as it is.
             if let (Some(rank), true) = (picked, geometry.detail() < Detail::Number) {
                 *middle.borrow_mut() = Some(rank.get());
                 let levels = Geometry::levels(world);
@@ -146,6 +151,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     }
     let zoom = {
         let (view, frame, middle, told) =
+            // Under the pointer, else the picked one, else what stands in the middle of the frame.
             (view.clone(), frame.clone(), middle, (*hovered).or(picked.map(Rank::get)));
         Callback::from(move |by: isize| {
             let seen = frame.cast::<Element>().and_then(|frame| {
@@ -170,6 +176,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
         let zoom = zoom.clone();
         move |event: WheelEvent| {
             // Pinching is told as the wheel with Ctrl; the wheel alone scrolls.
+            // `prevent_default` keeps the browser from zooming the page.
             if browser::has_command(&event) {
                 event.prevent_default();
                 zoom.emit(if event.delta_y() < 0.0 { 1 } else { -1 });
@@ -185,6 +192,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
         let zoom = zoom.clone();
         move |event: TouchEvent| {
             let mut last = apart.borrow_mut();
+            // A pinch goes level by level: the distance is measured anew after each.
             if let Some(by) = pinched(&mut last, fingers_apart(&event)) {
                 zoom.emit(by);
             }
@@ -206,6 +214,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
         let (frame, drawn) = (frame.clone(), drawn.clone());
         move |event: &MouseEvent| {
             let svg = frame.cast::<Element>()?.query_selector("svg").ok().flatten()?;
+            // The box of the picture moves with the frame's scrolling, so this already accounts for it.
             let place = svg.get_bounding_client_rect();
             let (x, y) =
                 (f64::from(event.client_x()) - place.left(), f64::from(event.client_y()) - place.top());
@@ -230,8 +239,10 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     let onmousemove = {
         let (hovered, frame) = (hovered.setter(), frame.clone());
         move |event: MouseEvent| match frame.cast::<Element>() {
+            // Only the main button; with others the pointer reads as usual.
             Some(frame) if event.buttons() == 1 => {
                 let (x, y) = (event.movement_x(), event.movement_y());
+                // A pixel of jitter while pressing is still a click.
                 *dragged.borrow_mut() |= x.abs() + y.abs() > 1;
                 frame.scroll_by_with_x_and_y(f64::from(-x), f64::from(-y));
             }
@@ -245,6 +256,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     // Whom the caption speaks of: the GPU under the pointer, else the picked one, else the first.
     let told = (*hovered).or(picked.map(Rank::get)).unwrap_or(0).min(world.saturating_sub(1));
     let of_scene = scene.map_or(*colour, Colour::Group);
+    // During a played step the caption is of the scene's groups.
     let caption = group_caption(plan, &shown.report.traffic, of_scene, Rank::new(told));
     let caption = caption.map(|caption| match scene {
         Some(kind) => format!("{}. {caption}", moment(kind)),
@@ -253,6 +265,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     let inside = drawn.as_ref().as_ref().map(|picture| {
         let (width, height) = picture.geometry.size();
         let (rows, columns) = picture.geometry.rows_and_columns();
+        // Everything else is dimmed only while something is lit.
         let lit = picked.is_some() || hovered.is_some() || scene.is_some();
         html! {
             <svg
@@ -268,6 +281,7 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
                 <Rows picture={picture.clone()} />
                 <g class="tiles">
                     { for tiles.iter().map(|nodes| html! {
+                        // By the first node: a tile that stays in view keeps its place in the page.
                         <Cells key={nodes.start} shown={shown.clone()} colour={*colour} {geometry} nodes={nodes.clone()} />
                     }) }
                 </g>

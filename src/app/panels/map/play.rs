@@ -21,9 +21,11 @@ pub(super) fn scenes(shown: &Shown) -> Vec<GroupKind> {
         GroupKind::Pipeline => 4,
         GroupKind::ExpertData => 6,
         GroupKind::Embedding => 7,
+        // All groups of data parallelism, which reduce at the end of backward.
         _ => 5,
     };
     let mut kinds = relations(&shown.plan);
+    // Stable, so kinds of one moment keep the order of `relations`.
     sort_by_key(&mut kinds, place);
     kinds
 }
@@ -48,6 +50,7 @@ pub(super) fn use_play(scenes: usize) -> (Option<usize>, Callback<MouseEvent>) {
         let setter = scene.setter();
         use_effect_with((*scene, scenes), move |(now, scenes)| {
             let scenes = *scenes;
+            // `None` behind the last ends the play.
             let timer = now.map(|now| {
                 Timeout::new(LONG, move || setter.set(Some(now + 1).filter(|next| *next < scenes)))
             });

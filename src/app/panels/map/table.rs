@@ -22,6 +22,7 @@ pub(super) fn map_table(Props { shown }: &Props) -> Html {
     let open = use_state_eq(|| false);
     let page = use_state_eq(|| 0_u64);
     let pages = shown.plan.layout().world_size.div_ceil(PAGE).max(1);
+    // Another plan may have fewer pages.
     let at = (*page).min(pages - 1);
     let ontoggle = {
         let open = open.setter();
@@ -36,6 +37,7 @@ pub(super) fn map_table(Props { shown }: &Props) -> Html {
             <button type="button" class="button" disabled={ends} onclick={move |_| page.set(to)}>{ label }</button>
         }
     };
+    // Made when pressed: the groups of a large cluster are megabytes of text.
     let copied = {
         let shown = shown.clone();
         Callback::from(move |()| all_groups(&shown.plan))
@@ -45,6 +47,7 @@ pub(super) fn map_table(Props { shown }: &Props) -> Html {
             <CopyButton label="Copy all groups as text" text={copied} />
             <details {ontoggle}>
                 <summary>{ "Show as a table" }</summary>
+                // A closed table costs nothing, whatever the cluster.
                 if *open {
                     { wide("The GPUs and their groups", html! { { table(shown, at * PAGE) } }) }
                     if pages > 1 {

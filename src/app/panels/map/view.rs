@@ -30,6 +30,7 @@ impl View {
     /// The same when the frame is scrolled.
     pub(super) fn scrolled(self, frame: &Element) -> Self {
         let high = u32::try_from(frame.client_height()).unwrap_or(0);
+        // In blocks: the state changes a few times a screen, not at every pixel.
         Self { block: frame.scroll_top() / BLOCK, high, ..self }
     }
 
@@ -42,6 +43,7 @@ impl View {
     /// The nodes that are drawn.
     pub(super) fn nodes(self, geometry: &Geometry) -> Range<u64> {
         let top = u32::try_from(self.block.saturating_mul(BLOCK)).unwrap_or(0);
+        // At least a usual height, since the frame is measured only once it scrolls.
         geometry.nodes_between(top.saturating_sub(BEYOND), top + self.high.max(USUAL) + BEYOND)
     }
 }
@@ -49,6 +51,7 @@ impl View {
 /// Scrolls `frame` so that GPU `gpu` stands in its middle.
 pub(super) fn centre(frame: &Element, geometry: &Geometry, gpu: u64) {
     let (x, y) = geometry.cell(gpu).middle();
+    // Browsers clamp what lies outside, so the edges need no care here.
     let to = |place: u32, room: i32| i32::try_from(place).unwrap_or(i32::MAX) - room / 2;
     frame.set_scroll_top(to(y, frame.client_height()));
     frame.set_scroll_left(to(x, frame.client_width()));
@@ -56,6 +59,7 @@ pub(super) fn centre(frame: &Element, geometry: &Geometry, gpu: u64) {
 
 /// How far two fingers are apart; none unless there are two.
 pub(super) fn fingers_apart(event: &TouchEvent) -> Option<f64> {
+    // By reflection: the type for touches would be one more feature of web-sys.
     let get = |of: &JsValue, name: &str| js_sys::Reflect::get(of, &name.into()).ok();
     let touches = get(event, "touches")?;
     (get(&touches, "length")?.as_f64()? == 2.0).then_some(())?;
@@ -67,6 +71,7 @@ pub(super) fn fingers_apart(event: &TouchEvent) -> Option<f64> {
 /// By how many levels the map comes closer when fingers that were `last` apart are `now`: one for each half that they spread
 /// further, or one back where they close as far.
 pub(super) fn pinched(last: &mut Option<f64>, now: Option<f64>) -> Option<isize> {
+    // Two fingers that start on one point would spread infinitely.
     let spread = now? / (*last)?.max(1.0);
     let by = if spread > 1.5 {
         1
@@ -75,6 +80,7 @@ pub(super) fn pinched(last: &mut Option<f64>, now: Option<f64>) -> Option<isize>
     } else {
         return None;
     };
+    // Only after a level: small movements add up.
     *last = now;
     Some(by)
 }

@@ -25,14 +25,17 @@ pub(super) struct Props {
 /// Equal properties draw nothing anew: what the frame shows is marked by [`mark`].
 #[component(Whole)]
 pub(super) fn whole(Props { shown, colour, geometry, frame }: &Props) -> Html {
+    // A map that fits its frame needs no second picture.
     if geometry.size().1 < HIGH {
         return html!();
     }
+    // No more points down than there are rows of cells.
     let points = (POINTS.0, geometry.rows_and_columns().0.clamp(1, POINTS.1));
     let paths = overview(&shown.plan, *colour, &amounts(shown), geometry, points);
     let frame = frame.clone();
     let go = Callback::from(move |event: PointerEvent| {
         let svg = event.target_dyn_into::<Element>().and_then(|at| at.closest("svg").ok().flatten());
+        // Also while dragging: button 1 is down.
         if let (Some(svg), Some(frame), 1) = (svg, frame.cast::<Element>(), event.buttons()) {
             let area = svg.get_bounding_client_rect();
             let to = |at: i32, from: f64, length: f64, whole: i32, seen: i32| {
@@ -62,6 +65,7 @@ pub(super) fn whole(Props { shown, colour, geometry, frame }: &Props) -> Html {
 
 /// Marks what `frame` shows.
 pub(super) fn mark(frame: &Element) {
+    // By place and not by id: the lens is the last child of the picture behind the frame, if that is there.
     let lens = frame.next_element_sibling().and_then(|whole| whole.last_element_child());
     let Some(lens) = lens else { return };
     let part = |name: &str, at: i32, of: i32| {

@@ -23,6 +23,7 @@ pub(super) fn axis(timeline: &StepTimeline, window: Viewport) -> Html {
                 let share = f64::from(tick) / f64::from(TICKS);
                 let when = moment(timeline, window.from + window.length * share);
                 // Where only the first micro-batches are laid out, the step goes on.
+                // Without it the cut would look like the end of the step.
                 let on = if tick == TICKS && !timeline.is_whole() { " …" } else { "" };
                 html! { <li>{ when }{ on }</li> }
             }) }

@@ -27,6 +27,7 @@ pub(super) fn memory_curve(props: &Props) -> Html {
     let Some(curve) = curve else { return html!() };
     let height = f64::from(CURVE);
     let capacity = shown.plan.cluster().accelerator.memory;
+    // The top is the capacity, or the peak where that is higher.
     let full = capacity.number() / curve.most.number().max(1.0);
     let y = |share: f64| decimal(height * (1.0 - share), 2);
     html! {
@@ -35,6 +36,7 @@ pub(super) fn memory_curve(props: &Props) -> Html {
                 { "Memory of stage " }<StageList shown={shown.clone()} />
                 { " over the step: static (weights, gradients, optimizer), above it activations of the micro-batches " }
                 <Term name="in flight" />
+                // Above the capacity there are two lines to be told apart.
                 { format!("; dashed = peak including temporaries; {}.", if curve.most > capacity {
                     format!("top = {}, solid line = capacity of {}", size(curve.most), size(capacity))
                 } else {

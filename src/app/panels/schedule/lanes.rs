@@ -32,6 +32,7 @@ pub(super) fn lanes(props: &Props) -> Html {
     let told = use_state_eq(|| None::<String>);
     let height = timeline.lanes() * LANE;
     let shown = height.min(HIGHEST);
+    // Narrower lanes have no room for text.
     let numbers = if shown == height { picture.numbers.as_slice() } else { &[] };
     let (first, last) = timeline.phases();
     let phase = |moment: f64| {
@@ -44,6 +45,7 @@ pub(super) fn lanes(props: &Props) -> Html {
             let area = node.cast::<Element>()?.get_bounding_client_rect();
             let share = (f64::from(x) - area.left()) / area.width().max(1.0);
             let lane = (f64::from(y) - area.top()) / area.height().max(1.0);
+            // Just below 1: the lower edge belongs to the last lane.
             Some((share.clamp(0.0, 1.0), lane.clamp(0.0, 0.999)))
         }
     };
@@ -53,6 +55,7 @@ pub(super) fn lanes(props: &Props) -> Html {
         move |event: PointerEvent| {
             let Some((share, lane)) = place(event.client_x(), event.client_y()) else { return };
             if event.buttons() == 1 {
+                // Movement in pixels, the window in shares of the lanes' width.
                 let width =
                     node.cast::<Element>().map_or(1.0, |node| node.get_bounding_client_rect().width());
                 return pan.emit(Pan::Shift(-f64::from(event.movement_x()) / width.max(1.0)));
@@ -80,10 +83,12 @@ pub(super) fn lanes(props: &Props) -> Html {
         let (pan, place) = (props.pan.clone(), place.clone());
         move |event: WheelEvent| {
             if !browser::has_command(&event) {
+                // Without Ctrl or Cmd the wheel scrolls the page.
                 return;
             }
             let Some((at, _)) = place(event.client_x(), event.client_y()) else { return };
             event.prevent_default();
+            // The root: a wheel turns in many small steps.
             let factor = if event.delta_y() > 0.0 { ZOOM.sqrt() } else { 1.0 / ZOOM.sqrt() };
             pan.emit(Pan::Zoom(factor, at));
         }
@@ -117,6 +122,7 @@ pub(super) fn lanes(props: &Props) -> Html {
                     { phase(last) }
                     { props.cursor.map(|at| line_at(at, height)).unwrap_or_default() }
                 </svg>
+                // Text lies in a picture of its own: the lanes' is stretched, and letters would be too.
                 <svg class="lane-numbers" height={shown.to_string()}>
                     { for numbers.iter().map(|number| html! {
                         <text x={decimal(number.at * 100.0, 2) + "%"} y={(number.lane * LANE + 14).to_string()}>
@@ -140,6 +146,7 @@ pub(super) fn line_at(share: f64, height: u32) -> Html {
 fn what_runs(timeline: &StepTimeline, window: Viewport, share: f64, lane: f64) -> Option<String> {
     let stages = timeline.lanes();
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    // `lane` is below 1, so this is below the number of stages.
     let stage = (lane * f64::from(stages)) as u32;
     let at = window.from + share * window.length;
     let when = moment(timeline, at);
@@ -151,6 +158,7 @@ fn what_runs(timeline: &StepTimeline, window: Viewport, share: f64, lane: f64) -
             if event.chunks > 1 { format!(", chunk {}", event.chunk) } else { String::new() },
             seconds(event.takes)
         ),
+        // Behind the last pass every stage is in it.
         None if at > timeline.empty_from() => format!("{when}: end of step: gradient sync, optimizer"),
         None => format!("stage {stage} at {when}: idle"),
     })

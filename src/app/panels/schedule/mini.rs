@@ -33,6 +33,7 @@ pub(super) fn small(timeline: &StepTimeline, wide: Option<f64>) -> Html {
     let picture = timeline.picture(Viewport::WHOLE);
     let height = timeline.lanes() * LANE;
     let drawn = height.min(MINI_HIGHEST);
+    // A step shorter than the scale takes its share of the width.
     let share = wide.map_or(1.0, |wide| timeline.total().get() / wide.max(f64::MIN_POSITIVE));
     html! {
         <div class="schedule-frame mini">
@@ -61,13 +62,16 @@ pub(super) fn small(timeline: &StepTimeline, wide: Option<f64>) -> Html {
 pub(crate) fn on_one_scale(wide: f64, steps: Html) -> Html {
     let onpointermove = move |event: PointerEvent| {
         let target = event.target_dyn_into::<Element>();
+        // From any element below: the pointer moves over many.
         let Some(all) = target.and_then(|target| target.closest(".one-scale").ok().flatten()) else { return };
         let inside = |what| all.query_selector(what).ok().flatten();
         let (Some(lanes), Some(told)) = (inside(".lanes"), inside(".lane-told")) else { return };
+        // All lanes lie at the same place, so the first will do.
         let area = lanes.get_bounding_client_rect();
         let share = ((f64::from(event.client_x()) - area.left()) / area.width().max(1.0)).clamp(0.0, 1.0);
         let get = |of: &JsValue, name: &str| js_sys::Reflect::get(of, &name.into()).ok();
         if let Some(style) = get(&all, "style")
+            // By reflection: `setProperty` of SVG and HTML elements alike.
             && let Some(set) =
                 get(&style, "setProperty").and_then(|set| set.dyn_into::<js_sys::Function>().ok())
         {

@@ -16,9 +16,11 @@ use crate::app::words::schedule_name;
 pub(super) fn others(PlanProps { shown }: &PlanProps) -> Html {
     let open = use_state_eq(|| false);
     let chosen = use_state_eq(|| None::<usize>);
+    // A dozen plans are estimated, which only who opens it should wait for.
     let tried = use_memo((shown.clone(), *open), |(shown, open)| {
         open.then(|| alternatives(&shown.plan)).unwrap_or_default()
     });
+    // A choice made under another plan may point past the end.
     let seen = (*chosen).filter(|place| *place < tried.len()).or_else(|| quickest(&tried));
     let ontoggle = {
         let open = open.setter();
@@ -27,6 +29,7 @@ pub(super) fn others(PlanProps { shown }: &PlanProps) -> Html {
             open.set(now);
         }
     };
+    // Its own schedule is the one without changes; it may lack one where its time cannot be kept.
     let own = tried.iter().find(|one| one.changes.is_empty());
     html! {
         <details class="others" {ontoggle}>
@@ -51,6 +54,7 @@ pub(super) fn others(PlanProps { shown }: &PlanProps) -> Html {
 
 /// The fastest of the others that fit.
 fn quickest(tried: &[Alternative]) -> Option<usize> {
+    // The own one is above already.
     let others = tried.iter().enumerate().filter(|(_, one)| one.fits && !one.changes.is_empty());
     others.min_by(|(_, one), (_, other)| one.step.get().total_cmp(&other.step.get())).map(|(place, _)| place)
 }
@@ -58,6 +62,7 @@ fn quickest(tried: &[Alternative]) -> Option<usize> {
 /// Both steps on one scale of time.
 fn over_each_other(own: &Alternative, other: &Alternative) -> Html {
     let lines = [own, other].map(|one| StepTimeline::of_times(&one.times).until(one.step));
+    // Both pictures need one scale, the longer step's.
     let wide = lines.iter().map(|line| line.total().get()).fold(0.0, f64::max);
     let step = |(one, line): (&Alternative, &StepTimeline)| {
         let figures =

@@ -1,5 +1,5 @@
-//! Where every GPU of the cluster lies in a picture of a given width, by arithmetic both ways.
-//! Unit of all lengths: CSS pixel.
+//! Where every GPU of the cluster lies in a picture of a given width, by arithmetic in both directions, so that a map
+//! of any size needs no table of places. Unit of all lengths: CSS pixel.
 
 mod racks;
 pub(super) mod steps;
@@ -23,7 +23,7 @@ pub enum Detail {
 /// Sizes of one level of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Scale {
-    /// From this many GPUs on the level gives too much.
+    /// The level serves clusters of fewer GPUs than this; the list is searched from the most detailed on.
     below: u64,
     detail: Detail,
     /// Width and height of a cell.
@@ -91,6 +91,8 @@ impl Area {
 }
 
 fn narrow(value: u64) -> u32 {
+    // Heights of huge clusters may exceed u32; a picture cut short there is never drawn ([`MOST_DRAWN`]), but must
+    // not panic either.
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
@@ -122,6 +124,7 @@ impl Geometry {
         geometry.widen(width);
         let node = u64::from(geometry.node_size().0 + scale.between);
         geometry.across = (u64::from(width + scale.between) / node).clamp(1, geometry.nodes().max(1));
+        // After `across`: what is left over depends on how many nodes stand in a row.
         geometry.fill(width);
         geometry
     }
@@ -228,6 +231,8 @@ impl Geometry {
         high: u32,
     ) -> impl Iterator<Item = std::ops::Range<u64>> {
         let pitch = self.node_size().1.saturating_add(self.scale.between).max(1);
+        // Anchored at the first node and not at what is seen: only so does scrolling find the tiles that were drawn
+        // before.
         let (each, last) = (self.across * u64::from((high / pitch).max(1)), self.nodes());
         (nodes.start / each..nodes.end.div_ceil(each))
             .map(move |index| index * each..((index + 1) * each).min(last))
@@ -269,6 +274,8 @@ impl Geometry {
     /// The GPU at a point of the picture; the gap right of and below a cell counts to it.
     #[must_use]
     pub fn at(&self, x: f64, y: f64) -> Option<u64> {
+        // Coordinates come from pointer events and may be anything; past this bound the casts below would saturate to
+        // a wrong cell.
         if x < 0.0 || y < 0.0 || x > 1e7 || y > 1e7 {
             return None;
         }
@@ -277,6 +284,8 @@ impl Geometry {
         let Scale { cell, gap, pad, head, between, .. } = self.scale;
         let (width, height) = self.node_size();
         let (column, row) = (x / (width + between), y / (height + between));
+        // `checked_sub`: within the padding there is no cell. The gap behind a cell stays with it, so that a pointer
+        // does not flicker between.
         let inner_x = (x % (width + between)).checked_sub(pad)? / (cell.0 + gap);
         let inner_y = (y % (height + between)).checked_sub(pad + head)? / (cell.1 + gap);
         let (inner_x, inner_y) = (u64::from(inner_x), u64::from(inner_y));
@@ -296,6 +305,7 @@ impl Geometry {
         let mut path = String::new();
         for gpu in gpus {
             let Area { x, y, width, height } = self.cell(gpu);
+            // The stroke that rounds the corners grows outwards by this much, so the path itself is drawn smaller.
             let inset = if self.scale.detail >= Detail::Number { ROUNDING } else { 0 };
             let (x, y, width, height) = (x + inset, y + inset, width - 2 * inset, height - 2 * inset);
             // Writing into a String cannot fail.
@@ -311,6 +321,7 @@ fn columns(per_node: u64, fitting: u64, detail: Detail) -> u64 {
     let divides = |columns: &u64| per_node.is_multiple_of(*columns);
     let most = fitting.min(16);
     if detail >= Detail::Number {
+        // At least half of what fits, or a prime number of GPUs would be stacked in a single column.
         return (most.div_ceil(2)..=most).rev().find(divides).unwrap_or(most);
     }
     let square = (1..=per_node).find(|side| side * side >= per_node).unwrap_or(1).min(fitting);

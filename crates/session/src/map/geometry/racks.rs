@@ -8,6 +8,7 @@ impl Geometry {
     pub fn by_racks(mut self, per_rack: u64) -> Self {
         if per_rack > 1 {
             let fitting = |across: &u64| per_rack.is_multiple_of(*across) || across.is_multiple_of(per_rack);
+            // 1 divides every rack, so there always is a fitting number; the largest wastes least width.
             self.across = (1..=self.across).rev().find(fitting).unwrap_or(1);
         }
         self
@@ -22,12 +23,16 @@ impl Geometry {
             return path;
         }
         let (half, width) = (self.scale.between / 2, self.size().0);
+        // Racks that begin in view: a line belongs to the rack behind it, and a tile before it draws none.
         for rack in nodes.start.div_ceil(per_rack)..nodes.end.div_ceil(per_rack) {
             let first = rack * per_rack;
             let Area { x, y, height, .. } = self.node(first);
             // Writing into a String cannot fail.
             let _ = match (first.is_multiple_of(self.across), y) {
+                // Nothing lies above the very first rack.
                 (true, 0) => Ok(()),
+                // A rack that begins a row is parted by a line over the whole width, any other by one before its
+                // first node.
                 (true, _) => write!(path, "M0 {}h{width}", y.saturating_sub(half)),
                 (false, _) => write!(path, "M{} {y}v{height}", x.saturating_sub(half)),
             };

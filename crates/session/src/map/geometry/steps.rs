@@ -2,7 +2,7 @@
 
 use super::Geometry;
 
-/// Where an arrow key leads.
+/// Direction of an arrow key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// One cell to the left.
@@ -36,6 +36,7 @@ impl Geometry {
 
     /// Rows and columns of the whole picture.
     #[must_use]
+    // Counts the empty places of a last row too, so that shares of the picture map onto it evenly.
     pub fn rows_and_columns(&self) -> (u64, u64) {
         (self.nodes().div_ceil(self.across) * self.rows(), self.across * self.columns)
     }
@@ -43,11 +44,13 @@ impl Geometry {
     /// The GPU at parts of the height and of the width, each so many of so many; the last where none lies there.
     pub(in crate::map) fn at_share(&self, (row, rows): (u64, u64), (column, columns): (u64, u64)) -> u64 {
         let (all_rows, all_columns) = self.rows_and_columns();
+        // `max(1)`: a strip without points asks for nothing, but divides all the same.
         let (row, column) = (row * all_rows / rows.max(1), column * all_columns / columns.max(1));
         self.at_row_and_column(row, column).unwrap_or(self.gpus.saturating_sub(1))
     }
 
     pub(super) fn at_row_and_column(&self, row: u64, column: u64) -> Option<u64> {
+        // Inverse of `row_and_column`; both must change together.
         let node = row / self.rows() * self.across + column / self.columns;
         let place = row % self.rows() * self.columns + column % self.columns;
         let gpu = node * self.per_node + place;
@@ -60,6 +63,7 @@ impl Geometry {
         let (row, column) = self.row_and_column(gpu);
         let columns = self.across * self.columns;
         let (row, column) = match step {
+            // Wraps to a column past the last, which `inside` refuses, as the edge on the other side does.
             Step::Left => (row, column.wrapping_sub(1)),
             Step::Right => (row, column + 1),
             Step::Up => (row.wrapping_sub(1), column),
@@ -70,6 +74,8 @@ impl Geometry {
             Step::Last => return self.gpus.saturating_sub(1),
         };
         let inside = column < columns && row < self.rows_and_columns().0;
+        // The last node of a cluster may be short: a place in the picture need not hold a GPU, and the step then
+        // stays.
         let found = if inside { self.at_row_and_column(row, column) } else { None };
         found.unwrap_or(gpu)
     }
