@@ -1,0 +1,201 @@
+//! Plans drawn at random: a plan of the guide, small again, with words of others put in and out.
+
+use shardscope::catalog;
+use shardscope::plan::{Field, Kind};
+
+use super::super::random::Random;
+use super::Row;
+
+/// The guide's plans: name, model, settings.
+const GUIDE: &str = include_str!("../../../pages/src/guide/plans.tsv");
+
+/// What no word of the guide's plans says: joined by `&` what is put in together.
+const MORE: &[&str] = &[
+    "num_layers=7",
+    "num_layers=6&pp=3",
+    "num_layers=12&pp=4",
+    "num_layers=12&pp=4&virtual_pipeline_model_parallel_size=3",
+    "num_layers=8&pp=2&num_layers_per_virtual_pipeline_stage=2",
+    "num_layers=8&pp=4&num_layers_per_virtual_pipeline_stage=1&microbatch_group_size_per_vp_stage=6",
+    "num_layers=8&pp=2&decoder_first_pipeline_num_layers=3&decoder_last_pipeline_num_layers=5",
+    "num_layers=7&pp=2&account_for_embedding_in_pipeline_split",
+    "num_layers=6&pp=4&account_for_embedding_in_pipeline_split&account_for_loss_in_pipeline_split",
+    "pp=4&pipeline_schedule=gpipe",
+    "pp=4&pipeline_schedule=zb-h1",
+    "pp=4&pipeline_schedule=zb-h2",
+    "pp=4&pipeline_schedule=zb-v",
+    "pp=4&pipeline_schedule=v-half",
+    "pp=4&pipeline_schedule=v-min",
+    "pp=4&pipeline_schedule=1f1b-v",
+    "pp=4&pipeline_schedule=dualpipe",
+    "pp=4&pipeline_schedule=dualpipe-v",
+    "cp=2",
+    "cp=4&cp_comm_type=p2p",
+    "cp=2&cp_comm_type=all_gather",
+    "cp=2&cp_comm_type=a2a",
+    "tp=2&sequence_parallel",
+    "tp=4&sequence_parallel",
+    "tp=8",
+    "ep=2",
+    "ep=4&etp=1",
+    "ep=8",
+    "use_tp_pp_dp_mapping",
+    "gbs=48",
+    "gbs=256",
+    "gbs=2048&pp=2",
+    "mbs=1",
+    "mbs=3&gbs=96",
+    "seq=1000",
+    "seq=4096",
+    "nodes=1&gpus_per_node=4",
+    "nodes=2",
+    "nodes=4",
+    "nodes=3&gpus_per_node=4",
+    "nodes=16",
+    "fast_link_domain=4",
+    "fast_link_domain=16",
+    "memory_headroom=0.1",
+    "gpu_memory_gib=24",
+    "gpu_memory_tbps=1.1",
+    "gpu_peak_tflops=300",
+    "network_gbps=12.5",
+    "fast_link_gbps=100",
+    "measured_matmul_tflops=500",
+    "measured_fast_bus_gbps=200",
+    "measured_network_bus_gbps=20",
+    "measured_over_estimated=1.3",
+    "memory_left_out=context,communicators,slack",
+    "token_budget=1000000000000&price_per_gpu_hour=2.5&watts_per_gpu=900",
+    "num_experts=8&moe_router_topk=2&moe_ffn_hidden_size=512&moe_grouped_gemm&add_bias_linear=false",
+    "num_experts=16&moe_router_topk=4&moe_ffn_hidden_size=256&moe_shared_expert_intermediate_size=512&first_k_dense_replace=1",
+    "num_experts=8&moe_layer_freq=2&moe_ffn_hidden_size=512",
+    "moe_router_num_groups=4&moe_router_group_topk=2",
+    "moe_expert_capacity_factor=1.5",
+    "moe_flex_dispatcher_backend=hybridep&moe_token_dispatcher_type=flex",
+    "multi_latent_attention&kv_lora_rank=64&q_lora_rank=96&qk_head_dim=32&qk_pos_emb_head_dim=16&v_head_dim=32&position_embedding_type=rope",
+    "multi_latent_attention&kv_lora_rank=64&qk_head_dim=32&qk_pos_emb_head_dim=16&v_head_dim=32&position_embedding_type=rope",
+    "num_query_groups=2&group_query_attention",
+    "kv_channels=96",
+    "softmax_type=learnable",
+    "mixer_pattern=www*&attention_window=256",
+    "mixer_pattern=w&attention_window=1024&chunked_attention",
+    "mixer_pattern=P&linear_mixer=mamba2",
+    "mixer_pattern=MM*-&linear_mixer=mamba2",
+    "linear_attention_freq=2",
+    "mtp_num_layers=1",
+    "mtp_num_layers=2",
+    "recompute_granularity=full&recompute_method=uniform&recompute_num_layers=1",
+    "recompute_granularity=full&recompute_method=uniform&recompute_num_layers=3",
+    "recompute_granularity=full&recompute_method=block&recompute_num_layers=2",
+    "recompute_granularity=full&recompute_method=every&recompute_num_layers=2",
+    "recompute_granularity=full&recompute_method=all_but_every&recompute_num_layers=3",
+    "recompute_granularity=selective",
+    "recompute_granularity=selective&recompute_modules=core_attn%20mlp",
+    "recompute_granularity=selective&recompute_modules=layernorm%20moe_act",
+    "recompute_granularity=selective&recompute_modules=moe%20shared_experts",
+    "recompute_granularity=selective&recompute_modules=mla_up_proj",
+    "distribute_saved_activations&tp=2&recompute_granularity=full&recompute_method=uniform&recompute_num_layers=1",
+    "cpu_offloading_num_layers=2",
+    "fine_grained_activation_offloading&offload_modules=core_attn%20attn_proj",
+    "fine_grained_activation_offloading&offload_modules=expert_fc1%20moe_act",
+    "fine_grained_activation_offloading&offload_modules=attn_norm%20qkv_linear%20mlp_norm&activation_offload_fraction=0.5",
+    "fine_grained_activation_offloading&offload_modules=core_attn&delta_offload_bytes_across_pp_ranks=1000000&pp=2",
+    "wgrad_deferral_limit=2&defer_embedding_wgrad_compute&pp=2",
+    "fp8=hybrid",
+    "fp8=e4m3&fp8_recipe=blockwise",
+    "fp8=e4m3&fp8_recipe=mxfp8&accelerator=B200",
+    "fp8=hybrid&fp8_recipe=tensorwise&fp8_param_gather",
+    "fp4=e2m1&accelerator=B200",
+    "optimizer_cpu_offload&optimizer_offload_fraction=0.3",
+    "use_megatron_fsdp&data_parallel_sharding_strategy=optim_grads_params",
+    "use_megatron_fsdp&data_parallel_sharding_strategy=optim_grads",
+    "use_torch_fsdp2",
+    "use_distributed_optimizer&overlap_grad_reduce&overlap_param_gather",
+    "zero_stage=3",
+    "zero_stage=2&offload_optimizer",
+    "zero_stage=3&offload_optimizer&offload_param",
+    "shard_within_nodes&nodes=2&zero_stage=3",
+    "num_distributed_optimizer_instances=2&nodes=2&use_distributed_optimizer",
+    "lora_rank=8&train_type=lora&lora_target_modules=q_proj%20down_proj",
+    "lora_rank=16&train_type=qlora&base_quantization=int8&lora_target_modules=all-linear",
+    "lora_rank=16&train_type=qlora&base_quantization=fp4&lora_target_modules=all-linear",
+    "lora_rank=16&train_type=lora&use_dora&lora_dropout=0.1&lora_target_modules=all-linear",
+    "train_type=lora&lora_rank=16&modules_to_save=embed_tokens%20lm_head",
+    "train_type=freeze&trained_layers=3",
+    "rl_framework=verl&rollout_engine=vllm&training_objective=policy&rl_reference=device&rl_critic=device",
+    "rl_framework=verl&rollout_engine=sglang&training_objective=policy&rollout_sequences=64&rollout_cuda_graphs",
+    "rl_framework=openrlhf&rollout_engine=vllm&training_objective=policy&rl_reference=host&rl_critic=host",
+    "training_objective=dpo&reference_model=loaded",
+    "training_objective=dpo&reference_model=none&preference_logits=dropped",
+    "padded_vocab_size=50400",
+    "make_vocab_size_divisible_by=512",
+];
+
+/// Sizes that let go of the guide's own: small plans take little time.
+const SMALL: &[&str] = &["num_layers=4", "num_layers=8", "num_layers=6", ""];
+
+fn name(word: &str) -> &str {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    shardscope::link::long_name(name)
+}
+
+/// Every word of the guide's plans once, and of settings that take few values each of them.
+fn pool() -> Vec<String> {
+    let mut pool: Vec<String> = GUIDE
+        .lines()
+        .skip(1)
+        .flat_map(|row| row.split('\t').skip(2))
+        .flat_map(|link| link.split('&'))
+        .map(str::to_owned)
+        .collect();
+    pool.extend(catalog::accelerator_names().map(|name| format!("accelerator={name}")));
+    for field in Field::ALL {
+        match field.kind() {
+            Kind::Flag => pool.extend(["true", "false"].map(|value| format!("{}={value}", field.name()))),
+            Kind::Word(words) => pool.extend(words.iter().map(|word| format!("{}={word}", field.name()))),
+            _ => {}
+        }
+    }
+    pool.sort();
+    pool.dedup();
+    pool
+}
+
+fn put(words: &mut Vec<String>, more: &str) {
+    for word in more.split('&').filter(|word| !word.is_empty()) {
+        words.retain(|other| name(other) != name(word));
+        words.push(word.to_owned());
+    }
+}
+
+/// `count` plans that follow from `seed`.
+pub(super) fn rows(seed: u64, count: usize) -> Vec<Row> {
+    let mut random = Random::new(seed);
+    let guide: Vec<(&str, &str)> = GUIDE
+        .lines()
+        .skip(1)
+        .filter_map(|row| {
+            let mut columns = row.split('\t').skip(1);
+            Some((columns.next()?, columns.next()?))
+        })
+        .collect();
+    let pool = pool();
+    let mut out = Vec::new();
+    while out.len() < count {
+        let (model, link) = guide[random.below(guide.len() as u64) as usize];
+        let mut words: Vec<String> = vec!["accelerator=H100-SXM".to_owned(), "gpus_per_node=8".to_owned()];
+        put(&mut words, link);
+        put(&mut words, SMALL[random.below(SMALL.len() as u64) as usize]);
+        for _ in 0..random.below(5) {
+            put(&mut words, MORE[random.below(MORE.len() as u64) as usize]);
+        }
+        for _ in 0..random.below(4) {
+            put(&mut words, &pool[random.below(pool.len() as u64) as usize]);
+        }
+        let row = Row { model: model.to_owned(), link: words.join("&") };
+        if row.plan().is_some() {
+            out.push(row);
+        }
+    }
+    out
+}
