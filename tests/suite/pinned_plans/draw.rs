@@ -84,6 +84,28 @@ const MORE: &[&str] = &[
     "linear_attention_freq=2",
     "mtp_num_layers=1",
     "mtp_num_layers=2",
+    "seq=333",
+    "evaluation_batch_size=8",
+    "loss_kind=chunked_rows",
+    "loss_kind=chunked_logits",
+    "loss_kind=chunked_linear",
+    "log_prob_chunk=256&training_objective=policy",
+    "policy_entropy&training_objective=policy&log_prob_chunk=512",
+    "second_weight_shards=8&zero_stage=3&nodes=2&gpus_per_node=8&software=megatron_deepspeed",
+    "rampup_batch_size=16%2016%201000",
+    "max_tokens_per_micro_batch=6000",
+    "kv_channels=256",
+    "untie_embeddings_and_output_weights=false",
+    "train_iters=1000&price_per_gpu_hour=2",
+    "train_samples=100000&watts_per_gpu=700",
+    "grads_dtype=bf16",
+    "exp_avg_dtype=fp8&exp_avg_sq_dtype=fp8&use_precision_aware_optimizer&use_distributed_optimizer",
+    "main_params_dtype=fp16&use_precision_aware_optimizer&use_distributed_optimizer",
+    "cpu_offloading_num_layers=3&num_layers=6",
+    "rollout_tensor_parallel_size=4",
+    "num_attention_heads=24&hidden_size=3072&num_query_groups=8",
+    "num_query_groups=1&group_query_attention&tp=4",
+    "vision_tower&vision_parameters=303507456&vision_layers=24&vision_layer_parameters=12596224&vision_hidden_size=1024&vision_patches=4&image_patches=1024",
     "recompute_granularity=full&recompute_method=uniform&recompute_num_layers=1",
     "recompute_granularity=full&recompute_method=uniform&recompute_num_layers=3",
     "recompute_granularity=full&recompute_method=block&recompute_num_layers=2",
@@ -122,9 +144,21 @@ const MORE: &[&str] = &[
     "lora_rank=16&train_type=lora&use_dora&lora_dropout=0.1&lora_target_modules=all-linear",
     "train_type=lora&lora_rank=16&modules_to_save=embed_tokens%20lm_head",
     "train_type=freeze&trained_layers=3",
+    "train_type=lora&lora_rank=8&adapter_library=megatron-bridge&lora_target_modules=linear_qkv%20linear_proj%20linear_fc1%20linear_fc2",
+    "train_type=lora&lora_rank=8&adapter_library=mcore-bridge&lora_target_modules=all-linear&tp=2",
+    "train_type=lora&lora_rank=8&adapter_library=megatron-bridge-canonical&lora_target_modules=all-linear&tp=2",
+    "train_type=lora&lora_rank=8&adapter_library=megatron-bridge-canonical&num_experts=8&moe_router_topk=2&moe_ffn_hidden_size=512&moe_grouped_gemm",
+    "software=unsloth&train_type=qlora&lora_rank=16&base_quantization=nf4&gpu_memory_gib=12",
+    "software=unsloth&train_type=lora&lora_rank=16&gpu_memory_gib=20",
+    "software=unsloth&train_type=full&gpu_memory_gib=40&seq=8192&mbs=4",
+    "moe_latent_size=256&num_experts=8&moe_router_topk=2&moe_ffn_hidden_size=512&moe_grouped_gemm",
+    "moe_token_dispatcher_type=allgather&num_experts=8&ep=4&tp=2&sequence_parallel",
+    "qk_layernorm&num_query_groups=2&group_query_attention&tp=4&sequence_parallel",
     "rl_framework=verl&rollout_engine=vllm&training_objective=policy&rl_reference=device&rl_critic=device",
     "rl_framework=verl&rollout_engine=sglang&training_objective=policy&rollout_sequences=64&rollout_cuda_graphs",
     "rl_framework=openrlhf&rollout_engine=vllm&training_objective=policy&rl_reference=host&rl_critic=host",
+    "rl_framework=trl&rollout_engine=vllm&training_objective=policy&rl_reference=device&rl_critic=device&rl_critic_micro_batch=2",
+    "rl_framework=verl&rollout_engine=vllm&training_objective=policy&rl_critic=device&rl_critic_recompute&rl_critic_micro_batch=4",
     "training_objective=dpo&reference_model=loaded",
     "training_objective=dpo&reference_model=none&preference_logits=dropped",
     "padded_vocab_size=50400",
@@ -133,6 +167,10 @@ const MORE: &[&str] = &[
 
 /// Sizes that let go of the guide's own: small plans take little time.
 const SMALL: &[&str] = &["num_layers=4", "num_layers=8", "num_layers=6", ""];
+
+/// What is put into a plan: fewer than this of [`MORE`], and fewer than this of all words.
+const MOST_MORE: u64 = 7;
+const MOST_WORDS: u64 = 6;
 
 fn name(word: &str) -> &str {
     let name = word.split_once('=').map_or(word, |(name, _)| name);
@@ -186,10 +224,10 @@ pub(super) fn rows(seed: u64, count: usize) -> Vec<Row> {
         let mut words: Vec<String> = vec!["accelerator=H100-SXM".to_owned(), "gpus_per_node=8".to_owned()];
         put(&mut words, link);
         put(&mut words, SMALL[random.below(SMALL.len() as u64) as usize]);
-        for _ in 0..random.below(5) {
+        for _ in 0..random.below(MOST_MORE) {
             put(&mut words, MORE[random.below(MORE.len() as u64) as usize]);
         }
-        for _ in 0..random.below(4) {
+        for _ in 0..random.below(MOST_WORDS) {
             put(&mut words, &pool[random.below(pool.len() as u64) as usize]);
         }
         let row = Row { model: model.to_owned(), link: words.join("&") };

@@ -1,23 +1,26 @@
 //! All figures of a plan, section by section.
 
-use shardscope::estimate::compute::{Device, calibration, passes};
+use shardscope::estimate::collective::{Algorithm, explain_wire};
+use shardscope::estimate::compute::{Device, Share, calibration, passes};
+use shardscope::estimate::constants::{general, of_generation};
 use shardscope::estimate::time::{
-    Draft, Sections, exact_step_seconds, measured_factor, step_seconds, time, unknowns,
+    Draft, Sections, Time, exact_step_seconds, measured_factor, step_seconds, time, unknowns,
 };
 use shardscope::estimate::traffic::{Traffic, all_buffers, traffic, warnings};
 use shardscope::estimate::{
-    cached_token, fault, flops, kept_by_chunk, memory, memory_doubts, memory_totals, parameters,
-    sent_by_modules, sent_to_host, utilisation,
+    Constant, Utilisation, cached_token, fault, flops, kept_by_chunk, memory, memory_doubts, memory_totals,
+    parameters, sent_by_modules, sent_to_host, step_fault, time_fault, utilisation,
 };
 use shardscope::operators::{
-    Creation, SectionKind, Symbols, Work, frozen_counts, layers_backward, messages_of, section_counts,
-    sections, work_of,
+    Creation, LETTERS, SectionKind, Symbols, Weight, Work, are_alike, frozen_counts, layers_backward,
+    messages_of, section_counts, sections, work_of,
 };
-use shardscope::plan::Plan;
-use shardscope::schedule::{ChunkTime, Order, Rehearsal, Shape, StageDurations, timeline};
+use shardscope::plan::{Chunk, OffloadModule, Plan};
+use shardscope::schedule::{ChunkTime, Order, Rehearsal, Shape, StageDurations, timeline, totals};
 use shardscope::topology::{Groups, Rank, notation};
 use shardscope::units::Seconds;
 
+use super::super::schedule::KINDS;
 use super::numbers::Numbers;
 
 /// Takes in one section's figures of a plan.
@@ -68,6 +71,9 @@ fn params(to: &mut Numbers, plan: &Plan) {
 fn operators(to: &mut Numbers, plan: &Plan) {
     let x = Symbols::of(plan);
     let variants = [x, x.unsharded(), x.recomputed(), x.in_first_trained_layer()];
+    let chunks: Vec<&Chunk> = plan.layout().stages.stages.iter().flat_map(|stage| &stage.chunks).collect();
+    let alike = |pair: &[&Chunk]| are_alike(&x, pair[0], pair[1]);
+    to.add("alike", &chunks.windows(2).map(alike).collect::<Vec<_>>());
     let mut seen = Vec::new();
     for stage in &plan.layout().stages.stages {
         for chunk in &stage.chunks {
@@ -84,12 +90,24 @@ fn operators(to: &mut Numbers, plan: &Plan) {
             }
         }
     }
+    for (name, _) in LETTERS {
+        to.add("letter", &x.value(name));
+    }
     for kind in seen {
         of_kind(to, &x, kind);
         for x in &variants {
             for operator in kind.operators(x) {
-                to.add("weights", &operator.weights(x));
-                to.add("saved", &operator.saved(x));
+                weights(to, &operator.weights(x));
+                let kept = operator.saved(x);
+                for saved in &kept {
+                    to.text(saved.name);
+                    to.add(
+                        "sent",
+                        &OffloadModule::BEGUN
+                            .map(|module| (saved.sent(module, 0), saved.sent(module, LEAST))),
+                    );
+                }
+                to.add("saved", &kept);
                 to.add("beside", &operator.sent_beside(x));
                 to.add("forward", &operator.forward_points(x));
                 to.add("allocated", &operator.transients(x));
@@ -98,12 +116,20 @@ fn operators(to: &mut Numbers, plan: &Plan) {
     }
 }
 
+/// Elements of the least tensor that goes to the host.
+const LEAST: u64 = 1 << 20;
+
+fn weights(to: &mut Numbers, weights: &[Weight]) {
+    weights.iter().for_each(|weight| to.text(weight.name));
+    to.add("weights", &weights);
+}
+
 fn of_kind(to: &mut Numbers, x: &Symbols<'_>, kind: SectionKind) {
     let operators = kind.operators(x);
     to.add(kind.in_pass(shardscope::operators::Pass::Forward), &operators);
     to.add("asked", &(kind.has_no_backward(x), kind.routes(x), kind.offloaded(x), kind.kept_operators(x)));
     to.add("gradients", &kind.gradients_made(x));
-    to.add("weights", &kind.weights(x));
+    weights(to, &kind.weights(x));
     let work = work_of(x, &operators);
     let flops: Vec<_> = work
         .iter()
@@ -114,6 +140,7 @@ fn of_kind(to: &mut Numbers, x: &Symbols<'_>, kind: SectionKind) {
         .collect();
     to.add("work", &(work, flops));
     let messages = messages_of(x, &operators);
+    messages.iter().for_each(|message| to.text(message.dtype));
     let bytes: Vec<_> = messages.iter().map(|message| message.bytes()).collect();
     to.add("messages", &(messages, bytes));
     let device = Device::with(calibration(&x.plan.cluster().accelerator), x.plan.cluster(), x.recipe());
@@ -152,7 +179,6 @@ fn of_traffic(to: &mut Numbers, plan: &Plan) {
 }
 
 fn wires(to: &mut Numbers, plan: &Plan, of: &Traffic) {
-    use shardscope::estimate::collective::Algorithm;
     let x = Symbols::of(plan);
     for dimension in &of.dimensions {
         to.add("dimension", &(dimension.busiest(), dimension.per_gpu()));
@@ -161,6 +187,10 @@ fn wires(to: &mut Numbers, plan: &Plan, of: &Traffic) {
             let stages = 0..plan.layout().stages.stages.len();
             let calls: Vec<_> = stages.map(|stage| operation.calls(stage)).collect();
             let most = (operation.most_calls(), operation.most_calls_per_micro_batch());
+            for algorithm in Algorithm::ALL {
+                let why = explain_wire(algorithm, operation.collective, operation.ranks, operation.bytes());
+                to.text(why.formula.expression);
+            }
             to.add("operation", &(operation.bytes(), wires, calls, most));
             let why = operation.explain(&x);
             to.add("why", &why.symbols.iter().map(|symbol| symbol.value).collect::<Vec<_>>());
@@ -212,8 +242,13 @@ fn of_flops(to: &mut Numbers, plan: &Plan) {
     let of = flops(plan);
     to.add("flops", &of);
     to.add("conventions", &of.conventions());
-    to.add("utilisation", &utilisation(plan));
+    let products = utilisation(plan);
+    let notes = products.iter().filter_map(Utilisation::note).map(|note| note.len()).sum::<usize>();
+    to.add("utilisation", &(products, notes));
 }
+
+/// Stages over which every order is written down.
+const MOST_STAGES: u32 = 4;
 
 /// Micro-batches of an order that is written down whole.
 const WRITTEN: u32 = 24;
@@ -224,6 +259,9 @@ fn schedule(to: &mut Numbers, plan: &Plan) {
     let even =
         ChunkTime { forward: Seconds::new(1.0), backward: Seconds::new(1.25), weight: Seconds::new(0.75) };
     let mut uneven = StageDurations::even(&shape, even, Seconds::new(0.125));
+    for (stage, send) in (0_u32..).zip(&mut uneven.sends) {
+        *send = Seconds::new(0.125 * f64::from(1 + stage % 3));
+    }
     for (stage, chunks) in (0_u32..).zip(&mut uneven.chunks) {
         for (chunk, time) in (0_u32..).zip(chunks) {
             let factor = 1.0 + f64::from((7 * stage + 3 * chunk) % 5) / 8.0;
@@ -250,8 +288,38 @@ fn schedule(to: &mut Numbers, plan: &Plan) {
         let events: Vec<_> = order.events(stage).collect();
         to.add("order", &(events, order.peak(stage, &ones), order.fullest(stage)));
     }
-    to.add("line", &timeline(&order, &uneven));
-    to.add("blocking", &timeline(&order, &blocking));
+    for durations in [&uneven, &blocking] {
+        let line = timeline(&order, durations);
+        to.add("line", &(line.bubble(), order.len(), order.is_empty(), line));
+    }
+    others(to, shape, &uneven);
+}
+
+/// Shapes that are not the plan's: more micro-batches than are run one by one, and every order over its stages.
+fn others(to: &mut Numbers, shape: Shape, durations: &StageDurations) {
+    for micro_batches in [3, 17, 64, 1000, 50_000, 3_000_000] {
+        let shape = Shape { micro_batches: micro_batches * shape.group.max(1), ..shape };
+        for rehearsal in [Rehearsal::of(shape), Rehearsal::quick(shape, 3), Rehearsal::quick(shape, 8)] {
+            to.add("continued", &(rehearsal.micro_batches(), rehearsal.is_exact()));
+        }
+    }
+    if shape.stages > MOST_STAGES || !shape.stages.is_multiple_of(2) {
+        return;
+    }
+    for kind in KINDS {
+        let micro_batches = 2 * shape.stages + 2;
+        let shape = Shape { kind, micro_batches, group: shape.stages, ..shape }.settled();
+        let order = Order::of(shape);
+        for stage in 0..shape.stages {
+            to.add(
+                "events",
+                &(order.events(stage).collect::<Vec<_>>(), order.fullest(stage), shape.in_flight(stage)),
+            );
+        }
+        if shape.chunks as usize == durations.chunks[0].len() {
+            to.add("least", &(shape.least(durations), totals(shape, durations)));
+        }
+    }
 }
 
 fn of_time(to: &mut Numbers, plan: &Plan) {
@@ -263,5 +331,42 @@ fn of_time(to: &mut Numbers, plan: &Plan) {
     let draft = Draft::of(plan, &mut Sections::default());
     let least = [draft.least(), draft.least_before_reduction(), draft.least_over(24, 3), draft.exact()];
     to.add("draft", &least);
-    to.add("fault", &fault(plan, &of, &memory(plan), &traffic(plan)).is_some());
+    constants(to, plan);
+    faults(to, plan, of);
+}
+
+fn constants(to: &mut Numbers, plan: &Plan) {
+    let set = calibration(&plan.cluster().accelerator);
+    let values = |of: Vec<Constant>| of.iter().map(|one| one.value).collect::<Vec<_>>();
+    to.add("of the generation", &values(of_generation(&set)));
+    for (_, constants) in general() {
+        to.add("general", &values(constants));
+    }
+    for share in Share::ALL {
+        let mut changed = set;
+        share.set(&mut changed, 0.37);
+        to.add("share", &(share.of(&set), share.most(), changed));
+    }
+}
+
+/// What no plan does: figures that break each law, and by how much.
+fn faults(to: &mut Numbers, plan: &Plan, of: Time) {
+    let (memory, traffic) = (memory(plan), traffic(plan));
+    to.add("as it is", &fault(plan, &of, &memory, &traffic));
+    let free = Time { mfu: 0.0, lower_bound: Seconds::ZERO, ..of.clone() };
+    let short = Seconds::new(of.step.get() * 1e-4);
+    for broken in [
+        Time { mfu: 40.0 * of.mfu, ..of.clone() },
+        Time { lower_bound: of.step * 1.01, ..of.clone() },
+        Time { lower_bound: of.step * 3.0, ..of.clone() },
+        Time { step: short, ..free.clone() },
+        Time { step: short, ..of },
+        Time { mfu: f64::NAN, ..free },
+    ] {
+        let law = fault(plan, &broken, &memory, &traffic);
+        to.add("broken", &(law, time_fault(&broken)));
+    }
+    for times in [1.0, 0.9, 0.1, 0.001] {
+        to.add("a step", &step_fault(plan, short * (1e4 * times)));
+    }
 }

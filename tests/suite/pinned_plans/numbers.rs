@@ -29,6 +29,15 @@ impl Numbers {
         let _ = write!(self, "{figures:?}\n");
     }
 
+    /// Takes in a text as it is: a rule that is told by nothing else.
+    pub(super) fn text(&mut self, text: &str) {
+        text.bytes().for_each(|byte| self.byte(byte));
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(PRIME);
+    }
+
     /// 32 bits of all that was taken in.
     pub(super) fn hash(&self) -> u32 {
         ((self.hash >> 32) ^ self.hash) as u32
@@ -49,12 +58,12 @@ impl Numbers {
             Some(first) => first.is_ascii_uppercase() && !matches!(next, '(' | ' ' | '{'),
         };
         if counts {
-            for byte in self.word.bytes().chain([b' ']) {
-                self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(PRIME);
-            }
+            let word = std::mem::take(&mut self.word);
+            self.text(&word);
+            self.byte(b' ');
             if let Some(told) = &mut self.told {
                 told.push(' ');
-                told.push_str(&self.word);
+                told.push_str(&word);
             }
         }
         self.word.clear();
