@@ -4,12 +4,13 @@ use shardscope::estimate::collective::{Algorithm, explain_wire};
 use shardscope::estimate::compute::{Device, Share, calibration, passes};
 use shardscope::estimate::constants::{general, of_generation};
 use shardscope::estimate::time::{
-    Draft, Sections, Time, exact_step_seconds, measured_factor, step_seconds, time, unknowns,
+    Draft, FAMILIES, Sections, Time, exact_step_seconds, measured_factor, step_seconds, time, unknowns,
 };
-use shardscope::estimate::traffic::{Traffic, all_buffers, traffic, warnings};
+use shardscope::estimate::traffic::{Buffer, Traffic, all_buffers, traffic, warnings};
 use shardscope::estimate::{
-    Constant, Utilisation, cached_token, fault, flops, kept_by_chunk, memory, memory_doubts, memory_totals,
-    parameters, sent_by_modules, sent_to_host, step_fault, time_fault, utilisation,
+    Constant, KnownUnits, Utilisation, cached_token, fault, flops, kept_by_chunk, memory, memory_doubts,
+    memory_totals, memory_totals_knowing, parameters, sent_by_modules, sent_to_host, step_fault, time_fault,
+    utilisation,
 };
 use shardscope::operators::{
     Creation, LETTERS, SectionKind, Symbols, Weight, Work, are_alike, frozen_counts, layers_backward,
@@ -154,7 +155,11 @@ fn of_memory(to: &mut Numbers, plan: &Plan) {
         let totals = &rank.totals;
         to.add("shown", &(totals.shown_on(of.capacity), totals.cached_on(of.capacity), totals.columns()));
     }
+    to.text(&of.worst.needs.condition());
+    let mut known = KnownUnits::default();
     to.add("totals", &memory_totals(plan));
+    to.add("knowing", &memory_totals_knowing(plan, &mut known));
+    to.add("again", &memory_totals_knowing(plan, &mut known));
     to.add("others", &of.saved_activations.other_kinds().map(|(_, bytes)| bytes).collect::<Vec<_>>());
     to.add("doubts", &memory_doubts(plan).len());
     to.add("host", &sent_to_host(plan));
@@ -172,7 +177,9 @@ fn of_memory(to: &mut Numbers, plan: &Plan) {
 fn of_traffic(to: &mut Numbers, plan: &Plan) {
     let of = traffic(plan);
     to.add("traffic", &of);
-    to.add("buffers", &all_buffers(plan));
+    let buffers = all_buffers(plan);
+    to.add("elements", &buffers.iter().flatten().flatten().map(Buffer::elements).collect::<Vec<_>>());
+    to.add("buffers", &buffers);
     to.add("warnings", &warnings(plan, &of));
     to.add("cluster", &(of.cluster(), of.stages()));
     wires(to, plan, &of);
@@ -326,9 +333,16 @@ fn of_time(to: &mut Numbers, plan: &Plan) {
     let of = time(plan);
     to.add("time", &of);
     to.add("waits", &of.breakdown.children().iter().map(|part| of.waits(part.label())).collect::<Vec<_>>());
+    to.text(of.schedule.name);
+    of.interval.narrows.iter().for_each(|narrows| to.text(narrows));
+    to.add("families", &FAMILIES.map(|family| family.is_of_few_sources()));
     to.add("steps", &(exact_step_seconds(plan), step_seconds(plan), measured_factor(plan)));
     to.add("unknown", &unknowns(plan, &of));
-    let draft = Draft::of(plan, &mut Sections::default());
+    let mut known = Sections::default();
+    let draft = Draft::of(plan, &mut known);
+    // What is known of the plan's sections is taken the second time.
+    let draft_again = Draft::of(plan, &mut known);
+    to.add("again", &(draft_again.least(), draft_again.exact()));
     let least = [draft.least(), draft.least_before_reduction(), draft.least_over(24, 3), draft.exact()];
     to.add("draft", &least);
     constants(to, plan);
