@@ -55,6 +55,7 @@ mod offloaded_modules;
 mod orders;
 mod parameters;
 mod pinned;
+mod pinned_plans;
 mod plans;
 mod random;
 mod refusals;
