@@ -34,6 +34,8 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
         dtype: None,
         projector: Some(projector),
         gradients: TowerGradients::None,
+        projector_trains: false,
+        deep_trains: false,
         kept: None,
         recomputed: true,
         image_patches: None,

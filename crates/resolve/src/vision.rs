@@ -15,6 +15,10 @@ pub const PROJECTOR: &str = "multi_modal_projector";
 /// The same of the decoder, where it is frozen and something before it trains.
 pub const DECODER: &str = "language_model";
 
+/// Mergers of deep layers (Qwen3-VL), which some programs count to the tower and some to what projects its output. Where nothing
+/// is said of them, they are frozen with both.
+pub const DEEP: &str = "deepstack_merger_list";
+
 /// What is said where no part is frozen.
 const NONE: &str = "none";
 
@@ -42,7 +46,7 @@ pub(super) const FIELDS: [Field; 16] = [
 pub(super) fn others_frozen(table: &Table) -> Vec<&str> {
     let mut frozen = table.words(Field::FrozenModules);
     let through = has_projector(table);
-    frozen.retain(|name| !([TOWER, PROJECTOR, NONE].contains(name) || through && *name == DECODER));
+    frozen.retain(|name| !([TOWER, PROJECTOR, DEEP, NONE].contains(name) || through && *name == DECODER));
     frozen
 }
 
@@ -92,7 +96,7 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
             let how = "with a projector that trains, outside of DeepSpeed, which casts it with the model";
             (Effect::Memory, format!("{tower} {how}"))
         });
-    } else if trains(table) && gradients(table) != TowerGradients::Trained {
+    } else if adapted(table) {
         (Effect::Memory, "where a part of it trains, or adapters reach it: what it keeps for backward")
     } else if table.says(Field::TrainingObjective, "policy") {
         (Effect::Memory, "in the engine that makes rollouts")
@@ -113,25 +117,43 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
 /// Optimizers whose states do not depend on the shapes of weights: of a tower they are not known one by one.
 const OF_ANY_SHAPE: [&str; 5] = ["", "adam", "paged_adamw", "sgd", "lion"];
 
-/// What of the tower has gradients: all, where the whole model trains; its tensors alone, where a hook reaches it.
-pub(super) fn gradients(table: &Table) -> TowerGradients {
-    if !table.on(Field::VisionTower) || has_projector(table) {
-        return TowerGradients::None;
+/// Whether weights of the tower, of its projector and of mergers of deep layers train. The projector that stands apart is left out.
+fn parts(table: &Table) -> [bool; 3] {
+    if !table.on(Field::VisionTower) || has_projector(table) || adapted(table) || !trains(table) {
+        return [false; 3];
     }
     let frozen = table.words(Field::FrozenModules);
-    let whole =
-        matches!(table.word(Field::TrainType), "" | "full") && frozen.iter().all(|name| *name == NONE);
+    let [tower, projector] = [TOWER, PROJECTOR].map(|part| !frozen.contains(&part));
+    [tower, projector, !frozen.contains(&DEEP)]
+}
+
+/// Whether a projector that does not stand apart trains behind a frozen tower.
+pub(super) fn projects(table: &Table) -> bool {
+    has_projector(table) || gradients(table) == TowerGradients::None && parts(table) != [false; 3]
+}
+
+/// What of the tower has gradients: all, where it trains; its tensors alone, where a hook reaches it.
+pub(super) fn gradients(table: &Table) -> TowerGradients {
+    let [tower, ..] = parts(table);
+    let hooked = table.on(Field::VisionTower) && !has_projector(table) && table.on(Field::VisionInputGrads);
     match () {
-        () if whole => TowerGradients::Trained,
-        () if !trains(table) && table.on(Field::VisionInputGrads) => TowerGradients::Through,
+        () if tower => TowerGradients::Trained,
+        () if hooked && !adapted(table) => TowerGradients::Through,
         () => TowerGradients::None,
     }
+}
+
+/// Whether adapters reach it, or only some of its layers train.
+fn adapted(table: &Table) -> bool {
+    trains(table) && !matches!(table.word(Field::TrainType), "" | "full")
 }
 
 /// Why what it keeps for backward is not known; none where it keeps nothing, or what it keeps is.
 fn unknown_gradients(table: &Table) -> Option<&'static str> {
     let gradients = gradients(table);
-    if gradients == TowerGradients::None {
+    let parts = parts(table);
+    let trains = parts != [false; 3];
+    if gradients == TowerGradients::None && !trains {
         return None;
     }
     let half = |field| matches!(table.word(field), "bf16" | "fp16");
@@ -141,7 +163,7 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
     let none = table.has(Field::ImagePatches) && table.number(Field::ImagePatches) == 0;
     let liger = table.on(Field::LigerKernel) || table.has(Field::LigerParts);
     match () {
-        () if table.on(Field::VisionRecompute) && !recomputes(table) => {
+        () if gradients != TowerGradients::None && table.on(Field::VisionRecompute) && !recomputes(table) => {
             Some("where its layers are recomputed and the decoder's are not")
         }
         () if liger => Some("where it keeps tensors for backward, with Liger's kernels in its layers"),
@@ -151,18 +173,22 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
         () if kept(table).is_none() => {
             Some("where it keeps tensors for backward: those of this type are not recorded")
         }
+        () if gradients != TowerGradients::None
+            && kept(table).is_some_and(|kept| kept.masked)
+            && !table.word(Field::AttnImplementation).starts_with("flash") =>
+        {
+            Some("where it keeps tensors for backward, with a mask of all patches in its attention")
+        }
         () if !table.says(Field::TrainingObjective, "sft") && table.has(Field::TrainingObjective) => {
             Some("where it keeps tensors for backward, under another loss than the next token's")
         }
-        () if gradients == TowerGradients::Trained && none => {
+        () if trains && none => {
             Some("where it trains and no sample has an image, so that nothing of it gets a gradient")
         }
         () if fp32 => {
             Some("where it keeps tensors for backward, in fp32 or under autocast over fp32 weights")
         }
-        () if gradients == TowerGradients::Trained
-            && !OF_ANY_SHAPE.contains(&table.word(Field::Optimizer)) =>
-        {
+        () if trains && !OF_ANY_SHAPE.contains(&table.word(Field::Optimizer)) => {
             Some("where it trains, with an optimizer whose states depend on the shapes of its weights")
         }
         () => None,
@@ -179,13 +205,18 @@ fn kept(table: &Table) -> Option<VisionKept> {
     VisionKept::named(&table.words(Field::VisionKept)).filter(|_| table.has(Field::VisionKept))
 }
 
+/// Whether something of the tower or its projector is kept.
+fn keeps(table: &Table) -> bool {
+    gradients(table) != TowerGradients::None || parts(table) != [false; 3]
+}
+
 /// The most pixels of an image that processors of Qwen's models let through, as patches: 12,845,056 over 14² for Qwen2-VL and
 /// Qwen2.5-VL, 16,777,216 over 16² for Qwen3-VL (`max_pixels`, `size.longest_edge` of their preprocessor_config.json).
 const MOST_PATCHES: u64 = 65_536;
 
 /// Asks how many patches a sample's images have, where the tower keeps tensors of each.
 fn ask_for_images(table: &mut Table) {
-    let Some(kept) = kept(table).filter(|_| gradients(table) != TowerGradients::None) else { return };
+    let Some(kept) = kept(table).filter(|_| keeps(table)) else { return };
     if table.has(Field::ImagePatches) {
         return;
     }
@@ -249,7 +280,9 @@ fn trains(table: &Table) -> bool {
 /// gradient checkpointing and PEFT beside any other call; below 5 it hooked that of words alone.
 pub(super) fn ask(table: &mut Table) {
     ask_for_images(table);
-    let open = !trains(table)
+    let [tower, ..] = parts(table);
+    let open = !tower
+        && !adapted(table)
         && table.on(Field::VisionHooked)
         && recomputes(table)
         && !table.has(Field::VisionInputGrads);
@@ -279,13 +312,16 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         layers: table.number(Field::ProjectorLayers),
         patches: table.number(Field::ImagePatches),
     });
+    let [_, projector_trains, deep_trains] = parts(table);
     let projected =
         projector.map_or(0, |projector| projector.parameters(hidden, table.number(Field::HiddenSize)));
     Some(VisionTower {
         parameters: parameters.saturating_add(projected),
         projector,
         gradients: gradients(table),
-        kept: kept(table).filter(|_| gradients(table) != TowerGradients::None),
+        projector_trains,
+        deep_trains: deep_trains && kept(table).is_some_and(|kept| kept.deep_projector > 0),
+        kept: kept(table).filter(|_| keeps(table)),
         recomputed: !table.has(Field::VisionRecompute) || table.on(Field::VisionRecompute),
         image_patches: table.count(Field::ImagePatches).filter(|_| projector.is_none()),
         layers: table.number(Field::VisionLayers),

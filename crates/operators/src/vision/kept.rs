@@ -3,7 +3,7 @@
 
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, TowerGradients, VisionKept};
+use shardscope_plan::{AttentionKernel, Kept, TowerGradients, VisionKept};
 use shardscope_units::Bytes;
 
 /// Bytes of an fp32 number.
@@ -58,6 +58,11 @@ static ENDS: Formula = Formula::new(
     "What embeds patches, rotates, and projects onto the decoder's width.",
     "transformers, by the rules of the model's type; recorded in tests/data/activations/vision_trained.jsonl",
 );
+static PROJECTOR: Formula = Formula::new(
+    "ti·ei + oi",
+    "What projects onto the decoder's width, of which weights train.",
+    "transformers, by the rules of the model's type; recorded in tests/data/activations/vision_parts.jsonl",
+);
 static INPUTS: Formula =
     Formula::new("Li·ni·hi·B", "Inputs of the layers, which are recomputed whole.", LAYER);
 static MLP_BACKWARD: Formula = Formula::new(
@@ -90,12 +95,25 @@ impl Symbols<'_> {
     pub(crate) fn tower_ends(&self) -> [u64; 2] {
         let Some(kept) = self.model().vision.and_then(|tower| tower.kept) else { return [0; 2] };
         let wide = u64::from(norms_are_cast(self, &kept));
+        let tower = self.model().vision;
+        let [projector, deep] =
+            tower.map_or([0; 2], |tower| [tower.projector_trains, tower.deep_trains].map(u64::from));
         match self.tower_gradients() {
-            TowerGradients::None => [0; 2],
-            TowerGradients::Through => {
-                [kept.ends_through + wide * kept.ends_wide, kept.once_through + wide * kept.once_wide]
+            TowerGradients::None => {
+                let parts = [(projector, kept.merge), (deep, kept.deep)];
+                let sum =
+                    |of: fn(&Kept) -> u64| parts.iter().map(|(trains, part)| trains * of(part)).sum::<u64>();
+                [sum(|part| part.each) + wide * sum(|part| part.wide), wide * sum(|part| part.once_wide)]
             }
-            TowerGradients::Trained => [kept.ends + wide * kept.ends_wide, kept.once + wide * kept.once_wide],
+            TowerGradients::Through => {
+                let more = projector * kept.merge_more + deep * kept.deep_more;
+                [kept.ends_through + more + wide * kept.ends_wide, kept.once_through + wide * kept.once_wide]
+            }
+            TowerGradients::Trained => {
+                let less = (1 - projector) * kept.merge_more + (1 - deep) * kept.deep_more;
+                let each = kept.ends.saturating_sub(less);
+                [each + wide * kept.ends_wide, kept.once + wide * kept.once_wide]
+            }
         }
     }
 }
@@ -161,6 +179,12 @@ pub(super) fn layer(x: &Symbols<'_>) -> Vec<Saved> {
     keep(trained, "input of the MLP's last projection", &inner, x.width, &LAST_INPUT);
     keep(trained && kept.scaled, "what is scaled", &twice, x.width, &SCALED);
     saved
+}
+
+/// What a projector keeps that trains behind a tower of which nothing else is kept.
+pub(super) fn projector(x: &Symbols<'_>) -> Vec<Saved> {
+    let [each, once] = x.tower_ends();
+    vec![Saved::new("within the projector", &[x.image_tokens() * each + once], 1, &PROJECTOR)]
 }
 
 /// What is kept outside of its layers, and their inputs where they are recomputed whole.

@@ -30,21 +30,43 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     if operator == Operator::Projector {
         return projector::weights(x);
     }
-    let (name, count) = if operator == Operator::VisionLayer {
-        ("vision layer", tower.layer_parameters)
-    } else {
-        let trained = tower.projector.map_or(0, |projector| projector.parameters(tower.hidden_size, x.h));
-        ("patch embedding and projector", tower.outside_layers().saturating_sub(trained))
+    let of = |name, trains, count| {
+        let weight = Weight::whole(name, Account::VisionTower, &[count]).as_part(WeightPart::VisionTower);
+        let role = if trains { WeightRole::Trained } else { WeightRole::Frozen };
+        Weight { role, ..weight }
     };
-    let weight = Weight::whole(name, Account::VisionTower, &[count]).as_part(WeightPart::VisionTower);
-    let role =
-        if tower.gradients == TowerGradients::Trained { WeightRole::Trained } else { WeightRole::Frozen };
-    vec![Weight { role, ..weight }]
+    let trained = tower.gradients == TowerGradients::Trained;
+    if operator == Operator::VisionLayer {
+        return vec![of("vision layer", trained, tower.layer_parameters)];
+    }
+    // What trains in it is counted apart only where the rest does not, or the other way round.
+    let apart = tower.projector.map_or(0, |projector| projector.parameters(tower.hidden_size, x.h));
+    let outside = tower.outside_layers().saturating_sub(apart);
+    let kept = tower.kept.unwrap_or_default();
+    let mut rest = outside;
+    let mut weights = Vec::new();
+    for (name, trains, count) in [
+        ("projector", tower.projector_trains, kept.projector),
+        ("mergers of deep layers", tower.deep_trains, kept.deep_projector),
+    ] {
+        if trains != trained && count > 0 {
+            rest = rest.saturating_sub(count);
+            // Beside the word embedding, where it trains alone.
+            if !(trains && tower.projects_alone()) {
+                weights.push(of(name, trains, count));
+            }
+        }
+    }
+    weights.insert(0, of("patch embedding and projector", trained, rest));
+    weights
 }
 
 /// What it keeps for backward: nothing, where no operation of it needs a tensor for a gradient.
 pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
     match operator {
+        Operator::Projector if x.model().vision.is_some_and(|tower| tower.projects_alone()) => {
+            kept::projector(x)
+        }
         Operator::Projector => projector::saved(x),
         Operator::VisionLayer => kept::layer(x),
         _ => kept::ends(x),

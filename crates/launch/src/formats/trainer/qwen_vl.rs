@@ -4,7 +4,7 @@
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
-use shardscope_resolve::{DECODER, PROJECTOR, TOWER};
+use shardscope_resolve::{DECODER, DEEP, PROJECTOR, TOWER};
 
 /// Its switches and the part that each trains (`train_qwen.py:set_model`).
 const SWITCHES: [(&str, &str); 3] =
@@ -64,14 +64,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     if !decoder {
         lack(leaves, said, "an output layer that trains beside a frozen decoder");
     }
-    let deep = leaves
-        .text("model_name_or_path")
-        .is_some_and(|name| name.to_ascii_lowercase().replace('-', "").contains("qwen3vl"));
-    if deep && tower != projector {
-        lack(leaves, said, "mergers of deep layers, which train with the tower and not with the projector");
-    }
     let parts = SWITCHES.iter().zip([tower, projector, decoder]);
-    let frozen: Vec<&str> = parts.filter(|(_, trains)| !trains).map(|((_, part), _)| *part).collect();
+    let mut frozen: Vec<&str> = parts.filter(|(_, trains)| !trains).map(|((_, part), _)| *part).collect();
+    // `visual.merger` alone is switched by itself.
+    if !tower && projector {
+        frozen.push(DEEP);
+    }
     let frozen = if frozen.is_empty() { "none".to_owned() } else { frozen.join(" ") };
     leaves.say(Field::FrozenModules, &frozen, said);
     true

@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 use crate::Origin;
 use crate::formats::leaves::{Leaf, Leaves};
 use shardscope_plan::Field;
-use shardscope_resolve::{DECODER, PROJECTOR, TOWER};
+use shardscope_resolve::{DECODER, DEEP, PROJECTOR, TOWER};
 
 /// A key, the part of the model that it freezes, and whether it does where the text does not say.
 type Switch = (&'static str, &'static str, bool);
@@ -47,6 +47,11 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
             frozen.push(part);
         }
         said = said.or(leaf);
+    }
+    // Of Qwen3-VL: `model_utils/visual.py` counts mergers of deep layers to the tower, `swift/model/model_arch.py` to the projector.
+    let with = if dialect == Dialect::Swift { PROJECTOR } else { TOWER };
+    if frozen.contains(&with) && frozen.contains(&TOWER) != frozen.contains(&PROJECTOR) {
+        frozen.push(DEEP);
     }
     // LLaMA-Factory's older switch: everything but the projector.
     if let Some(leaf) = leaves.yes("train_mm_proj_only") {
