@@ -23,6 +23,9 @@ fn read(name: &str, text: &str, set: &[(&str, &str)]) -> Resolution {
 /// `tests/record/vision_parts.py`.
 const PARTS: &str = include_str!("../data/activations/vision_parts.jsonl");
 
+/// `tests/record/vision_liger.py`.
+const LIGER: &str = include_str!("../data/activations/vision_liger.jsonl");
+
 /// The plan of a recorded run.
 fn plan_of(case: &Value, recomputes: bool) -> Plan {
     let patches = int(case, "patches").to_string();
@@ -43,6 +46,9 @@ fn plan_of(case: &Value, recomputes: bool) -> Plan {
         ("image_patches", patches.as_str()),
         ("attn_implementation", if case["attention"] == "flash" { "flash_attention_2" } else { "sdpa" }),
     ];
+    if let Some(scope) = case["liger"].as_str() {
+        set.extend([("liger_kernel", "true"), ("vision_liger", scope)]);
+    }
     if !frozen.is_empty() {
         set.push(("frozen_modules", frozen.as_str()));
     }
@@ -79,6 +85,58 @@ fn tower(plan: &Plan) -> u64 {
     let alone = plan.model().vision.is_some_and(|tower| tower.projects_alone());
     let projector = if alone { apart } else { 0 };
     layers * of(SectionKind::VisionLayer) + of(SectionKind::VisionEnds) + projector
+}
+
+/// What towers keep with Liger's norms in their layers, or in all of their class.
+#[test]
+fn recorded_norms_of_liger_are_met_to_the_byte() {
+    let mut compared = 0;
+    for line in LIGER.lines() {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let name = format!("{} {} {} {}", case["type"], case["way"], case["liger"], case["autocast"]);
+        let plan = plan_of(&case, false);
+        assert_eq!(tower(&plan), int(&case, "tower"), "{name}");
+        let x = Symbols::of(&plan);
+        assert_eq!(bytes(&x, &Operator::VisionLayer.saved(&x)), int(&case, "layer"), "{name}");
+        compared += 1;
+    }
+    assert_eq!(compared, 12);
+}
+
+/// Liger's norms stand in the tower as the program puts them there: by the Trainer in a model that was built, by 2U1's program in
+/// classes; Qwen3-VL's towers have none of its kernels that keeps less.
+#[test]
+fn liger_stands_in_towers_as_programs_put_it_there() {
+    use shardscope::plan::TowerLiger;
+    let set = [("image_patches", "64")];
+    let of = |text: &str, set: &[(&str, &str)]| {
+        let resolution = read("run.sh", text, set);
+        let plan = resolution
+            .plan
+            .unwrap_or_else(|| panic!("{:?} {:?}", resolution.diagnostics, resolution.not_modelled));
+        plan.model().vision.expect("a tower").liger
+    };
+    let swift = format!("{SWIFT} --deepspeed zero2 --use_liger_kernel true\n");
+    assert_eq!(of(&swift, &set), TowerLiger::Layers);
+    assert_eq!(of(&swift.replace("Qwen2.5-VL-7B", "Qwen3-VL-8B"), &set), TowerLiger::None);
+    let series = "deepspeed --num_gpus 8 src/train/train_sft.py --deepspeed zero3.json --model_id Qwen/Qwen2.5-VL-3B-Instruct --bf16 True \
+        --freeze_vision_tower False --freeze_llm False --freeze_merger False --per_device_train_batch_size 1 \
+        --gradient_accumulation_steps 4\n";
+    let more = [("image_patches", "64"), ("seq_length", "4096"), ("zero_stage", "3")];
+    assert_eq!(of(series, &more), TowerLiger::Class);
+    let frozen =
+        series.replace("--freeze_vision_tower False", "--freeze_vision_tower True --use_liger False");
+    let resolution = read("run.sh", &frozen, &more);
+    let plan = resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.not_modelled));
+    let vision = plan.model().vision.expect("a tower");
+    assert!(vision.projects_alone() && vision.liger == TowerLiger::None);
+    // A merger whose norm is Liger's, behind a frozen tower, was not recorded.
+    let stopped =
+        read("run.sh", &series.replace("--freeze_vision_tower False", "--freeze_vision_tower True"), &more);
+    assert!(
+        stopped.plan.is_none()
+            && stopped.not_modelled.iter().any(|item| item.message.contains("Liger's kernels"))
+    );
 }
 
 /// What towers and projectors keep where one of them trains without the other.
@@ -320,7 +378,7 @@ fn what_a_tower_keeps_is_asked_for_or_stops() {
     };
     stops("--train_type lora --target_modules all-linear", &[], "a part of it trains");
     stops("--deepspeed zero2 --optim adafactor", &[], "shapes of its weights");
-    stops("--deepspeed zero2 --use_liger_kernel true", &[], "Liger's kernels");
+    stops("--deepspeed zero2 --use_liger_kernel true", &[("vision_liger", "")], "Liger's kernels");
     stops("--deepspeed zero2", &[("image_patches", "0")], "no sample has an image");
     let apart = "--deepspeed zero2 --gradient_checkpointing false --vit_gradient_checkpointing true";
     stops(apart, &[], "its layers are recomputed and the decoder's are not");

@@ -57,7 +57,7 @@ impl Tower {
 }
 
 /// Sizes that say what a tower keeps, by their names in the rules.
-const KEPT: [&str; 21] = [
+const KEPT: [&str; 22] = [
     "heads",
     "f",
     "prefix",
@@ -69,6 +69,7 @@ const KEPT: [&str; 21] = [
     "ends_hooked_once",
     "ends_wide_once",
     "p",
+    "ends_liger",
     "projector",
     "merge",
     "merge_wide",

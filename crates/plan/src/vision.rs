@@ -27,6 +27,8 @@ pub struct VisionTower {
     pub deep_trains: bool,
     /// What it keeps for backward, where that is known and anything of it has gradients.
     pub kept: Option<VisionKept>,
+    /// Which of its norms are Liger's.
+    pub liger: TowerLiger,
     /// Whether its layers are recomputed where the decoder's are.
     pub recomputed: bool,
     /// Patches of the images of a sample, all together, where that is known.
@@ -44,6 +46,18 @@ pub enum TowerGradients {
     Through,
     /// Its weights, and all tensors.
     Trained,
+}
+
+/// Which norms of a tower Liger's kernels stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TowerLiger {
+    /// None.
+    #[default]
+    None,
+    /// Those of its layers: of a model that was built.
+    Layers,
+    /// All of their class, the projector's too: patched before a model is built.
+    Class,
 }
 
 /// What a tower keeps for backward: kinds of modules in its layers and sizes, as the rules of its type state them.
@@ -71,6 +85,8 @@ pub struct VisionKept {
     pub once_through: u64,
     /// What LayerNorms in fp32 add to both.
     pub once_wide: u64,
+    /// What the projector keeps less where Liger's norm stands in it and all trains, with norms in 16 bits.
+    pub ends_liger: u64,
     /// Parameters of the projector, without mergers of deep layers.
     pub projector: u64,
     /// Of what is kept outside of the layers, that of a projector which trains behind a frozen tower.
@@ -93,6 +109,8 @@ pub struct VisionKept {
     pub gated: bool,
     /// Whether attention has a mask of all patches of a micro-batch, unless one kernel takes images one by one (flash attention).
     pub masked: bool,
+    /// Whether Liger has kernels for norms of its layers; none where what it has is not known.
+    pub liger: Option<bool>,
     /// Whether the activation is x · sigmoid(1.702 x).
     pub quick_gelu: bool,
     /// Whether weights multiply what attention and MLP add to the residual stream.
@@ -122,6 +140,8 @@ impl VisionKept {
                 "rms_norms" => kept.rms_norms = true,
                 "gated" => kept.gated = true,
                 "masked" => kept.masked = true,
+                "liger_norms" => kept.liger = Some(true),
+                "without_liger" => kept.liger = Some(false),
                 "quick_gelu" => kept.quick_gelu = true,
                 "scaled" => kept.scaled = true,
                 word => kept.size(word)?,
@@ -144,6 +164,7 @@ impl VisionKept {
             "ends_once" => &mut self.once,
             "ends_hooked_once" => &mut self.once_through,
             "ends_wide_once" => &mut self.once_wide,
+            "ends_liger" => &mut self.ends_liger,
             "projector" => &mut self.projector,
             "merge" => &mut self.merge.each,
             "merge_wide" => &mut self.merge.wide,

@@ -3,7 +3,9 @@
 use super::precision::number;
 use super::table::Table;
 use crate::{Effect, Question};
-use shardscope_plan::{Field, Number, Projector, Software, TowerGradients, VisionKept, VisionTower};
+use shardscope_plan::{
+    Field, Number, Projector, Software, TowerGradients, TowerLiger, VisionKept, VisionTower,
+};
 use shardscope_source::{Code, Diagnostic};
 use shardscope_units::grouped;
 
@@ -23,7 +25,7 @@ pub const DEEP: &str = "deepstack_merger_list";
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.
-pub(super) const FIELDS: [Field; 16] = [
+pub(super) const FIELDS: [Field; 17] = [
     Field::VisionTower,
     Field::VisionParameters,
     Field::VisionLayers,
@@ -36,6 +38,7 @@ pub(super) const FIELDS: [Field; 16] = [
     Field::VisionDtype,
     Field::VisionRecompute,
     Field::VisionInputGrads,
+    Field::VisionLiger,
     Field::ProjectorLayers,
     Field::ImagePatches,
     Field::ImagePixels,
@@ -66,6 +69,7 @@ pub(super) fn only_with_tower(table: &mut Table) {
     table.clear(Field::VisionDtype);
     table.clear(Field::VisionInputGrads);
     table.clear(Field::VisionHooked);
+    table.clear(Field::VisionLiger);
     table.clear(Field::ImagePixels);
     table.clear(Field::VisionRecompute);
 }
@@ -166,7 +170,9 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
         () if gradients != TowerGradients::None && table.on(Field::VisionRecompute) && !recomputes(table) => {
             Some("where its layers are recomputed and the decoder's are not")
         }
-        () if liger => Some("where it keeps tensors for backward, with Liger's kernels in its layers"),
+        () if liger && tower_liger(table).is_none() => {
+            Some("where it keeps tensors for backward, with Liger's kernels in its layers")
+        }
         () if table.on(Field::OffloadSavedTensors) || table.on(Field::OffloadLayerInputs) => {
             Some("where it keeps tensors for backward, which go to the host")
         }
@@ -192,6 +198,21 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
             Some("where it trains, with an optimizer whose states depend on the shapes of its weights")
         }
         () => None,
+    }
+}
+
+/// Which norms of it are Liger's; none where that is not known, or what they keep is not.
+fn tower_liger(table: &Table) -> Option<TowerLiger> {
+    let kept = kept(table)?;
+    let [tower, projector, _] = parts(table);
+    if table.has(Field::LigerParts) {
+        return None;
+    }
+    match (table.on(Field::LigerKernel) && kept.liger?, table.word(Field::VisionLiger)) {
+        (false, _) => Some(TowerLiger::None),
+        (true, "layers") => Some(TowerLiger::Layers),
+        (true, "class") if tower && projector => Some(TowerLiger::Class),
+        _ => None,
     }
 }
 
@@ -322,6 +343,7 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         projector_trains,
         deep_trains: deep_trains && kept(table).is_some_and(|kept| kept.deep_projector > 0),
         kept: kept(table).filter(|_| keeps(table)),
+        liger: tower_liger(table).unwrap_or_default(),
         recomputed: !table.has(Field::VisionRecompute) || table.on(Field::VisionRecompute),
         image_patches: table.count(Field::ImagePatches).filter(|_| projector.is_none()),
         layers: table.number(Field::VisionLayers),

@@ -24,7 +24,12 @@ const SWIFT: [Switch; 3] =
 
 /// Says which parts are frozen. A model without a tower has none of them, and the settings are taken back.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    if dialect == Dialect::Transformers && (super::llava::read(leaves) || super::qwen_vl::read(leaves)) {
+    // `transformers/integrations/liger.py:apply_liger_kernel`, of a model that is there; ms-swift leaves it to the Trainer.
+    if let Some(leaf) = leaves.yes("use_liger_kernel") {
+        leaves.say_noted(Field::VisionLiger, "layers", leaf, "the Trainer patches the model that was built");
+    }
+    let own = [super::llava::read, super::qwen_vl::read, super::qwen_vl::read_series];
+    if dialect == Dialect::Transformers && own.iter().any(|read| read(leaves)) {
         return;
     }
     if dialect == Dialect::Swift {
