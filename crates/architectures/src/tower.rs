@@ -57,7 +57,7 @@ impl Tower {
 }
 
 /// Sizes that say what a tower keeps, by their names in the rules.
-const KEPT: [&str; 22] = [
+const KEPT: [&str; 24] = [
     "heads",
     "f",
     "prefix",
@@ -70,6 +70,8 @@ const KEPT: [&str; 22] = [
     "ends_wide_once",
     "p",
     "ends_liger",
+    "cut_layer",
+    "cut_ends",
     "projector",
     "merge",
     "merge_wide",

@@ -87,6 +87,10 @@ pub struct VisionKept {
     pub once_wide: u64,
     /// What the projector keeps less where Liger's norm stands in it and all trains, with norms in 16 bits.
     pub ends_liger: u64,
+    /// Parameters of a layer that an engine for rollouts cuts over its tensor ranks; 0 where that is not known.
+    pub cut_layer: u64,
+    /// The same outside of the layers.
+    pub cut_ends: u64,
     /// Parameters of the projector, without mergers of deep layers.
     pub projector: u64,
     /// Of what is kept outside of the layers, that of a projector which trains behind a frozen tower.
@@ -165,6 +169,8 @@ impl VisionKept {
             "ends_hooked_once" => &mut self.once_through,
             "ends_wide_once" => &mut self.once_wide,
             "ends_liger" => &mut self.ends_liger,
+            "cut_layer" => &mut self.cut_layer,
+            "cut_ends" => &mut self.cut_ends,
             "projector" => &mut self.projector,
             "merge" => &mut self.merge.each,
             "merge_wide" => &mut self.merge.wide,

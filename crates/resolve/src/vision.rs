@@ -102,7 +102,7 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         });
     } else if adapted(table) {
         (Effect::Memory, "where a part of it trains, or adapters reach it: what it keeps for backward")
-    } else if table.says(Field::TrainingObjective, "policy") {
+    } else if is_policy(table) && !in_engine(table) {
         (Effect::Memory, "in the engine that makes rollouts")
     } else if !matches!(table.word(Field::BaseQuantization), "" | "none") {
         (Effect::Memory, "with quantized layers")
@@ -147,6 +147,17 @@ pub(super) fn gradients(table: &Table) -> TowerGradients {
     }
 }
 
+fn is_policy(table: &Table) -> bool {
+    table.says(Field::TrainingObjective, "policy")
+}
+
+/// Whether it is known what the engine that makes rollouts holds of it: vLLM takes its activations from the share of the memory that it
+/// is given.
+fn in_engine(table: &Table) -> bool {
+    matches!(table.word(Field::RolloutEngine), "" | "vllm")
+        && kept(table).is_some_and(|kept| kept.cut_layer > 0)
+}
+
 /// Whether adapters reach it, or only some of its layers train.
 fn adapted(table: &Table) -> bool {
     trains(table) && !matches!(table.word(Field::TrainType), "" | "full")
@@ -185,7 +196,10 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
         {
             Some("where it keeps tensors for backward, with a mask of all patches in its attention")
         }
-        () if !table.says(Field::TrainingObjective, "sft") && table.has(Field::TrainingObjective) => {
+        () if !is_policy(table)
+            && !table.says(Field::TrainingObjective, "sft")
+            && table.has(Field::TrainingObjective) =>
+        {
             Some("where it keeps tensors for backward, under another loss than the next token's")
         }
         () if trains && none => {
@@ -342,7 +356,7 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         gradients: gradients(table),
         projector_trains,
         deep_trains: deep_trains && kept(table).is_some_and(|kept| kept.deep_projector > 0),
-        kept: kept(table).filter(|_| keeps(table)),
+        kept: kept(table).filter(|_| keeps(table) || is_policy(table)),
         liger: tower_liger(table).unwrap_or_default(),
         recomputed: !table.has(Field::VisionRecompute) || table.on(Field::VisionRecompute),
         image_patches: table.count(Field::ImagePatches).filter(|_| projector.is_none()),

@@ -11,7 +11,7 @@ mod projector;
 
 use crate::{Account, Message, Operator, Saved, Symbols, Transient, Weight, WeightPart, WeightRole, Work};
 use shardscope_explain::Formula;
-use shardscope_plan::TowerGradients;
+use shardscope_plan::{TowerGradients, VisionKept};
 use shardscope_units::Bytes;
 
 /// Bytes for each patch and each element of the width that one layer's forward pass has alive at most. The most that was
@@ -36,13 +36,16 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
         Weight { role, ..weight }
     };
     let trained = tower.gradients == TowerGradients::Trained;
+    let kept = tower.kept.unwrap_or_default();
+    if x.t > 1 {
+        return cut(operator, x, &kept);
+    }
     if operator == Operator::VisionLayer {
         return vec![of("vision layer", trained, tower.layer_parameters)];
     }
     // What trains in it is counted apart only where the rest does not, or the other way round.
     let apart = tower.projector.map_or(0, |projector| projector.parameters(tower.hidden_size, x.h));
     let outside = tower.outside_layers().saturating_sub(apart);
-    let kept = tower.kept.unwrap_or_default();
     let mut rest = outside;
     let mut weights = Vec::new();
     for (name, trains, count) in [
@@ -59,6 +62,22 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     }
     weights.insert(0, of("patch embedding and projector", trained, rest));
     weights
+}
+
+/// The same on one of several tensor ranks, which engines for rollouts have alone.
+fn cut(operator: Operator, x: &Symbols<'_>, kept: &VisionKept) -> Vec<Weight> {
+    let Some(tower) = x.model().vision else { return Vec::new() };
+    let (name, all, cut) = if operator == Operator::VisionLayer {
+        ("vision layer", tower.layer_parameters, kept.cut_layer)
+    } else {
+        ("patch embedding and projector", tower.outside_layers(), kept.cut_ends)
+    };
+    let whole = Weight::whole(name, Account::VisionTower, &[all.saturating_sub(cut)]);
+    let mut weights = vec![whole];
+    if cut > 0 {
+        weights.push(Weight::split_vector("of it, cut over tensor ranks", Account::VisionTower, cut, x.t));
+    }
+    weights.into_iter().map(|weight| weight.as_part(WeightPart::VisionTower)).collect()
 }
 
 /// What it keeps for backward: nothing, where no operation of it needs a tensor for a gradient.
