@@ -57,7 +57,7 @@ impl Tower {
 }
 
 /// Sizes that say what a tower keeps, by their names in the rules.
-const KEPT: [&str; 24] = [
+const KEPT: [&str; 25] = [
     "heads",
     "f",
     "prefix",
@@ -77,6 +77,7 @@ const KEPT: [&str; 24] = [
     "merge_wide",
     "merge_wide_once",
     "merge_more",
+    "deep_mergers",
     "deep_projector",
     "deep",
     "deep_wide",

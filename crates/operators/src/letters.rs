@@ -1,7 +1,7 @@
 //! What the letters of the formulas mean, for those who read them without a plan at hand.
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 66] = [
+pub const LETTERS: [(&str, &str); 68] = [
     ("s", "tokens of a sequence on one rank: sequence length / c"),
     ("b", "sequences of a micro-batch"),
     ("n", "tokens of a micro-batch on one rank: s · b"),
@@ -76,5 +76,7 @@ pub const LETTERS: [(&str, &str); 66] = [
         "ei",
         "bytes kept outside of the vision tower's layers for each token that the decoder gets for an image",
     ),
+    ("zi", "bytes that adapters beside a layer of the vision tower keep"),
+    ("ze", "bytes that adapters beside what projects the tower's output keep"),
     ("oi", "bytes kept outside of the vision tower's layers once"),
 ];

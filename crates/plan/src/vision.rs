@@ -21,9 +21,9 @@ pub struct VisionTower {
     pub projector: Option<Projector>,
     /// What of the tower has gradients, mergers and a projector that is not apart aside.
     pub gradients: TowerGradients,
-    /// Whether weights of a projector that is not apart train.
+    /// Whether weights of a projector that is not apart train, or where the tower has adapters those of the projector.
     pub projector_trains: bool,
-    /// Whether weights of mergers of deep layers do (Qwen3-VL).
+    /// Whether weights of mergers of deep layers do, or their adapters (Qwen3-VL).
     pub deep_trains: bool,
     /// What it keeps for backward, where that is known and anything of it has gradients.
     pub kept: Option<VisionKept>,
@@ -44,6 +44,8 @@ pub enum TowerGradients {
     /// Its tensors alone: weights are frozen, and what embeds patches is made to require a gradient
     /// (`enable_input_require_grads` of transformers 5).
     Through,
+    /// Adapters beside the linear layers of its layers, and all tensors.
+    Adapted,
     /// Its weights, and all tensors.
     Trained,
 }
@@ -97,6 +99,8 @@ pub struct VisionKept {
     pub merge: Kept,
     /// What a projector keeps more where its weights train than where gradients only pass it.
     pub merge_more: u64,
+    /// Mergers of deep layers.
+    pub deep_mergers: u64,
     /// Parameters of mergers of deep layers.
     pub deep_projector: u64,
     /// What those mergers keep where they train behind a frozen tower.
@@ -176,6 +180,7 @@ impl VisionKept {
             "merge_wide" => &mut self.merge.wide,
             "merge_wide_once" => &mut self.merge.once_wide,
             "merge_more" => &mut self.merge_more,
+            "deep_mergers" => &mut self.deep_mergers,
             "deep_projector" => &mut self.deep_projector,
             "deep" => &mut self.deep.each,
             "deep_wide" => &mut self.deep.wide,
@@ -220,6 +225,8 @@ impl VisionTower {
     }
 
     /// Parameters of a projector that is not apart and of mergers of deep layers, those of either that train.
+    ///
+    /// Not where adapters do.
     #[must_use]
     pub fn projecting(&self) -> u64 {
         let kept = self.kept.unwrap_or_default();

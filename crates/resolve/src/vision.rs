@@ -25,7 +25,7 @@ pub const DEEP: &str = "deepstack_merger_list";
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.
-pub(super) const FIELDS: [Field; 17] = [
+pub(super) const FIELDS: [Field; 18] = [
     Field::VisionTower,
     Field::VisionParameters,
     Field::VisionLayers,
@@ -39,6 +39,7 @@ pub(super) const FIELDS: [Field; 17] = [
     Field::VisionRecompute,
     Field::VisionInputGrads,
     Field::VisionLiger,
+    Field::VisionAdapters,
     Field::ProjectorLayers,
     Field::ImagePatches,
     Field::ImagePixels,
@@ -70,6 +71,7 @@ pub(super) fn only_with_tower(table: &mut Table) {
     table.clear(Field::VisionInputGrads);
     table.clear(Field::VisionHooked);
     table.clear(Field::VisionLiger);
+    table.clear(Field::VisionAdapters);
     table.clear(Field::ImagePixels);
     table.clear(Field::VisionRecompute);
 }
@@ -100,7 +102,7 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
             let how = "with a projector that trains, outside of DeepSpeed, which casts it with the model";
             (Effect::Memory, format!("{tower} {how}"))
         });
-    } else if adapted(table) {
+    } else if adapted(table) && adapters(table) == [false; 3] {
         (Effect::Memory, "where a part of it trains, or adapters reach it: what it keeps for backward")
     } else if is_policy(table) && !in_engine(table) {
         (Effect::Memory, "in the engine that makes rollouts")
@@ -142,6 +144,7 @@ pub(super) fn gradients(table: &Table) -> TowerGradients {
     let hooked = table.on(Field::VisionTower) && !has_projector(table) && table.on(Field::VisionInputGrads);
     match () {
         () if tower => TowerGradients::Trained,
+        () if adapters(table) != [false; 3] => TowerGradients::Adapted,
         () if hooked && !adapted(table) => TowerGradients::Through,
         () => TowerGradients::None,
     }
@@ -156,6 +159,18 @@ fn is_policy(table: &Table) -> bool {
 fn in_engine(table: &Table) -> bool {
     matches!(table.word(Field::RolloutEngine), "" | "vllm")
         && kept(table).is_some_and(|kept| kept.cut_layer > 0)
+}
+
+/// Beside which of the tower, its projector and mergers of deep layers adapters stand, as far as that is known: beside every linear
+/// layer of the tower's, whose blocks have one projection for queries, keys and values.
+fn adapters(table: &Table) -> [bool; 3] {
+    let known = kept(table).is_some_and(|kept| kept.fused_queries);
+    if !(adapted(table) && table.on(Field::VisionAdapters) && known) {
+        return [false; 3];
+    }
+    let frozen = table.words(Field::FrozenModules);
+    let [tower, projector, deep] = [TOWER, PROJECTOR, DEEP].map(|part| !frozen.contains(&part));
+    if tower { [tower, projector, deep] } else { [false; 3] }
 }
 
 /// Whether adapters reach it, or only some of its layers train.
@@ -177,7 +192,18 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
     let fp32 = !(half(Field::ParamsDtype) || casts && runs_in_half);
     let none = table.has(Field::ImagePatches) && table.number(Field::ImagePatches) == 0;
     let liger = table.on(Field::LigerKernel) || table.has(Field::LigerParts);
+    let adapts = gradients == TowerGradients::Adapted;
+    let kept_whole = table.has(Field::VisionRecompute) && !table.on(Field::VisionRecompute);
     match () {
+        () if adapts && (!recomputes(table) || kept_whole) => {
+            Some("where adapters reach it and its layers are not recomputed, of which the first keeps less")
+        }
+        () if adapts && table.on(Field::UseDora) => {
+            Some("where adapters that train lengths apart (DoRA) reach it")
+        }
+        () if adapts && half(Field::AdapterDtype) && table.word(Field::DataParallelEngine) != "deepspeed" => {
+            Some("where adapters in 16 bits reach it")
+        }
         () if gradients != TowerGradients::None && table.on(Field::VisionRecompute) && !recomputes(table) => {
             Some("where its layers are recomputed and the decoder's are not")
         }
@@ -347,7 +373,8 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         layers: table.number(Field::ProjectorLayers),
         patches: table.number(Field::ImagePatches),
     });
-    let [_, projector_trains, deep_trains] = parts(table);
+    let (parts, adapters) = (parts(table), adapters(table));
+    let [projector_trains, deep_trains] = [parts[1] || adapters[1], parts[2] || adapters[2]];
     let projected =
         projector.map_or(0, |projector| projector.parameters(hidden, table.number(Field::HiddenSize)));
     Some(VisionTower {

@@ -111,6 +111,9 @@ impl Symbols<'_> {
                     |of: fn(&Kept) -> u64| parts.iter().map(|(trains, part)| trains * of(part)).sum::<u64>();
                 [sum(|part| part.each) + wide * sum(|part| part.wide), wide * sum(|part| part.once_wide)]
             }
+            TowerGradients::Adapted => {
+                [kept.ends_through + wide * kept.ends_wide, kept.once_through + wide * kept.once_wide]
+            }
             TowerGradients::Through => {
                 let more = projector * kept.merge_more + deep * kept.deep_more;
                 [kept.ends_through + more + wide * kept.ends_wide, kept.once_through + wide * kept.once_wide]

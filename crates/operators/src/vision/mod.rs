@@ -6,6 +6,7 @@
 //! A projector that trains behind it (LLaVA's) is an operator of its own beside the word embedding, and what it keeps is known:
 //! each sample has one image.
 
+mod adapters;
 mod kept;
 mod projector;
 
@@ -52,7 +53,7 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
         ("projector", tower.projector_trains, kept.projector),
         ("mergers of deep layers", tower.deep_trains, kept.deep_projector),
     ] {
-        if trains != trained && count > 0 {
+        if trains != trained && count > 0 && tower.gradients != TowerGradients::Adapted {
             rest = rest.saturating_sub(count);
             // Beside the word embedding, where it trains alone.
             if !(trains && tower.projects_alone()) {
@@ -87,9 +88,24 @@ pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
             kept::projector(x)
         }
         Operator::Projector => projector::saved(x),
-        Operator::VisionLayer => kept::layer(x),
-        _ => kept::ends(x),
+        Operator::VisionLayer => with_adapters(operator, x, kept::layer(x)),
+        _ => with_adapters(operator, x, kept::ends(x)),
     }
+}
+
+fn with_adapters(operator: Operator, x: &Symbols<'_>, mut saved: Vec<Saved>) -> Vec<Saved> {
+    saved.extend(adapters::saved(operator, x));
+    saved
+}
+
+/// Weights of adapters beside it.
+pub(crate) fn adapter_weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
+    adapters::weights(operator, x)
+}
+
+/// Bytes that adapters beside its layers, or what projects, keep.
+pub(crate) fn adapter_bytes(operator: Operator, x: &Symbols<'_>) -> u64 {
+    adapters::bytes(operator, x)
 }
 
 /// What a layer's forward pass has alive.

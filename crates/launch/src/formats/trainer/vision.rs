@@ -28,6 +28,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if let Some(leaf) = leaves.yes("use_liger_kernel") {
         leaves.say_noted(Field::VisionLiger, "layers", leaf, "the Trainer patches the model that was built");
     }
+    adapters(leaves, dialect);
     let own = [super::llava::read, super::qwen_vl::read, super::qwen_vl::read_series];
     if dialect == Dialect::Transformers && own.iter().any(|read| read(leaves)) {
         return;
@@ -84,6 +85,19 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         let format = if leaves.reading.value(Field::Fp16).is_some() { "fp16" } else { "bf16" };
         let why = "LLaMA-Factory loads weights in the format it computes in, and casts those that train";
         leaves.state(Field::VisionDtype, format, Origin::Derived, why);
+    }
+}
+
+/// Whether adapters stand beside every linear layer of what is not frozen: PEFT's own `all-linear`, and what ms-swift makes of the word
+/// (`swift/utils/transformers_utils.py:get_multimodal_target_regex`). Others make a list of names of it, which other modules may have.
+fn adapters(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    let own = matches!(dialect, Dialect::Transformers | Dialect::Trl)
+        && leaves.reading.value(Field::LoraByNames).is_none();
+    let lora = matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora"));
+    let all = leaves.reading.value(Field::LoraTargetModules) == Some("all-linear");
+    if lora && all && (own || dialect == Dialect::Swift) {
+        let why = "`all-linear` is every linear layer of what is not frozen";
+        leaves.state(Field::VisionAdapters, "true", Origin::Derived, why);
     }
 }
 
