@@ -136,6 +136,27 @@ fn adapters_stand_where_programs_put_them() {
     assert_eq!(trained(&format!("{trl}\n")).0, all);
 }
 
+/// ms-swift's `lora_llm`: adapters in the decoder, without dropout, and tower and aligner in full.
+#[test]
+fn a_tower_trains_beside_adapters_of_the_decoder() {
+    let set = [("image_patches", "4096")];
+    let text = SWIFT.replace("--train_type lora", "--tuner_type lora_llm --lora_dropout 0.1");
+    let resolution = read("run.sh", &format!("{text}\n"), &set);
+    let plan = resolution
+        .plan
+        .unwrap_or_else(|| panic!("{:?} {:?}", resolution.diagnostics, resolution.not_modelled));
+    let vision = plan.model().vision.expect("a tower");
+    assert_eq!(vision.gradients, TowerGradients::Trained);
+    assert!(!plan.recipe().tuning.lora.expect("adapters").dropout);
+    let adapters = 20_185_088;
+    assert_eq!(parameters(&plan).trained.get(), adapters + vision.parameters);
+    let totals = memory(&plan).ranks[0].totals;
+    // DeepSpeed holds all in bf16, and of what trains gradients, fp32 copies and moments spread over eight GPUs.
+    let trained = adapters + vision.parameters;
+    assert_eq!(totals.parameters.get(), 2 * (8_292_166_656 + adapters));
+    assert_eq!((totals.gradients.get(), totals.optimizer.get()), (2 * trained / 8, 12 * trained / 8));
+}
+
 /// What is not known of them stops by name.
 #[test]
 fn other_adapters_in_towers_stop() {

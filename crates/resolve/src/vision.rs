@@ -173,9 +173,12 @@ fn adapters(table: &Table) -> [bool; 3] {
     if tower { [tower, projector, deep] } else { [false; 3] }
 }
 
-/// Whether adapters reach it, or only some of its layers train.
+/// Whether adapters reach it, or only some of its layers train. Beside adapters of the decoder alone it may train in full.
 fn adapted(table: &Table) -> bool {
-    trains(table) && !matches!(table.word(Field::TrainType), "" | "full")
+    let beside = table.says(Field::TrainType, "lora")
+        && table.has(Field::VisionAdapters)
+        && !table.on(Field::VisionAdapters);
+    trains(table) && !beside && !matches!(table.word(Field::TrainType), "" | "full")
 }
 
 /// Why what it keeps for backward is not known; none where it keeps nothing, or what it keeps is.

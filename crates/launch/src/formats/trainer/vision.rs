@@ -39,6 +39,11 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.state(Field::VisionHooked, "true", Origin::Derived, why);
         checkpoints(leaves);
     }
+    if let Some(leaf) = leaves.get("tuner_type").filter(|leaf| leaf.value == "lora_llm") {
+        leaves.say_noted(Field::FrozenModules, "none", leaf, "tower and aligner train in full");
+        leaves.say(Field::VisionAdapters, "false", leaf);
+        return;
+    }
     let switches = match dialect {
         Dialect::LlamaFactory => &LLAMA_FACTORY,
         // Names of layers may be those of the tower's too; `all-linear` leaves frozen parts out.
