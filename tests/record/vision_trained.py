@@ -35,7 +35,7 @@ SOURCE = (pathlib.Path(__file__).parent / "vision_towers.py").read_text()
 towers = {"__name__": "towers"}
 exec(compile(SOURCE.split('print("type\\ttower')[0], "vision_towers.py", "exec"), towers)
 CASES, TOWERS, IMAGE = towers["CASES"], towers["TOWERS"], towers["IMAGE"]
-KINDS = ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "gemma3", "internvl"]
+KINDS = ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "gemma3", "internvl", "mistral3"]
 LAYERS = ("blocks", "layers", "layer")
 layer_norm = torch.nn.functional.layer_norm
 
@@ -66,6 +66,13 @@ def flash(module, query, key, value, attention_mask, **more):
         more = query.shape[1] // key.shape[1]
         key, value = key.repeat_interleave(more, 1), value.repeat_interleave(more, 1)
     return Flash.apply(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)), None
+
+
+def use_flash(model, config):
+    ALL_ATTENTION_FUNCTIONS["flash_attention_2"] = flash
+    for part in (config, config.vision_config, model.config, model.config.vision_config):
+        part._attn_implementation_internal = "flash_attention_2"
+    config.text_config._attn_implementation_internal = "sdpa"
 
 
 def is_tower(name):
@@ -137,10 +144,7 @@ def run(kind, way, autocast, attention, images):
     small = dict(small, vision_use_head=False) if kind == "gemma3" else small
     model, config = towers["build"](kind, text, small, more)
     if attention == "flash":
-        ALL_ATTENTION_FUNCTIONS["flash_attention_2"] = flash
-        for part in (config, config.vision_config, model.config, model.config.vision_config):
-            part._attn_implementation_internal = "flash_attention_2"
-        config.text_config._attn_implementation_internal = "sdpa"
+        use_flash(model, config)
     given, patches = towers["inputs"](kind, config, small)
     tokens = 64 if kind == "llava" else 16
     ids = torch.randint(0, 280, (1, 96 + 64 * images))

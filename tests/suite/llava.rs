@@ -6,7 +6,7 @@ use shardscope::launch::Resolution;
 use shardscope::operators::{Operator, SectionKind, Symbols};
 use shardscope::plan::{
     AdapterKernels, AdapterLibrary, AttentionKernel, BaseTraining, DpSharding, Lora, LoraModules, Number,
-    Plan, Projector, Recompute, Software, TowerGradients, Transformers, Tuning, VisionTower,
+    Plan, Projector, Recompute, Software, TowerGradients, TowerLiger, Transformers, Tuning, VisionTower,
 };
 use shardscope::source::Source;
 
@@ -34,6 +34,9 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
         dtype: None,
         projector: Some(projector),
         gradients: TowerGradients::None,
+        projector_trains: false,
+        deep_trains: false,
+        liger: TowerLiger::None,
         kept: None,
         recomputed: true,
         image_patches: None,

@@ -82,6 +82,7 @@ mod traffic_walk;
 mod tuned_runs;
 mod utilisation;
 mod vision;
+mod vision_adapters;
 mod vision_trained;
 mod walked;
 mod words;

@@ -120,6 +120,31 @@ fn nothing_of_a_frozen_tower_is_kept() {
     assert_eq!(types, 9);
 }
 
+/// vLLM cuts linear layers of Qwen's towers over its tensor ranks and repeats the rest. The decoder is Qwen2.5-7B's.
+#[test]
+fn an_engine_for_rollouts_holds_the_tower() {
+    let weights = |model: &str, ranks: u64| {
+        let text = format!(
+            "NPROC_PER_NODE=8 swift rlhf --rlhf_type grpo --model {model} --tuner_type lora --torch_dtype bfloat16 \
+             --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization 0.4 --vllm_tensor_parallel_size {ranks} \
+             --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --num_generations 16 --max_length 4096 \
+             --max_completion_length 1024 --deepspeed zero2 --attn_impl flash_attn --vllm_max_model_len 8192\n"
+        );
+        let set = [("vision_input_grads".to_owned(), "false".to_owned())];
+        let resolution = resolved(&Source::from_files([("run.sh", text.as_str())]), &set);
+        let plan = resolution
+            .plan
+            .unwrap_or_else(|| panic!("{model}: {:?} {:?}", resolution.diagnostics, resolution.not_modelled));
+        memory(&plan).rl.expect("rollouts").engine.weights.get()
+    };
+    let of_tower =
+        |ranks| weights("Qwen/Qwen2.5-VL-7B-Instruct", ranks) - weights("Qwen/Qwen2.5-7B-Instruct", ranks);
+    assert_eq!(of_tower(1), 2 * TOWER);
+    let cut =
+        32 * (4 * 1280 * 1280 + 3 * 1280 + 3 * 1280 * 3420 + 2 * 3420) + 5120 * 5120 + 5120 + 5120 * 3584;
+    assert_eq!(of_tower(4), 2 * (TOWER - cut + cut / 4));
+}
+
 /// What is left out is said with the verdict.
 #[test]
 fn a_verdict_over_images_says_what_it_leaves_out() {

@@ -60,7 +60,7 @@ impl Tower {
 }
 
 /// Sizes that say what a tower keeps, by their names in the rules.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 25] = [
     "heads",
     "f",
     "prefix",
@@ -72,6 +72,20 @@ const KEPT: [&str; 11] = [
     "ends_hooked_once",
     "ends_wide_once",
     "p",
+    "ends_liger",
+    "cut_layer",
+    "cut_ends",
+    "projector",
+    "merge",
+    "merge_wide",
+    "merge_wide_once",
+    "merge_more",
+    "deep_mergers",
+    "deep_projector",
+    "deep",
+    "deep_wide",
+    "deep_wide_once",
+    "deep_more",
 ];
 
 /// What it keeps, where the rules know it and the configuration states its sizes; empty elsewhere.
@@ -81,8 +95,11 @@ fn kept(e: &Evaluation<'_>) -> Result<Vec<String>, Stop> {
     }
     let mut words = e.words("modules")?;
     for name in KEPT {
-        // All or nothing: a size that is missing means that what is kept is not known.
-        words.push(format!("{name}={}", e.size(name)?));
+        // What is left out counts as 0.
+        match e.size(name)? {
+            0 => {}
+            size => words.push(format!("{name}={size}")),
+        }
     }
     Ok(words)
 }

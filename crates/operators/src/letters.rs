@@ -3,7 +3,7 @@
 use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 66] = [
+pub const LETTERS: [(&str, &str); 68] = [
     ("s", "tokens of a sequence on one rank: sequence length / c"),
     ("b", "sequences of a micro-batch"),
     ("n", "tokens of a micro-batch on one rank: s · b"),
@@ -78,6 +78,8 @@ pub const LETTERS: [(&str, &str); 66] = [
         "ei",
         "bytes kept outside of the vision tower's layers for each token that the decoder gets for an image",
     ),
+    ("zi", "bytes that adapters beside a layer of the vision tower keep"),
+    ("ze", "bytes that adapters beside what projects the tower's output keep"),
     ("oi", "bytes kept outside of the vision tower's layers once"),
 ];
 

@@ -101,6 +101,8 @@ fields! {
     ImagePatches "image_patches" Count(0, MAX_SEQUENCE), "patches of the images of a sample, all together, where that is known";
     ImagePixels "image_pixels" Count(0, MAX_VISION), "pixels that an image has at most before it is cut into patches";
     VisionRecompute "vision_recompute" Flag, "layers of the vision tower are recomputed where the decoder's are";
+    VisionAdapters "vision_adapters" Flag, "of the parts of the vision tower that are not frozen every linear layer has adapters; false: they train in full beside adapters of the decoder";
+    VisionLiger "vision_liger" Word(&["layers", "class"]), "whose norms in the vision tower are Liger's, where it has any: those of layers, or all of their class";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
     // How a model's published modules are arranged.
     FusedQkv "fused_qkv" Flag, "one projection for queries, keys and values in the model's own modules";

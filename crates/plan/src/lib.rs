@@ -87,5 +87,5 @@ pub use tuning::{
     Quantization, Reference, Tuning,
 };
 pub use variant::Variant;
-pub use vision::{Projector, TowerGradients, VisionKept, VisionTower};
+pub use vision::{Kept, Projector, TowerGradients, TowerLiger, VisionKept, VisionTower};
 pub use whole::Plan;

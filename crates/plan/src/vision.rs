@@ -19,10 +19,16 @@ pub struct VisionTower {
     pub dtype: Option<Number>,
     /// The projector, where it trains behind a frozen tower.
     pub projector: Option<Projector>,
-    /// What of the tower, and of a projector that is not apart, has gradients.
+    /// What of the tower has gradients, mergers and a projector that is not apart aside.
     pub gradients: TowerGradients,
+    /// Whether weights of a projector that is not apart train, or where the tower has adapters those of the projector.
+    pub projector_trains: bool,
+    /// Whether weights of mergers of deep layers do, or their adapters (Qwen3-VL).
+    pub deep_trains: bool,
     /// What it keeps for backward, where that is known and anything of it has gradients.
     pub kept: Option<VisionKept>,
+    /// Which of its norms are Liger's.
+    pub liger: TowerLiger,
     /// Whether its layers are recomputed where the decoder's are.
     pub recomputed: bool,
     /// Patches of the images of a sample, all together, where that is known.
@@ -38,8 +44,22 @@ pub enum TowerGradients {
     /// Its tensors alone: weights are frozen, and what embeds patches is made to require a gradient
     /// (`enable_input_require_grads` of transformers 5).
     Through,
+    /// Adapters beside the linear layers of its layers, and all tensors.
+    Adapted,
     /// Its weights, and all tensors.
     Trained,
+}
+
+/// Which norms of a tower Liger's kernels stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TowerLiger {
+    /// None.
+    #[default]
+    None,
+    /// Those of its layers: of a model that was built.
+    Layers,
+    /// All of their class, the projector's too: patched before a model is built.
+    Class,
 }
 
 /// What a tower keeps for backward: kinds of modules in its layers and sizes, as the rules of its type state them.
@@ -67,6 +87,26 @@ pub struct VisionKept {
     pub once_through: u64,
     /// What LayerNorms in fp32 add to both.
     pub once_wide: u64,
+    /// What the projector keeps less where Liger's norm stands in it and all trains, with norms in 16 bits.
+    pub ends_liger: u64,
+    /// Parameters of a layer that an engine for rollouts cuts over its tensor ranks; 0 where that is not known.
+    pub cut_layer: u64,
+    /// The same outside of the layers.
+    pub cut_ends: u64,
+    /// Parameters of the projector, without mergers of deep layers.
+    pub projector: u64,
+    /// Of what is kept outside of the layers, that of a projector which trains behind a frozen tower.
+    pub merge: Kept,
+    /// What a projector keeps more where its weights train than where gradients only pass it.
+    pub merge_more: u64,
+    /// Mergers of deep layers.
+    pub deep_mergers: u64,
+    /// Parameters of mergers of deep layers.
+    pub deep_projector: u64,
+    /// What those mergers keep where they train behind a frozen tower.
+    pub deep: Kept,
+    /// What they keep more where their weights train.
+    pub deep_more: u64,
     /// Whether queries, keys and values come from one projection, of whose output the values are a view.
     pub fused_queries: bool,
     /// Whether images attend one by one and their outputs are joined, a copy, unless one kernel takes them all (flash attention).
@@ -75,10 +115,25 @@ pub struct VisionKept {
     pub rms_norms: bool,
     /// Whether the MLP is gated.
     pub gated: bool,
+    /// Whether attention has a mask of all patches of a micro-batch, unless one kernel takes images one by one (flash attention).
+    pub masked: bool,
+    /// Whether Liger has kernels for norms of its layers; none where what it has is not known.
+    pub liger: Option<bool>,
     /// Whether the activation is x · sigmoid(1.702 x).
     pub quick_gelu: bool,
     /// Whether weights multiply what attention and MLP add to the residual stream.
     pub scaled: bool,
+}
+
+/// Bytes kept outside of the layers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// For each token that the decoder gets.
+    pub each: u64,
+    /// What LayerNorms in fp32 among operations in 16 bits add to that.
+    pub wide: u64,
+    /// What they add once.
+    pub once_wide: u64,
 }
 
 impl VisionKept {
@@ -92,6 +147,9 @@ impl VisionKept {
                 "joined_output" => kept.joined_output = true,
                 "rms_norms" => kept.rms_norms = true,
                 "gated" => kept.gated = true,
+                "masked" => kept.masked = true,
+                "liger_norms" => kept.liger = Some(true),
+                "without_liger" => kept.liger = Some(false),
                 "quick_gelu" => kept.quick_gelu = true,
                 "scaled" => kept.scaled = true,
                 word => kept.size(word)?,
@@ -115,6 +173,20 @@ impl VisionKept {
             "ends_once" => &mut self.once,
             "ends_hooked_once" => &mut self.once_through,
             "ends_wide_once" => &mut self.once_wide,
+            "ends_liger" => &mut self.ends_liger,
+            "cut_layer" => &mut self.cut_layer,
+            "cut_ends" => &mut self.cut_ends,
+            "projector" => &mut self.projector,
+            "merge" => &mut self.merge.each,
+            "merge_wide" => &mut self.merge.wide,
+            "merge_wide_once" => &mut self.merge.once_wide,
+            "merge_more" => &mut self.merge_more,
+            "deep_mergers" => &mut self.deep_mergers,
+            "deep_projector" => &mut self.deep_projector,
+            "deep" => &mut self.deep.each,
+            "deep_wide" => &mut self.deep.wide,
+            "deep_wide_once" => &mut self.deep.once_wide,
+            "deep_more" => &mut self.deep_more,
             _ => return None,
         };
         // Bounded here, as these sizes are words of one setting and have no bounds of their own.
@@ -153,5 +225,22 @@ impl VisionTower {
     #[must_use]
     pub fn outside_layers(&self) -> u64 {
         self.parameters.saturating_sub(self.layers.saturating_mul(self.layer_parameters))
+    }
+
+    /// Parameters of a projector that is not apart and of mergers of deep layers, those of either that train.
+    ///
+    /// Not where adapters do.
+    #[must_use]
+    pub fn projecting(&self) -> u64 {
+        let kept = self.kept.unwrap_or_default();
+        let of = |trains, parameters| if trains { parameters } else { 0 };
+        of(self.projector_trains, kept.projector).saturating_add(of(self.deep_trains, kept.deep_projector))
+    }
+
+    /// Whether weights of the projector train behind a tower that nothing passes back through: it is then an operator beside the
+    /// word embedding.
+    #[must_use]
+    pub fn projects_alone(&self) -> bool {
+        self.gradients == TowerGradients::None && (self.projector_trains || self.deep_trains)
     }
 }

@@ -45,4 +45,4 @@ pub use resolve::{MAX_DIAGNOSTICS, resolve};
 pub use shardscope_plan::{
     Effect, NotModelled, NotRead, Origin, Question, Resolution, Setting, SettingValue,
 };
-pub use vision::{DECODER, PROJECTOR, TOWER};
+pub use vision::{DECODER, DEEP, PROJECTOR, TOWER};

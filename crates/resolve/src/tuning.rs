@@ -95,11 +95,14 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: Number) -> T
     let embedding = any(table, &["embed_tokens", "wte", "embed_in", "word_embeddings", "all-embedding"]);
     let head = any(table, &["lm_head", "embed_out", "output_layer"]);
     let mut tuning = Tuning { objective: objective(table), ..Tuning::default() };
-    tuning.projector = super::vision::has_projector(table);
+    tuning.projector = super::vision::projects(table);
     tuning.images = super::vision::gradients(table) != TowerGradients::None;
     match way {
         // Only the projector trains: LLaVA's first stage, told as full training with a frozen decoder.
-        Way::Full if tuning.projector && table.words(Field::FrozenModules).contains(&super::DECODER) => {
+        Way::Full
+            if super::vision::has_projector(table)
+                && table.words(Field::FrozenModules).contains(&super::DECODER) =>
+        {
             (tuning.base, tuning.embedding, tuning.head) = (BaseTraining::None, false, false);
             return tuning;
         }

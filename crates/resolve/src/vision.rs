@@ -3,7 +3,9 @@
 use super::precision::number;
 use super::table::Table;
 use crate::{Effect, Question};
-use shardscope_plan::{Field, Number, Projector, Software, TowerGradients, VisionKept, VisionTower};
+use shardscope_plan::{
+    Field, Number, Projector, Software, TowerGradients, TowerLiger, VisionKept, VisionTower,
+};
 use shardscope_source::{Code, Diagnostic};
 use shardscope_units::grouped;
 
@@ -15,11 +17,15 @@ pub const PROJECTOR: &str = "multi_modal_projector";
 /// Name under which trainers freeze the decoder, where something before it trains.
 pub const DECODER: &str = "language_model";
 
-/// Value of the setting where no part is frozen.
+/// Mergers of deep layers (Qwen3-VL), which some programs count to the tower and some to what projects its output. Where nothing
+/// is said of them, they are frozen with both.
+pub const DEEP: &str = "deepstack_merger_list";
+
+/// What is said where no part is frozen.
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.
-pub(super) const FIELDS: [Field; 16] = [
+pub(super) const FIELDS: [Field; 18] = [
     Field::VisionTower,
     Field::VisionParameters,
     Field::VisionLayers,
@@ -32,6 +38,8 @@ pub(super) const FIELDS: [Field; 16] = [
     Field::VisionDtype,
     Field::VisionRecompute,
     Field::VisionInputGrads,
+    Field::VisionLiger,
+    Field::VisionAdapters,
     Field::ProjectorLayers,
     Field::ImagePatches,
     Field::ImagePixels,
@@ -43,7 +51,7 @@ pub(super) fn others_frozen(table: &Table) -> Vec<&str> {
     let mut frozen = table.words(Field::FrozenModules);
     // Behind a frozen decoder a projector can still train, so that the decoder is then no part left out.
     let through = has_projector(table);
-    frozen.retain(|name| !([TOWER, PROJECTOR, NONE].contains(name) || through && *name == DECODER));
+    frozen.retain(|name| !([TOWER, PROJECTOR, DEEP, NONE].contains(name) || through && *name == DECODER));
     frozen
 }
 
@@ -64,6 +72,8 @@ pub(super) fn only_with_tower(table: &mut Table) {
     table.clear(Field::VisionDtype);
     table.clear(Field::VisionInputGrads);
     table.clear(Field::VisionHooked);
+    table.clear(Field::VisionLiger);
+    table.clear(Field::VisionAdapters);
     table.clear(Field::ImagePixels);
     table.clear(Field::VisionRecompute);
 }
@@ -96,10 +106,9 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
             let how = "with a projector that trains, outside of DeepSpeed, which casts it with the model";
             (Effect::Memory, format!("{tower} {how}"))
         });
-    // A tower that trains whole is recorded; parts of one are not.
-    } else if trains(table) && gradients(table) != TowerGradients::Trained {
+    } else if adapted(table) && adapters(table) == [false; 3] {
         (Effect::Memory, "where a part of it trains, or adapters reach it: what it keeps for backward")
-    } else if table.says(Field::TrainingObjective, "policy") {
+    } else if is_policy(table) && !in_engine(table) {
         (Effect::Memory, "in the engine that makes rollouts")
     } else if !matches!(table.word(Field::BaseQuantization), "" | "none") {
         (Effect::Memory, "with quantized layers")
@@ -118,27 +127,70 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
 /// Optimizers whose states do not depend on the shapes of weights: of a tower they are not known one by one.
 const OF_ANY_SHAPE: [&str; 5] = ["", "adam", "paged_adamw", "sgd", "lion"];
 
-/// What of the tower has gradients: all, where the whole model trains; its tensors alone, where a hook reaches it.
-pub(super) fn gradients(table: &Table) -> TowerGradients {
-    if !table.on(Field::VisionTower) || has_projector(table) {
-        return TowerGradients::None;
+/// Whether weights of the tower, of its projector and of mergers of deep layers train. The projector that stands apart is left out.
+fn parts(table: &Table) -> [bool; 3] {
+    if !table.on(Field::VisionTower) || has_projector(table) || adapted(table) || !trains(table) {
+        return [false; 3];
     }
     let frozen = table.words(Field::FrozenModules);
-    let whole =
-        // A hook alone (`none` frozen) says that no part is.
-        matches!(table.word(Field::TrainType), "" | "full") && frozen.iter().all(|name| *name == NONE);
+    let [tower, projector] = [TOWER, PROJECTOR].map(|part| !frozen.contains(&part));
+    [tower, projector, !frozen.contains(&DEEP)]
+}
+
+/// Whether a projector that does not stand apart trains behind a frozen tower.
+pub(super) fn projects(table: &Table) -> bool {
+    has_projector(table) || gradients(table) == TowerGradients::None && parts(table) != [false; 3]
+}
+
+/// What of the tower has gradients: all, where it trains; its tensors alone, where a hook reaches it.
+pub(super) fn gradients(table: &Table) -> TowerGradients {
+    let [tower, ..] = parts(table);
+    let hooked = table.on(Field::VisionTower) && !has_projector(table) && table.on(Field::VisionInputGrads);
     match () {
-        () if whole => TowerGradients::Trained,
-        // Frozen, but with inputs that require a gradient: its tensors are kept although no weight of it has one.
-        () if !trains(table) && table.on(Field::VisionInputGrads) => TowerGradients::Through,
+        () if tower => TowerGradients::Trained,
+        () if adapters(table) != [false; 3] => TowerGradients::Adapted,
+        () if hooked && !adapted(table) => TowerGradients::Through,
         () => TowerGradients::None,
     }
+}
+
+fn is_policy(table: &Table) -> bool {
+    table.says(Field::TrainingObjective, "policy")
+}
+
+/// Whether it is known what the engine that makes rollouts holds of it: vLLM takes its activations from the share of the memory that it
+/// is given.
+fn in_engine(table: &Table) -> bool {
+    matches!(table.word(Field::RolloutEngine), "" | "vllm")
+        && kept(table).is_some_and(|kept| kept.cut_layer > 0)
+}
+
+/// Beside which of the tower, its projector and mergers of deep layers adapters stand, as far as that is known: beside every linear
+/// layer of the tower's, whose blocks have one projection for queries, keys and values.
+fn adapters(table: &Table) -> [bool; 3] {
+    let known = kept(table).is_some_and(|kept| kept.fused_queries);
+    if !(adapted(table) && table.on(Field::VisionAdapters) && known) {
+        return [false; 3];
+    }
+    let frozen = table.words(Field::FrozenModules);
+    let [tower, projector, deep] = [TOWER, PROJECTOR, DEEP].map(|part| !frozen.contains(&part));
+    if tower { [tower, projector, deep] } else { [false; 3] }
+}
+
+/// Whether adapters reach it, or only some of its layers train. Beside adapters of the decoder alone it may train in full.
+fn adapted(table: &Table) -> bool {
+    let beside = table.says(Field::TrainType, "lora")
+        && table.has(Field::VisionAdapters)
+        && !table.on(Field::VisionAdapters);
+    trains(table) && !beside && !matches!(table.word(Field::TrainType), "" | "full")
 }
 
 /// Why what it keeps for backward is not known; none where it keeps nothing, or what it keeps is.
 fn unknown_gradients(table: &Table) -> Option<&'static str> {
     let gradients = gradients(table);
-    if gradients == TowerGradients::None {
+    let parts = parts(table);
+    let trains = parts != [false; 3];
+    if gradients == TowerGradients::None && !trains {
         return None;
     }
     let half = |field| matches!(table.word(field), "bf16" | "fp16");
@@ -148,32 +200,67 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
     let fp32 = !(half(Field::ParamsDtype) || casts && runs_in_half);
     let none = table.has(Field::ImagePatches) && table.number(Field::ImagePatches) == 0;
     let liger = table.on(Field::LigerKernel) || table.has(Field::LigerParts);
+    let adapts = gradients == TowerGradients::Adapted;
+    let kept_whole = table.has(Field::VisionRecompute) && !table.on(Field::VisionRecompute);
     match () {
-        () if table.on(Field::VisionRecompute) && !recomputes(table) => {
+        () if adapts && (!recomputes(table) || kept_whole) => {
+            Some("where adapters reach it and its layers are not recomputed, of which the first keeps less")
+        }
+        () if adapts && table.on(Field::UseDora) => {
+            Some("where adapters that train lengths apart (DoRA) reach it")
+        }
+        () if adapts && half(Field::AdapterDtype) && table.word(Field::DataParallelEngine) != "deepspeed" => {
+            Some("where adapters in 16 bits reach it")
+        }
+        () if gradients != TowerGradients::None && table.on(Field::VisionRecompute) && !recomputes(table) => {
             Some("where its layers are recomputed and the decoder's are not")
         }
-        () if liger => Some("where it keeps tensors for backward, with Liger's kernels in its layers"),
+        () if liger && tower_liger(table).is_none() => {
+            Some("where it keeps tensors for backward, with Liger's kernels in its layers")
+        }
         () if table.on(Field::OffloadSavedTensors) || table.on(Field::OffloadLayerInputs) => {
             Some("where it keeps tensors for backward, which go to the host")
         }
         () if kept(table).is_none() => {
             Some("where it keeps tensors for backward: those of this type are not recorded")
         }
-        () if !table.says(Field::TrainingObjective, "sft") && table.has(Field::TrainingObjective) => {
+        () if gradients != TowerGradients::None
+            && kept(table).is_some_and(|kept| kept.masked)
+            && !table.word(Field::AttnImplementation).starts_with("flash") =>
+        {
+            Some("where it keeps tensors for backward, with a mask of all patches in its attention")
+        }
+        () if !is_policy(table)
+            && !table.says(Field::TrainingObjective, "sft")
+            && table.has(Field::TrainingObjective) =>
+        {
             Some("where it keeps tensors for backward, under another loss than the next token's")
         }
-        () if gradients == TowerGradients::Trained && none => {
+        () if trains && none => {
             Some("where it trains and no sample has an image, so that nothing of it gets a gradient")
         }
         () if fp32 => {
             Some("where it keeps tensors for backward, in fp32 or under autocast over fp32 weights")
         }
-        () if gradients == TowerGradients::Trained
-            && !OF_ANY_SHAPE.contains(&table.word(Field::Optimizer)) =>
-        {
+        () if trains && !OF_ANY_SHAPE.contains(&table.word(Field::Optimizer)) => {
             Some("where it trains, with an optimizer whose states depend on the shapes of its weights")
         }
         () => None,
+    }
+}
+
+/// Which norms of it are Liger's; none where that is not known, or what they keep is not.
+fn tower_liger(table: &Table) -> Option<TowerLiger> {
+    let kept = kept(table)?;
+    let [tower, projector, _] = parts(table);
+    if table.has(Field::LigerParts) {
+        return None;
+    }
+    match (table.on(Field::LigerKernel) && kept.liger?, table.word(Field::VisionLiger)) {
+        (false, _) => Some(TowerLiger::None),
+        (true, "layers") => Some(TowerLiger::Layers),
+        (true, "class") if tower && projector => Some(TowerLiger::Class),
+        _ => None,
     }
 }
 
@@ -187,13 +274,18 @@ fn kept(table: &Table) -> Option<VisionKept> {
     VisionKept::named(&table.words(Field::VisionKept)).filter(|_| table.has(Field::VisionKept))
 }
 
+/// Whether something of the tower or its projector is kept.
+fn keeps(table: &Table) -> bool {
+    gradients(table) != TowerGradients::None || parts(table) != [false; 3]
+}
+
 /// The most pixels of an image that processors of Qwen's models let through, as patches: 12,845,056 over 14² for Qwen2-VL and
 /// Qwen2.5-VL, 16,777,216 over 16² for Qwen3-VL (`max_pixels`, `size.longest_edge` of their preprocessor_config.json).
 const MOST_PATCHES: u64 = 65_536;
 
 /// Asks how many patches a sample's images have, where the tower keeps tensors of each.
 fn ask_for_images(table: &mut Table) {
-    let Some(kept) = kept(table).filter(|_| gradients(table) != TowerGradients::None) else { return };
+    let Some(kept) = kept(table).filter(|_| keeps(table)) else { return };
     if table.has(Field::ImagePatches) {
         return;
     }
@@ -262,9 +354,10 @@ fn trains(table: &Table) -> bool {
 /// gradient checkpointing and PEFT beside any other call; below 5 it hooked that of words alone.
 pub(super) fn ask(table: &mut Table) {
     ask_for_images(table);
-    // Only where the answer changes anything: nothing trains, layers are recomputed, and transformers finds the
-    // embedding.
-    let open = !trains(table)
+    // Only where the answer changes anything: nothing trains, layers are recomputed, and transformers finds the embedding.
+    let [tower, ..] = parts(table);
+    let open = !tower
+        && !adapted(table)
         && table.on(Field::VisionHooked)
         && recomputes(table)
         && !table.has(Field::VisionInputGrads);
@@ -294,13 +387,18 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         layers: table.number(Field::ProjectorLayers),
         patches: table.number(Field::ImagePatches),
     });
+    let (parts, adapters) = (parts(table), adapters(table));
+    let [projector_trains, deep_trains] = [parts[1] || adapters[1], parts[2] || adapters[2]];
     let projected =
         projector.map_or(0, |projector| projector.parameters(hidden, table.number(Field::HiddenSize)));
     Some(VisionTower {
         parameters: parameters.saturating_add(projected),
         projector,
         gradients: gradients(table),
-        kept: kept(table).filter(|_| gradients(table) != TowerGradients::None),
+        projector_trains,
+        deep_trains: deep_trains && kept(table).is_some_and(|kept| kept.deep_projector > 0),
+        kept: kept(table).filter(|_| keeps(table) || is_policy(table)),
+        liger: tower_liger(table).unwrap_or_default(),
         // Recomputed unless told otherwise, as transformers does with the decoder's layers.
         recomputed: !table.has(Field::VisionRecompute) || table.on(Field::VisionRecompute),
         image_patches: table.count(Field::ImagePatches).filter(|_| projector.is_none()),

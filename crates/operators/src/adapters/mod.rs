@@ -25,7 +25,9 @@ pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weigh
     let trains = trains(operator, x);
     let ends = matches!(operator, Operator::Embedding | Operator::OutputLayer);
     let copied = ends && trains && tuning.copies;
-    for weight in weights.iter_mut() {
+    // Of a vision tower each weight says itself whether it trains.
+    let of_tower = matches!(operator, Operator::VisionLayer | Operator::VisionEnds);
+    for weight in weights.iter_mut().filter(|_| !of_tower) {
         if !trains || copied {
             weight.role = WeightRole::Frozen;
         }

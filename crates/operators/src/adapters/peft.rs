@@ -8,6 +8,9 @@ use shardscope_units::Bytes;
 type Adapted = (LinearModule, Account, [u64; 2]);
 
 pub(super) fn weights(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<Weight> {
+    if matches!(operator, Operator::VisionLayer | Operator::VisionEnds) {
+        return crate::vision::adapter_weights(operator, x);
+    }
     let mut out = Vec::new();
     for (module, account, [inner, outer]) in linears(operator, x) {
         if lora.modules.has(module) {

@@ -1,6 +1,7 @@
 //! Symbols by the names under which formulas write them.
 
 use super::Symbols;
+use crate::Operator;
 use shardscope_explain::{Explanation, Formula, Symbol};
 use shardscope_units::{Count, Quantity};
 
@@ -77,6 +78,8 @@ impl Symbols<'_> {
             "fi" => self.tower_kept(|kept| kept.ffn),
             "ti" => self.image_tokens(),
             "ei" => self.tower_ends()[0],
+            "zi" => crate::vision::adapter_bytes(Operator::VisionLayer, self),
+            "ze" => crate::vision::adapter_bytes(Operator::VisionEnds, self),
             "oi" => self.tower_ends()[1],
             _ => return None,
         })

@@ -3,7 +3,7 @@
 
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, TowerGradients, VisionKept};
+use shardscope_plan::{AttentionKernel, Kept, TowerGradients, TowerLiger, VisionKept};
 use shardscope_units::Bytes;
 
 /// Bytes of an fp32 number.
@@ -20,6 +20,11 @@ static WIDE_INPUTS: Formula = Formula::new("8·ni·hi", "Inputs of both norms in
 static WIDE_WEIGHTS: Formula = Formula::new("16·hi", "Weights and biases of both norms in fp32.", AUTOCAST);
 static MOMENTS: Formula =
     Formula::new("16·ni", "Mean and inverse deviation of each token, in both norms, fp32.", LAYER);
+static OWN_MOMENTS: Formula = Formula::new(
+    "4·ni·B",
+    "Mean and inverse deviation of each token, in both norms, in the input's own type.",
+    "liger_kernel/ops/layer_norm.py:LigerLayerNormFunction",
+);
 static DEVIATIONS: Formula =
     Formula::new("8·ni", "Inverse root mean square of each token, in both norms, fp32.", LAYER);
 static NORMED: Formula =
@@ -58,6 +63,11 @@ static ENDS: Formula = Formula::new(
     "What embeds patches, rotates, and projects onto the decoder's width.",
     "transformers, by the rules of the model's type; recorded in tests/data/activations/vision_trained.jsonl",
 );
+static PROJECTOR: Formula = Formula::new(
+    "ti·ei + oi",
+    "What projects onto the decoder's width, of which weights train.",
+    "transformers, by the rules of the model's type; recorded in tests/data/activations/vision_parts.jsonl",
+);
 static INPUTS: Formula =
     Formula::new("Li·ni·hi·B", "Inputs of the layers, which are recomputed whole.", LAYER);
 static MLP_BACKWARD: Formula = Formula::new(
@@ -89,13 +99,31 @@ impl Symbols<'_> {
     /// Bytes kept outside of the tower's layers: of each token that the decoder gets, and once.
     pub(crate) fn tower_ends(&self) -> [u64; 2] {
         let Some(kept) = self.model().vision.and_then(|tower| tower.kept) else { return [0; 2] };
-        let wide = u64::from(norms_are_cast(self, &kept));
+        let class = self.model().vision.is_some_and(|tower| tower.liger == TowerLiger::Class);
+        let wide = u64::from(norms_are_cast(self, &kept) && !class);
+        let tower = self.model().vision;
+        let [projector, deep] =
+            tower.map_or([0; 2], |tower| [tower.projector_trains, tower.deep_trains].map(u64::from));
         match self.tower_gradients() {
-            TowerGradients::None => [0; 2],
-            TowerGradients::Through => {
+            TowerGradients::None => {
+                let parts = [(projector, kept.merge), (deep, kept.deep)];
+                let sum =
+                    |of: fn(&Kept) -> u64| parts.iter().map(|(trains, part)| trains * of(part)).sum::<u64>();
+                [sum(|part| part.each) + wide * sum(|part| part.wide), wide * sum(|part| part.once_wide)]
+            }
+            TowerGradients::Adapted => {
                 [kept.ends_through + wide * kept.ends_wide, kept.once_through + wide * kept.once_wide]
             }
-            TowerGradients::Trained => [kept.ends + wide * kept.ends_wide, kept.once + wide * kept.once_wide],
+            TowerGradients::Through => {
+                let more = projector * kept.merge_more + deep * kept.deep_more;
+                [kept.ends_through + more + wide * kept.ends_wide, kept.once_through + wide * kept.once_wide]
+            }
+            TowerGradients::Trained => {
+                let less = (1 - projector) * kept.merge_more + (1 - deep) * kept.deep_more;
+                let less = less + if class { kept.ends_liger } else { 0 };
+                let each = kept.ends.saturating_sub(less);
+                [each + wide * kept.ends_wide, kept.once + wide * kept.once_wide]
+            }
         }
     }
 }
@@ -126,16 +154,22 @@ pub(super) fn layer(x: &Symbols<'_>) -> Vec<Saved> {
     };
     let twice = [2, tokens, width];
     let once = [tokens, width];
-    let cast = norms_are_cast(x, &kept);
-    if kept.rms_norms || cast {
+    let liger = x.model().vision.is_some_and(|tower| tower.liger != TowerLiger::None);
+    let cast = norms_are_cast(x, &kept) && !liger;
+    let rms_norms = kept.rms_norms && !liger;
+    if rms_norms || cast {
         keep(true, "inputs of norms in fp32", &twice, FLOAT, &WIDE_INPUTS);
     } else {
         keep(true, "inputs of norms", &twice, x.width, &NORM_INPUTS);
     }
     keep(kept.rms_norms, "statistics of norms", &[2, tokens], FLOAT, &DEVIATIONS);
-    keep(!kept.rms_norms, "statistics of norms", &[4, tokens], FLOAT, &MOMENTS);
+    if liger {
+        keep(!kept.rms_norms, "statistics of norms", &[4, tokens], x.width, &OWN_MOMENTS);
+    } else {
+        keep(!kept.rms_norms, "statistics of norms", &[4, tokens], FLOAT, &MOMENTS);
+    }
     keep(cast, "weights of norms in fp32", &[4, width], FLOAT, &WIDE_WEIGHTS);
-    keep(trained && kept.rms_norms, "normalised inputs", &twice, x.width, &NORMED);
+    keep(trained && rms_norms, "normalised inputs", &twice, x.width, &NORMED);
     // Autocast casts the norm's fp32 output for each projection that reads it.
     if trained && cast && !kept.fused_queries {
         keep(true, "inputs of queries, keys and values", &[3, tokens, width], x.width, &QUERY_INPUTS);
@@ -161,6 +195,12 @@ pub(super) fn layer(x: &Symbols<'_>) -> Vec<Saved> {
     keep(trained, "input of the MLP's last projection", &inner, x.width, &LAST_INPUT);
     keep(trained && kept.scaled, "what is scaled", &twice, x.width, &SCALED);
     saved
+}
+
+/// What a projector keeps that trains behind a tower of which nothing else is kept.
+pub(super) fn projector(x: &Symbols<'_>) -> Vec<Saved> {
+    let [each, once] = x.tower_ends();
+    vec![Saved::new("within the projector", &[x.image_tokens() * each + once], 1, &PROJECTOR)]
 }
 
 /// What is kept outside of its layers, and their inputs where they are recomputed whole.

@@ -6,12 +6,13 @@
 //! A projector that trains behind it (LLaVA's) is an operator of its own beside the word embedding, and what it keeps is known:
 //! each sample has one image.
 
+mod adapters;
 mod kept;
 mod projector;
 
 use crate::{Account, Message, Operator, Saved, Symbols, Transient, Weight, WeightPart, WeightRole, Work};
 use shardscope_explain::Formula;
-use shardscope_plan::TowerGradients;
+use shardscope_plan::{TowerGradients, VisionKept};
 use shardscope_units::Bytes;
 
 /// Bytes for each patch and each element of the width that one layer's forward pass has alive at most. The most that was
@@ -30,25 +31,81 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     if operator == Operator::Projector {
         return projector::weights(x);
     }
-    let (name, count) = if operator == Operator::VisionLayer {
-        ("vision layer", tower.layer_parameters)
-    } else {
-        let trained = tower.projector.map_or(0, |projector| projector.parameters(tower.hidden_size, x.h));
-        ("patch embedding and projector", tower.outside_layers().saturating_sub(trained))
+    let of = |name, trains, count| {
+        let weight = Weight::whole(name, Account::VisionTower, &[count]).as_part(WeightPart::VisionTower);
+        let role = if trains { WeightRole::Trained } else { WeightRole::Frozen };
+        Weight { role, ..weight }
     };
-    let weight = Weight::whole(name, Account::VisionTower, &[count]).as_part(WeightPart::VisionTower);
-    let role =
-        if tower.gradients == TowerGradients::Trained { WeightRole::Trained } else { WeightRole::Frozen };
-    vec![Weight { role, ..weight }]
+    let trained = tower.gradients == TowerGradients::Trained;
+    let kept = tower.kept.unwrap_or_default();
+    if x.t > 1 {
+        return cut(operator, x, &kept);
+    }
+    if operator == Operator::VisionLayer {
+        return vec![of("vision layer", trained, tower.layer_parameters)];
+    }
+    // What trains in it is counted apart only where the rest does not, or the other way round.
+    let apart = tower.projector.map_or(0, |projector| projector.parameters(tower.hidden_size, x.h));
+    let outside = tower.outside_layers().saturating_sub(apart);
+    let mut rest = outside;
+    let mut weights = Vec::new();
+    for (name, trains, count) in [
+        ("projector", tower.projector_trains, kept.projector),
+        ("mergers of deep layers", tower.deep_trains, kept.deep_projector),
+    ] {
+        if trains != trained && count > 0 && tower.gradients != TowerGradients::Adapted {
+            rest = rest.saturating_sub(count);
+            // Beside the word embedding, where it trains alone.
+            if !(trains && tower.projects_alone()) {
+                weights.push(of(name, trains, count));
+            }
+        }
+    }
+    weights.insert(0, of("patch embedding and projector", trained, rest));
+    weights
+}
+
+/// The same on one of several tensor ranks, which engines for rollouts have alone.
+fn cut(operator: Operator, x: &Symbols<'_>, kept: &VisionKept) -> Vec<Weight> {
+    let Some(tower) = x.model().vision else { return Vec::new() };
+    let (name, all, cut) = if operator == Operator::VisionLayer {
+        ("vision layer", tower.layer_parameters, kept.cut_layer)
+    } else {
+        ("patch embedding and projector", tower.outside_layers(), kept.cut_ends)
+    };
+    let whole = Weight::whole(name, Account::VisionTower, &[all.saturating_sub(cut)]);
+    let mut weights = vec![whole];
+    if cut > 0 {
+        weights.push(Weight::split_vector("of it, cut over tensor ranks", Account::VisionTower, cut, x.t));
+    }
+    weights.into_iter().map(|weight| weight.as_part(WeightPart::VisionTower)).collect()
 }
 
 /// What it keeps for backward: nothing, where no operation of it needs a tensor for a gradient.
 pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
     match operator {
+        Operator::Projector if x.model().vision.is_some_and(|tower| tower.projects_alone()) => {
+            kept::projector(x)
+        }
         Operator::Projector => projector::saved(x),
-        Operator::VisionLayer => kept::layer(x),
-        _ => kept::ends(x),
+        Operator::VisionLayer => with_adapters(operator, x, kept::layer(x)),
+        _ => with_adapters(operator, x, kept::ends(x)),
     }
+}
+
+fn with_adapters(operator: Operator, x: &Symbols<'_>, mut saved: Vec<Saved>) -> Vec<Saved> {
+    saved.extend(adapters::saved(operator, x));
+    saved
+}
+
+/// Weights of adapters beside it.
+pub(crate) fn adapter_weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
+    adapters::weights(operator, x)
+}
+
+/// Bytes that adapters beside its layers, or what projects, keep.
+pub(crate) fn adapter_bytes(operator: Operator, x: &Symbols<'_>) -> u64 {
+    adapters::bytes(operator, x)
 }
 
 /// What a layer's forward pass has alive.

@@ -36,7 +36,10 @@ static INNER: Formula = Formula::new(
 /// Its weights and biases.
 pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let Some(tower) = x.model().vision else { return Vec::new() };
-    let Some(projector) = tower.projector else { return Vec::new() };
+    let Some(projector) = tower.projector else {
+        let weight = Weight::whole("projector", Account::VisionTower, &[tower.projecting()]);
+        return vec![weight.as_part(WeightPart::VisionTower)];
+    };
     let mut weights = Vec::new();
     for layer in 0..projector.layers {
         let inner = if layer == 0 { tower.hidden_size } else { x.h };

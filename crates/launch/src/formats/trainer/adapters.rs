@@ -87,6 +87,13 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
                 leaves.say(Field::TrainType, "qlora", leaf);
                 leaves.say(Field::BaseQuantization, "nf4", leaf);
             }
+            // `swift/tuner_plugin/lora_llm.py`: beside the decoder, without dropout.
+            "lora_llm" if dialect == Dialect::Swift => {
+                leaves.say(Field::TrainType, lora, leaf);
+                leaves.reading.keep(&|found| found.field != Field::LoraDropout);
+                let why = "lora_llm gives PEFT no dropout";
+                leaves.state(Field::LoraDropout, "0", Origin::Derived, why);
+            }
             "full" | "none" => leaves.say(Field::TrainType, "full", leaf),
             "freeze" => leaves.say(Field::TrainType, "freeze", leaf),
             other => {

@@ -1,10 +1,11 @@
-//! Qwen's program for its models of vision (`qwen-vl-finetune/qwenvl/train/train_qwen.py`, `argument.py`): three switches say what
-//! trains, and nothing does without them; adapters stand in attention and everything else is frozen.
+//! Programs for Qwen's models of vision. Qwen's own (`qwen-vl-finetune/qwenvl/train/train_qwen.py`, `argument.py`): three switches say
+//! what trains, and nothing does without them; adapters stand in attention and everything else is frozen. And 2U1's
+//! Qwen2-VL-Finetune (`src/train/train_sft.py`, `src/params.py`): three switches say what is frozen.
 
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
-use shardscope_resolve::{DECODER, PROJECTOR, TOWER};
+use shardscope_resolve::{DECODER, DEEP, PROJECTOR, TOWER};
 
 /// Its switches and the part that each trains (`train_qwen.py:set_model`).
 const SWITCHES: [(&str, &str); 3] =
@@ -12,6 +13,19 @@ const SWITCHES: [(&str, &str); 3] =
 const WHY: &str = "default of Qwen's train_qwen.py";
 /// Pixels of an image at most, 576 squares of 28 by 28.
 const IMAGE_PIXELS: &str = "451584";
+
+/// 2U1's switches and the part that each freezes (`train_sft.py:configure_vision_tower`).
+const SERIES: [(&str, &str); 3] =
+    [("freeze_vision_tower", TOWER), ("freeze_merger", PROJECTOR), ("freeze_llm", DECODER)];
+/// The switch by which its words are told.
+const SERIES_SIGN: &str = "freeze_merger";
+const SERIES_WHY: &str = "default of Qwen2-VL-Finetune";
+/// `qwen-vl-finetune/README.md`.
+const QWEN_VERSION: &str =
+    "Qwen's program asks for transformers 4.57, whose hook reaches word embeddings alone";
+/// `requirements.txt`.
+const SERIES_VERSION: &str =
+    "Qwen2-VL-Finetune asks for transformers 4.56.1, whose hook reaches word embeddings alone";
 
 /// The first of its switches, by which its words are told.
 fn first<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
@@ -21,7 +35,7 @@ fn first<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
 /// What it takes where its words are silent, before adapters are read.
 pub(super) fn defaults(leaves: &mut Leaves<'_>) {
     if first(leaves).is_none() {
-        return;
+        return series_defaults(leaves);
     }
     let adapts = leaves.yes("lora_enable").is_some();
     let adapters: &[(Field, &str)] = if adapts {
@@ -54,6 +68,7 @@ pub(super) fn defaults(leaves: &mut Leaves<'_>) {
 /// Which parts are frozen; whether these are its words.
 pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     let Some(said) = first(leaves) else { return false };
+    leaves.state(Field::VisionInputGrads, "false", Origin::Default, QWEN_VERSION);
     if leaves.yes("lora_enable").is_some() {
         let parts = format!("{TOWER} {PROJECTOR}");
         leaves.say(Field::FrozenModules, &parts, said);
@@ -64,16 +79,53 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     if !decoder {
         lack(leaves, said, "an output layer that trains beside a frozen decoder");
     }
-    let deep = leaves
-        .text("model_name_or_path")
-        .is_some_and(|name| name.to_ascii_lowercase().replace('-', "").contains("qwen3vl"));
-    if deep && tower != projector {
-        lack(leaves, said, "mergers of deep layers, which train with the tower and not with the projector");
-    }
     let parts = SWITCHES.iter().zip([tower, projector, decoder]);
-    let frozen: Vec<&str> = parts.filter(|(_, trains)| !trains).map(|((_, part), _)| *part).collect();
+    let mut frozen: Vec<&str> = parts.filter(|(_, trains)| !trains).map(|((_, part), _)| *part).collect();
+    // `visual.merger` alone is switched by itself.
+    if !tower && projector {
+        frozen.push(DEEP);
+    }
     let frozen = if frozen.is_empty() { "none".to_owned() } else { frozen.join(" ") };
     leaves.say(Field::FrozenModules, &frozen, said);
+    true
+}
+
+/// What 2U1's takes where its words are silent.
+fn series_defaults(leaves: &mut Leaves<'_>) {
+    if !leaves.has(SERIES_SIGN) {
+        return;
+    }
+    let kernel = if leaves.yes("disable_flash_attn2").is_some() { "sdpa" } else { "flash_attention_2" };
+    leaves.pass("disable_flash_attn2");
+    leaves.state(Field::AttnImplementation, kernel, Origin::Default, SERIES_WHY);
+    if !leaves.has("use_liger") {
+        leaves.state(Field::LigerKernel, "true", Origin::Default, SERIES_WHY);
+    }
+    if leaves.flag("use_liger") != Some(false) {
+        // `apply_liger_kernel_to_qwen2_5_vl()` and the like before the model is built.
+        leaves.state(
+            Field::VisionLiger,
+            "class",
+            Origin::Derived,
+            "classes are patched before the model is built",
+        );
+    }
+}
+
+/// Which parts 2U1's program freezes; whether these are its words, without adapters.
+pub(super) fn read_series(leaves: &mut Leaves<'_>) -> bool {
+    let Some(said) = leaves.get(SERIES_SIGN).filter(|_| leaves.yes("lora_enable").is_none()) else {
+        return false;
+    };
+    let mut frozen: Vec<&str> =
+        SERIES.iter().filter(|(key, _)| leaves.yes(key).is_some()).map(|(_, part)| *part).collect();
+    // Mergers of deep layers are switched with the other.
+    if frozen.contains(&PROJECTOR) && !frozen.contains(&TOWER) {
+        frozen.push(DEEP);
+    }
+    let frozen = if frozen.is_empty() { "none".to_owned() } else { frozen.join(" ") };
+    leaves.say(Field::FrozenModules, &frozen, said);
+    leaves.state(Field::VisionInputGrads, "false", Origin::Default, SERIES_VERSION);
     true
 }
 

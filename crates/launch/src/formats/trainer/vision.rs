@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 use crate::Origin;
 use crate::formats::leaves::{Leaf, Leaves};
 use shardscope_plan::Field;
-use shardscope_resolve::{DECODER, PROJECTOR, TOWER};
+use shardscope_resolve::{DECODER, DEEP, PROJECTOR, TOWER};
 
 /// A key, the part of the model that it freezes, and whether it does where the text does not say.
 type Switch = (&'static str, &'static str, bool);
@@ -24,7 +24,13 @@ const SWIFT: [Switch; 3] =
 
 /// Says which parts are frozen. A model without a tower has none of them, and the settings are taken back.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
-    if dialect == Dialect::Transformers && (super::llava::read(leaves) || super::qwen_vl::read(leaves)) {
+    // `transformers/integrations/liger.py:apply_liger_kernel`, of a model that is there; ms-swift leaves it to the Trainer.
+    if let Some(leaf) = leaves.yes("use_liger_kernel") {
+        leaves.say_noted(Field::VisionLiger, "layers", leaf, "the Trainer patches the model that was built");
+    }
+    adapters(leaves, dialect);
+    let own = [super::llava::read, super::qwen_vl::read, super::qwen_vl::read_series];
+    if dialect == Dialect::Transformers && own.iter().any(|read| read(leaves)) {
         return;
     }
     if dialect == Dialect::Swift {
@@ -32,6 +38,11 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         let why = "ms-swift tells transformers which module embeds patches, and hooks it";
         leaves.state(Field::VisionHooked, "true", Origin::Derived, why);
         checkpoints(leaves);
+    }
+    if let Some(leaf) = leaves.get("tuner_type").filter(|leaf| leaf.value == "lora_llm") {
+        leaves.say_noted(Field::FrozenModules, "none", leaf, "tower and aligner train in full");
+        leaves.say(Field::VisionAdapters, "false", leaf);
+        return;
     }
     let switches = match dialect {
         Dialect::LlamaFactory => &LLAMA_FACTORY,
@@ -47,6 +58,11 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
             frozen.push(part);
         }
         said = said.or(leaf);
+    }
+    // Of Qwen3-VL: `model_utils/visual.py` counts mergers of deep layers to the tower, `swift/model/model_arch.py` to the projector.
+    let with = if dialect == Dialect::Swift { PROJECTOR } else { TOWER };
+    if frozen.contains(&with) && frozen.contains(&TOWER) != frozen.contains(&PROJECTOR) {
+        frozen.push(DEEP);
     }
     // LLaMA-Factory's older switch: everything but the projector.
     if let Some(leaf) = leaves.yes("train_mm_proj_only") {
@@ -74,6 +90,19 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         let format = if leaves.reading.value(Field::Fp16).is_some() { "fp16" } else { "bf16" };
         let why = "LLaMA-Factory loads weights in the format it computes in, and casts those that train";
         leaves.state(Field::VisionDtype, format, Origin::Derived, why);
+    }
+}
+
+/// Whether adapters stand beside every linear layer of what is not frozen: PEFT's own `all-linear`, and what ms-swift makes of the word
+/// (`swift/utils/transformers_utils.py:get_multimodal_target_regex`). Others make a list of names of it, which other modules may have.
+fn adapters(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    let own = matches!(dialect, Dialect::Transformers | Dialect::Trl)
+        && leaves.reading.value(Field::LoraByNames).is_none();
+    let lora = matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora"));
+    let all = leaves.reading.value(Field::LoraTargetModules) == Some("all-linear");
+    if lora && all && (own || dialect == Dialect::Swift) {
+        let why = "`all-linear` is every linear layer of what is not frozen";
+        leaves.state(Field::VisionAdapters, "true", Origin::Derived, why);
     }
 }
 

@@ -1,0 +1,178 @@
+//! Adapters beside linear layers of vision towers: what they keep against recorded runs, to the byte, and what follows for a plan.
+
+use serde_json::Value;
+use shardscope::estimate::{memory, parameters};
+use shardscope::launch::Resolution;
+use shardscope::operators::{Operator, Saved, SectionKind, Symbols, WeightRole};
+use shardscope::plan::{Plan, TowerGradients};
+use shardscope::source::Source;
+
+use super::drafts::int;
+use super::formats::resolved;
+use super::formula::evaluate;
+
+/// `tests/record/vision_lora.py`.
+const RECORDED: &str = include_str!("../data/activations/vision_lora.jsonl");
+
+fn read(name: &str, text: &str, set: &[(&str, &str)]) -> Resolution {
+    let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    resolved(&Source::from_files([(name, text)]), &set)
+}
+
+/// The plan of a recorded run, with layers that are recomputed.
+fn plan_of(case: &Value) -> Plan {
+    let patches = int(case, "patches").to_string();
+    let parts = case["parts"].as_str().expect("parts");
+    let names = [("projector", "multi_modal_projector"), ("deep", "deepstack_merger_list")];
+    let frozen = names.iter().filter(|(part, _)| !parts.contains(part)).map(|(_, name)| *name);
+    let frozen = frozen.collect::<Vec<_>>().join(" ");
+    let dropout = case["dropout"].to_string();
+    let mut set = vec![
+        ("software", "hf_transformers"),
+        ("world_size", "1"),
+        ("seq_length", "512"),
+        ("micro_batch_size", "1"),
+        ("params_dtype", "bf16"),
+        ("image_patches", patches.as_str()),
+        ("attn_implementation", "sdpa"),
+        ("gradient_checkpointing", "true"),
+        ("train_type", "lora"),
+        ("lora_rank", "8"),
+        ("lora_dropout", dropout.as_str()),
+        ("lora_target_modules", "all-linear"),
+        ("vision_adapters", "true"),
+        ("adapter_dtype", case["adapters"].as_str().expect("a format")),
+    ];
+    if !frozen.is_empty() {
+        set.push(("frozen_modules", frozen.as_str()));
+    }
+    if case["adapters"] == "bf16" {
+        // DeepSpeed casts adapters with the model.
+        set.extend([("data_parallel_engine", "deepspeed"), ("zero_stage", "2"), ("autocast", "bf16")]);
+    } else {
+        set.push(("autocast", if case["autocast"] == true { "bf16" } else { "none" }));
+    }
+    let resolution = read("config.json", &case["config"].to_string(), &set);
+    resolution.plan.unwrap_or_else(|| {
+        panic!("{}: {:?} {:?}", case["type"], resolution.diagnostics, resolution.not_modelled)
+    })
+}
+
+fn bytes(x: &Symbols<'_>, saved: &[Saved]) -> u64 {
+    for saved in saved {
+        let value = evaluate(saved.formula.expression, &|name| x.value(name));
+        assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
+    }
+    saved.iter().map(|saved| saved.bytes.get()).sum()
+}
+
+#[test]
+fn recorded_adapters_are_met_to_the_byte() {
+    let mut compared = 0;
+    for line in RECORDED.lines() {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let name = format!(
+            "{} {} {} {} {}",
+            case["type"], case["parts"], case["adapters"], case["dropout"], case["autocast"]
+        );
+        let plan = plan_of(&case);
+        let x = Symbols::of(&plan);
+        let vision = plan.model().vision.expect("a tower");
+        assert_eq!(vision.gradients, TowerGradients::Adapted, "{name}");
+        let patches = int(&case, "patches");
+        // Mergers behind some of its layers keep the same streams as the norms of the layers behind them.
+        let deepstack = case["type"] == "qwen3_vl" && case["autocast"] == false;
+        let shared = if deepstack { patches * x.vision_width() * 2 } else { 0 };
+        assert_eq!(bytes(&x, &Operator::VisionLayer.saved(&x)) - shared, int(&case, "layer"), "{name}");
+        // Checkpoints hold the tables of rotations as arguments, which autograd's count leaves out.
+        let tables = 8 * patches * x.vision_width() / vision.kept.expect("what it keeps").heads;
+        let ends = bytes(&x, &Operator::VisionEnds.saved(&x));
+        assert_eq!(ends - tables, int(&case, "recomputed"), "{name}");
+        assert_eq!(int(&case, "decoder"), 0, "{name}");
+        let mut adapters = 0;
+        for (kind, times) in [(SectionKind::VisionLayer, vision.layers), (SectionKind::VisionEnds, 1)] {
+            for weight in kind.weights(&x) {
+                assert_ne!(weight.role, WeightRole::Trained, "{name}");
+                let count = times * weight.count().get();
+                adapters += if weight.role == WeightRole::Adapter { count } else { 0 };
+            }
+        }
+        assert_eq!(adapters, int(&case, "trained"), "{name}");
+        compared += 1;
+    }
+    assert_eq!(compared, 72);
+}
+
+/// Qwen2.5-VL-7B in ms-swift, whose default freezes tower and merger.
+const SWIFT: &str = "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --train_type lora --torch_dtype bfloat16 \
+    --target_modules all-linear --lora_rank 8 --max_length 4096 --per_device_train_batch_size 1 --gradient_accumulation_steps 2 \
+    --attn_impl flash_attn --deepspeed zero2";
+
+/// Programs say which parts have adapters: ms-swift by what it freezes, TRL beside every linear layer.
+#[test]
+fn adapters_stand_where_programs_put_them() {
+    let set = [("image_patches", "4096"), ("vision_input_grads", "false")];
+    let trained = |text: &str| {
+        let resolution = read("run.sh", text, &set);
+        let plan = resolution
+            .plan
+            .unwrap_or_else(|| panic!("{text}: {:?} {:?}", resolution.diagnostics, resolution.not_modelled));
+        let counted = parameters(&plan);
+        let totals = memory(&plan).ranks[0].totals;
+        (counted.trained.get(), totals.peak_allocated.get())
+    };
+    let (alone, lower) = trained(&format!("{SWIFT}\n"));
+    // Published with rank 8: "trainable params: 20,185,088".
+    assert_eq!(alone, 20_185_088);
+    let (with_tower, higher) = trained(&format!("{SWIFT} --freeze_vit false\n"));
+    let layer = 8 * (1280 + 3840 + 1280 + 1280 + 3 * (1280 + 3420));
+    assert_eq!(with_tower - alone, 32 * layer);
+    assert!(higher > lower);
+    let (all, _) = trained(&format!("{SWIFT} --freeze_vit false --freeze_aligner false\n"));
+    assert_eq!(all - with_tower, 8 * (5120 + 5120 + 5120 + 3584));
+    let trl = "accelerate launch --num_processes 8 trl/scripts/sft.py --model_name_or_path Qwen/Qwen2.5-VL-7B-Instruct --use_peft \
+        --lora_target_modules all-linear --lora_r 8 --per_device_train_batch_size 1 --gradient_accumulation_steps 2 \
+        --max_length 4096 --dtype bfloat16 --bf16 --gradient_checkpointing";
+    assert_eq!(trained(&format!("{trl}\n")).0, all);
+}
+
+/// ms-swift's `lora_llm`: adapters in the decoder, without dropout, and tower and aligner in full.
+#[test]
+fn a_tower_trains_beside_adapters_of_the_decoder() {
+    let set = [("image_patches", "4096")];
+    let text = SWIFT.replace("--train_type lora", "--tuner_type lora_llm --lora_dropout 0.1");
+    let resolution = read("run.sh", &format!("{text}\n"), &set);
+    let plan = resolution
+        .plan
+        .unwrap_or_else(|| panic!("{:?} {:?}", resolution.diagnostics, resolution.not_modelled));
+    let vision = plan.model().vision.expect("a tower");
+    assert_eq!(vision.gradients, TowerGradients::Trained);
+    assert!(!plan.recipe().tuning.lora.expect("adapters").dropout);
+    let adapters = 20_185_088;
+    assert_eq!(parameters(&plan).trained.get(), adapters + vision.parameters);
+    let totals = memory(&plan).ranks[0].totals;
+    // DeepSpeed holds all in bf16, and of what trains gradients, fp32 copies and moments spread over eight GPUs.
+    let trained = adapters + vision.parameters;
+    assert_eq!(totals.parameters.get(), 2 * (8_292_166_656 + adapters));
+    assert_eq!((totals.gradients.get(), totals.optimizer.get()), (2 * trained / 8, 12 * trained / 8));
+}
+
+/// What is not known of them stops by name.
+#[test]
+fn other_adapters_in_towers_stop() {
+    let stops = |more: &str, words: &str| {
+        let set = [("image_patches", "4096"), ("vision_input_grads", "false")];
+        let resolution = read("run.sh", &format!("{SWIFT} --freeze_vit false {more}\n"), &set);
+        let said: Vec<_> = resolution.not_modelled.iter().map(|item| item.message.as_str()).collect();
+        assert!(
+            resolution.plan.is_none() && said.iter().any(|said| said.contains(words)),
+            "{more}: {said:?}"
+        );
+    };
+    stops("--gradient_checkpointing false", "its layers are not recomputed");
+    stops("--vit_gradient_checkpointing false", "its layers are not recomputed");
+    stops("--use_dora true", "DoRA");
+    stops("--quant_bits 4 --quant_method bnb", "with quantized layers");
+    stops("--target_modules q_proj up_proj", "adapters reach it");
+    stops("--model OpenGVLab/InternVL3-8B-hf", "adapters reach it");
+}
