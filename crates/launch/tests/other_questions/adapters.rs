@@ -1,7 +1,7 @@
 //! Adapters: which modules have them, by which kernels, over which weights.
 
 use super::{said, script, stopped, value};
-use shardscope_plan::{Field, LinearModule};
+use shardscope_plan::{Field, LinearModule, Objective, PreferenceLogits, Reference};
 
 #[test]
 fn axolotl_turns_its_kernels_for_adapters_on_by_itself() {
@@ -97,6 +97,61 @@ fn fireflys_adapters_are_no_full_training() {
     let lora = read(", \"train_mode\": \"lora\", \"lora_rank\": 16");
     assert_eq!((value(&lora, Field::TrainType), value(&lora, Field::LoraRank)), ("lora".into(), "16".into()));
     stopped(&read(", \"task_type\": \"dpo\""), &["task_type"]);
+}
+
+/// Firefly's DPO is TRL's of 0.7.11 (yangjianxin1/Firefly@22b406: train_args/dpo/lora/minicpm3-4b-dpo-lora.json and its like): a reference
+/// beside weights that train, none beside adapters, whose dropout is off; in bf16 its casts over 4 bits are no others'.
+#[test]
+fn fireflys_preferences_are_pairs_beside_a_reference() {
+    let read = |format: &str, more: &str| {
+        let text = format!(
+            "{{\"model_name_or_path\": \"meta-llama/Llama-2-7b-hf\", \"train_file\": \"a.jsonl\", \"template_name\": \"llama2\", \
+             \"task_type\": \"dpo\", \"beta\": 0.1, \"max_prompt_length\": 300, \"per_device_train_batch_size\": 1, \
+             \"gradient_accumulation_steps\": 16, \"learning_rate\": 1e-4, \"max_seq_length\": 1024, \
+             \"gradient_checkpointing\": true, \"lora_dropout\": 0.05, \"{format}\": true{more}}}"
+        );
+        said("args.json", &text, &[("world_size", "1")])
+    };
+    for (more, reference) in [
+        ("", Reference::Adapters),
+        (", \"train_mode\": \"lora\"", Reference::Adapters),
+        (", \"train_mode\": \"full\"", Reference::Loaded),
+    ] {
+        let read = read("fp16", more);
+        let plan = read.plan.as_ref().unwrap_or_else(|| panic!("{more}: {:?}", read.diagnostics));
+        let recipe = plan.recipe();
+        assert_eq!(recipe.tuning.objective, Objective::Dpo { reference }, "{more}");
+        assert_eq!(recipe.transformers.preference_logits, PreferenceLogits::Fp32, "{more}");
+        assert!(recipe.tuning.lora.is_none_or(|lora| !lora.dropout), "{more}");
+    }
+    stopped(&read("bf16", ""), &["task_type"]);
+    assert!(read("bf16", ", \"train_mode\": \"lora\"").plan.is_some());
+}
+
+/// TRL, ms-swift, axolotl and LLaMA-Factory turn adapters' dropout off where preferences are learned, and only there.
+#[test]
+fn trainers_of_preferences_turn_dropout_off() {
+    let dropout = |text: &str| {
+        let read = said("train.yaml", text, &[("world_size", "8")]);
+        let plan = read.plan.unwrap_or_else(|| panic!("{text}: {:?}", read.diagnostics));
+        plan.recipe().tuning.lora.expect("adapters").dropout
+    };
+    let factory = |stage: &str| {
+        format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nstage: {stage}\ndo_train: true\nfinetuning_type: lora\nlora_rank: 8\nlora_target: all\n\
+             lora_dropout: 0.1\ntemplate: qwen\ncutoff_len: 2048\nper_device_train_batch_size: 1\nlearning_rate: 5e-6\nbf16: true\n"
+        )
+    };
+    assert!(dropout(&factory("sft")));
+    assert!(!dropout(&factory("dpo")) && !dropout(&factory("kto")));
+    let trl = "model_name_or_path: Qwen/Qwen2.5-7B\nuse_peft: true\nlora_r: 16\nlora_dropout: 0.1\nbeta: 0.1\nmax_length: 2048\nbf16: true\n\
+               per_device_train_batch_size: 2\nlearning_rate: 5e-6\noutput_dir: data/zephyr-7b-dpo\ndtype: bfloat16\n";
+    assert!(!dropout(trl));
+    assert!(dropout(&format!("{trl}disable_dropout: false\n")));
+    let axolotl = "base_model: Qwen/Qwen2.5-7B\nrl: dpo\nadapter: lora\nlora_r: 8\nlora_dropout: 0.1\nlora_target_linear: true\n\
+                   sequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: true\n";
+    assert!(!dropout(axolotl));
+    assert!(dropout(&axolotl.replace("rl: dpo\n", "lora_qkv_kernel: false\n")));
 }
 
 /// PEFT writes LoftQ's weights back in their own type (`peft/utils/loftq_utils.py:loftq_init`): examples/llama-2/loftq.yml of axolotl.

@@ -84,18 +84,38 @@ fn firefly(leaves: &mut Leaves<'_>) {
         Origin::Default,
         why,
     );
-    // Samples of a pre-training are cut from one text; DPO stands beside a reference.
+    let pairs = leaves.text("task_type") == Some("dpo");
+    // `train.py:load_model` for LoRA; `trl/trainer/dpo_trainer.py:DPOTrainer.__init__` (0.7.11) where layers are checkpointed.
+    if way == "lora" && (!pairs || layers == "true") {
+        leaves.state(Field::InputRequireGrads, "true", Origin::Default, why);
+    }
     match leaves.get("task_type").map(|leaf| (leaf, leaf.value.as_str())) {
-        Some((leaf, "dpo")) => {
-            let what = "DPO of Firefly's train.py, and what it holds beside the model";
-            let item = NotModelled::new("task_type", "dpo", Effect::Memory, what).at_some(leaf.span);
-            leaves.reading.not_modelled.push(item);
-        }
+        Some((leaf, "dpo")) => firefly_pairs(leaves, leaf, way == "qlora" && format == "bf16"),
+        // Samples of a pre-training are cut from one text.
         Some((leaf, "pretrain")) => leaves.switch(Field::Packing, true, leaf),
         _ => {}
     }
     for path in ["train_file", "template_name", "eval_file", "tokenize_num_workers"] {
         leaves.pass(path);
+    }
+}
+
+/// DPO by TRL 0.7.11, which `requirements.txt` names, under autocast alone (`train.py:setup_everything`): accelerate hands the logits on
+/// in fp32, `get_batch_logps` takes the log-softmax of all of them, and the policy's are named while the reference runs
+/// (`get_batch_loss_metrics`), as in LLaMA-Factory's own. Only a second logsigmoid differs, by 8 bytes of a sequence.
+fn firefly_pairs(leaves: &mut Leaves<'_>, leaf: &Leaf, casts: bool) {
+    leaves.say(Field::TrainingObjective, "dpo", leaf);
+    let why = "TRL 0.7.11 under autocast, whose logits are fp32";
+    leaves.state(Field::PreferenceLogits, "fp32", Origin::Derived, why);
+    for path in ["beta", "max_prompt_length"] {
+        leaves.pass(path);
+    }
+    if casts {
+        // `trl/trainer/utils.py:peft_module_casting_to_bf16`.
+        let what =
+            "QLoRA in bf16 under TRL 0.7.11, which casts adapters and embeddings to it and norms to fp32";
+        let item = NotModelled::new("task_type", "dpo", Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
     }
 }
 

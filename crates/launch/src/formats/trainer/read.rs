@@ -115,6 +115,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     if dialect == Dialect::DeepSpeedChat {
         objective::step_of_chat(&mut leaves);
     }
+    objective::without_dropout(&mut leaves, dialect);
     let whose = format!("default of {}", dialect.name());
     let policy = leaves.reading.value(Field::TrainingObjective) == Some("policy");
     for (field, value) in dialect.defaults() {
