@@ -1,7 +1,9 @@
 //! Adapters: which modules have them, by which kernels, over which weights.
 
 use super::{said, script, stopped, value};
-use shardscope_plan::{Field, LinearModule, Objective, PreferenceLogits, Reference};
+use shardscope_plan::{
+    Field, LinearModule, LoraModules, Objective, PreferenceLogits, Quantization, Reference,
+};
 
 #[test]
 fn axolotl_turns_its_kernels_for_adapters_on_by_itself() {
@@ -162,4 +164,32 @@ fn loftq_starts_adapters_and_changes_no_more() {
     let read = said("loftq.yml", text, &[("world_size", "8")]);
     assert!(read.plan.is_some() && value(&read, Field::NotRead).is_empty(), "{:?}", read.not_modelled);
     assert_eq!(value(&read, Field::TrainType), "lora");
+}
+
+/// Programs of Chinese-LLaMA-Alpaca (ymcui/Chinese-LLaMA-Alpaca-2: scripts/training/run_sft.sh), whose layers with adapters are `trainable`.
+#[test]
+fn chinese_llamas_trainable_layers_have_adapters() {
+    let read = |more: &str| {
+        script(&format!(
+            "torchrun --nnodes 1 --nproc_per_node 2 run_clm_sft_with_peft.py --model_name_or_path meta-llama/Llama-2-7b-hf \
+             --dataset_dir data --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --max_seq_length 512 --fp16 \
+             --learning_rate 1e-4 --lora_rank 64 --trainable q_proj,v_proj,down_proj --gradient_checkpointing \
+             --torch_dtype float16 {more}"
+        ))
+    };
+    let usual = read("--modules_to_save embed_tokens,lm_head --load_in_kbits 16");
+    let tuning = &usual.plan.as_ref().unwrap_or_else(|| panic!("{:?}", usual.diagnostics)).recipe().tuning;
+    let lora = tuning.lora.expect("adapters");
+    assert_eq!(
+        (lora.rank, lora.dropout, tuning.embedding, tuning.head, tuning.copies),
+        (64, true, true, true, true)
+    );
+    let named = [LinearModule::Query, LinearModule::Value, LinearModule::Down].into_iter();
+    assert_eq!(lora.modules, named.fold(LoraModules::default(), LoraModules::with));
+    let four = read("--load_in_kbits 4");
+    let tuning = &four.plan.as_ref().unwrap_or_else(|| panic!("{:?}", four.diagnostics)).recipe().tuning;
+    assert_eq!(tuning.quantization, Quantization::FourBit { double: true });
+    assert!(!tuning.embedding && tuning.input_gradients);
+    assert_eq!(value(&read("--full_finetuning"), Field::TrainType), "full");
+    stopped(&read("--peft_path lora"), &["peft_path"]);
 }

@@ -63,7 +63,6 @@ const LACKING: &[(&str, Effect, &str)] = &[
     ("ac_mode", Effect::Memory, "checkpointing of some layers or operations (ac_mode)"),
     ("quantizer._component_", Effect::Memory, "training with simulated quantization (QAT)"),
     ("teacher_model._component_", Effect::Memory, "the teacher's forward pass and the loss of distillation"),
-    ("custom_sharded_layers", Effect::Memory, "embedding and output layer as FSDP units of their own"),
     ("early_exit_loss.scale", Effect::Memory, "losses of layers before the last (early exit)"),
     ("layer_dropout.prob", Effect::Memory, "layers that are left out at random"),
     ("ppo_epochs", Effect::Memory, "reinforcement learning (torchtune's PPO and GRPO recipes)"),
@@ -125,6 +124,7 @@ fn torchtune(leaves: &mut Leaves<'_>) {
         Some(leaf) => leaves.say(Field::NumDistributedOptimizerInstances, &leaf.value, leaf),
         None => {}
     }
+    sharding(leaves);
     // `recipes/full_finetune_distributed.py`: the size of training's batches where it is not stated.
     if let (Some(leaf), trained) = (leaves.get("batch_size_val"), leaves.whole("batch_size"))
         && leaf.whole().is_none_or(|batch| trained.is_none_or(|trained| batch > trained))
@@ -147,6 +147,25 @@ fn torchtune(leaves: &mut Leaves<'_>) {
     leaves.pass_below(HARMLESS);
     if leaves.text("device") == Some("cuda") {
         leaves.pass("device");
+    }
+}
+
+/// What FSDP2 shards apart from the layers, and where (`torchtune/training/_distributed.py:shard_model`, `CPUOffloadPolicy`).
+fn sharding(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.yes("fsdp_cpu_offload") {
+        leaves.switch(Field::OffloadParam, true, leaf);
+        leaves.switch(Field::OffloadOptimizer, true, leaf);
+    }
+    leaves.pass("fsdp_cpu_offload");
+    let Some(leaf) = leaves.get("custom_sharded_layers").filter(|leaf| is_on(leaf)) else { return };
+    let named = |name: &str| leaf.value.contains(name);
+    let tied =
+        leaves.reading.value(Field::UntieEmbeddingsAndOutputWeights).is_some_and(|said| said == "false");
+    // A tied output layer has no weight to shard (`modules/tied_linear.py:TiedLinear`).
+    if named("tok_embeddings") && named("output") && !tied {
+        leaves.switch(Field::FsdpEndsApart, true, leaf);
+    } else {
+        lack(leaves, leaf, Effect::Memory, "one end of the model as an FSDP unit of its own");
     }
 }
 

@@ -39,6 +39,47 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if is_firefly(leaves) {
         firefly(leaves);
     }
+    if let Some(leaf) = leaves.get("trainable").filter(|_| leaves.has("dataset_dir")) {
+        chinese_llama(leaves, leaf);
+    }
+}
+
+/// Programs of Chinese-LLaMA-Alpaca and what came after it (`scripts/training/run_clm_sft_with_peft.py:MyTrainingArguments`):
+/// `trainable` lists the layers with adapters, which train unless `full_finetuning` says otherwise.
+fn chinese_llama(leaves: &mut Leaves<'_>, targets: &Leaf) {
+    let why = "default of Chinese-LLaMA-Alpaca's program";
+    let full = leaves.flag("full_finetuning") == Some(true);
+    leaves.pass("full_finetuning");
+    if full {
+        leaves.say(Field::TrainType, "full", targets);
+        return;
+    }
+    if let Some(leaf) = leaves.get("peft_path") {
+        let what = "adapters whose rank and layers stand in a folder of theirs";
+        let item = NotModelled::new("peft_path", &leaf.value, Effect::Model, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    let kind = match (leaves.whole("load_in_kbits"), leaves.text("quant_type")) {
+        (Some(4), kind) => kind.unwrap_or("nf4"),
+        (Some(8), _) => "int8",
+        _ => "none",
+    };
+    leaves.say(Field::TrainType, if kind == "none" { "lora" } else { "qlora" }, targets);
+    if kind != "none" {
+        leaves.say(Field::BaseQuantization, kind, targets);
+        leaves.state(Field::DoubleQuantization, "true", Origin::Default, why);
+    }
+    leaves.say(Field::LoraTargetModules, &targets.value.replace(',', " "), targets);
+    leaves.state_all(
+        &[(Field::LoraRank, "8"), (Field::LoraAlpha, "32"), (Field::LoraDropout, "0.1")],
+        Origin::Default,
+        why,
+    );
+    // Without a trained embedding the program makes its output require a gradient for checkpointing's sake.
+    let embeds = leaves.text("modules_to_save").is_some_and(|names| names.contains("embed_tokens"));
+    if !embeds && leaves.flag("gradient_checkpointing") == Some(true) {
+        leaves.state(Field::InputRequireGrads, "true", Origin::Default, why);
+    }
 }
 
 /// Whether these are arguments of Firefly's `train.py` (`component/argument.py:CustomizedArguments`).

@@ -168,6 +168,7 @@ fn chunked(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     if trains {
         backward.push(Saved::new("output layer's weight gradients", &[2, x.v, x.h], x.width, &HEADS));
     }
+    backward.extend(gathered_head(x));
     vec![
         Transient::new("loss", Bytes::ZERO, if width < FLOAT { vec![all, copy] } else { vec![all] }),
         Transient::new("backward of the loss", Bytes::ZERO, vec![gradients]),
