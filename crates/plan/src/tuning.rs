@@ -238,35 +238,33 @@ impl LoraModules {
     pub fn named(self, name: &str) -> Option<Self> {
         use LinearModule::{Down, Gate, Key, Output, Query, Up, Value};
         // A pattern or a path ends in the module's own name.
-        let name = name.rsplit(['.', '/']).next().unwrap_or(name);
-        let modules: &[LinearModule] =
-            match name {
-                "all-linear" | "all" => return Some(Self::ALL),
-                "q_proj" | "linear_q" | "wq" | "to_q" | "query" | "q" => &[Query],
-                "k_proj" | "linear_k" | "wk" | "to_k" | "key" | "k" => &[Key],
-                "v_proj" | "linear_v" | "wv" | "to_v" | "value" | "v" => &[Value],
-                "qkv_proj" | "query_key_value" | "c_attn" | "Wqkv" | "linear_qkv" | "qkv" | "W_pack" => {
-                    &[Query, Key, Value]
-                }
-                "o_proj" | "output_proj" | "wo" | "dense" | "out_proj" | "linear_proj" | "o"
-                | "attn_output" => &[Output],
-                "gate_proj" | "linear_fc1_gate" | "w1" | "gate" => &[Gate],
-                "up_proj" | "linear_fc1_up" | "w3" | "up" => &[Up],
-                "gate_up_proj" | "dense_h_to_4h" | "linear_fc1" | "fc1" | "c_fc" | "fc_in" | "mlp_up" => {
-                    &[Gate, Up]
-                }
-                "down_proj" | "w2" | "dense_4h_to_h" | "linear_fc2" | "fc2" | "fc_out" | "down"
-                | "mlp_down" => &[Down],
-                "in_proj" => &[LinearModule::Mixer],
-                "q_a_proj" => &[LinearModule::QueryDown],
-                "q_b_proj" => &[LinearModule::QueryUp],
-                "kv_a_proj_with_mqa" => &[LinearModule::KeyValueDown],
-                "kv_b_proj" => &[LinearModule::KeyValueUp],
-                // GPT-2 names the last projections of attention and MLP alike.
-                "c_proj" => &[Output, Down],
-                "lm_head" | "output" => &[LinearModule::OutputLayer],
-                _ => return None,
-            };
+        let name = name.rsplit(['.', '/']).next().unwrap_or(name).trim_start_matches("mlp_");
+        let modules: &[LinearModule] = match name {
+            "all-linear" | "all" => return Some(Self::ALL),
+            "q_proj" | "linear_q" | "wq" | "to_q" | "query" | "q" => &[Query],
+            "k_proj" | "linear_k" | "wk" | "to_k" | "key" | "k" => &[Key],
+            "v_proj" | "linear_v" | "wv" | "to_v" | "value" | "v" => &[Value],
+            "qkv_proj" | "query_key_value" | "c_attn" | "Wqkv" | "linear_qkv" | "qkv" | "W_pack" => {
+                &[Query, Key, Value]
+            }
+            "o_proj" | "output_proj" | "wo" | "dense" | "out_proj" | "linear_proj" | "o" | "attn_output" => {
+                &[Output]
+            }
+            "gate_proj" | "linear_fc1_gate" | "w1" | "gate" => &[Gate],
+            "up_proj" | "linear_fc1_up" | "w3" | "up" => &[Up],
+            "gate_up_proj" | "dense_h_to_4h" | "linear_fc1" | "fc1" | "c_fc" | "fc_in" => &[Gate, Up],
+            "down_proj" | "w2" | "dense_4h_to_h" | "linear_fc2" | "fc2" | "fc_out" | "down" => &[Down],
+            "in_proj" => &[LinearModule::Mixer],
+            "q_a_proj" => &[LinearModule::QueryDown],
+            "q_b_proj" => &[LinearModule::QueryUp],
+            "kv_a_proj_with_mqa" => &[LinearModule::KeyValueDown],
+            "kv_b_proj" => &[LinearModule::KeyValueUp],
+            // GPT-2 names the last projections of attention and MLP alike.
+            "c_proj" => &[Output, Down],
+            "lm_head" | "output" => &[LinearModule::OutputLayer],
+            "q_attn" => &[], // Of attention across two sequences; PEFT takes a name that nothing has.
+            _ => return None,
+        };
         Some(modules.iter().fold(self, |all, module| all.with(*module)))
     }
 }

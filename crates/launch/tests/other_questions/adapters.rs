@@ -193,3 +193,17 @@ fn chinese_llamas_trainable_layers_have_adapters() {
     assert_eq!(value(&read("--full_finetuning"), Field::TrainType), "full");
     stopped(&read("--peft_path lora"), &["peft_path"]);
 }
+
+/// LLaMA-Factory's examples/extras/adam_mini/qwen2_full_sft.yaml.
+#[test]
+fn adam_mini_is_an_optimizer_of_its_own() {
+    let text = "model_name_or_path: Qwen/Qwen2-1.5B-Instruct\nstage: sft\ndo_train: true\nfinetuning_type: full\nuse_adam_mini: true\n\
+        template: qwen\ncutoff_len: 2048\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nlearning_rate: 1.0e-5\nbf16: true\n";
+    let read = said("train.yaml", text, &[("world_size", "1")]);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    assert_eq!(value(&read, Field::Optimizer), "adam_mini");
+    stopped(
+        &said("train.yaml", &format!("{text}fsdp: full_shard\n"), &[("world_size", "8")]),
+        &["use_adam_mini"],
+    );
+}

@@ -254,6 +254,7 @@ const TRANSFORMERS_MODULES: Modules = Modules {
     breaks_at_attention: false,
     shifts_logits: false,
     hands_on_fp32: false,
+    holds_last_reference: false,
     casts_weights_once: false,
 };
 
@@ -274,10 +275,11 @@ const TORCHTUNE: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
+/// Its recipes of DPO hold the last reference's logits as `_` (`recipes/lora_dpo_single_device.py`).
 /// `modules/rms_norm.py:RMSNorm` of 0.6 hands its fp32 input to `torch.nn.functional.rms_norm`, which casts the product with
 /// the weight.
 const TORCHTUNE_06: Semantics = Semantics {
-    modules: Modules { norm: NormModule::CastAfter, ..TORCHTUNE.modules },
+    modules: Modules { norm: NormModule::CastAfter, holds_last_reference: true, ..TORCHTUNE.modules },
     loss: Some(LossKind::ChunkedLogits),
     ..TORCHTUNE
 };

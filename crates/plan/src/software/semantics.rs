@@ -164,6 +164,9 @@ pub struct Modules {
     /// Whether what the model returns is handed on in fp32 under autocast, but for DeepSpeed's engine and FSDP2
     /// (`accelerate/accelerator.py:prepare_model`, `convert_outputs_to_fp32`).
     pub hands_on_fp32: bool,
+    /// Whether the logits of a preference's reference stay named until those of the next one are there, where its trainer names
+    /// them at all; else they are gone when it runs.
+    pub holds_last_reference: bool,
     /// Whether `bf16` and `fp16` are formats of the weights; else those of `torch.autocast` over them.
     pub casts_weights_once: bool,
 }

@@ -54,11 +54,6 @@ const LACKING: &[(&str, Effect, &str)] = &[
         Effect::Memory,
         "layers and loss as torch.compile fuses them, which keep less for the backward pass",
     ),
-    (
-        "optimizer_in_bwd",
-        Effect::Memory,
-        "an optimizer that steps within the backward pass, so that all gradients are never held at once",
-    ),
     ("enable_fp8_training", Effect::Memory, "products in 8 bits (torchao.float8)"),
     ("ac_mode", Effect::Memory, "checkpointing of some layers or operations (ac_mode)"),
     ("quantizer._component_", Effect::Memory, "training with simulated quantization (QAT)"),
@@ -125,6 +120,7 @@ fn torchtune(leaves: &mut Leaves<'_>) {
         None => {}
     }
     sharding(leaves);
+    stepping(leaves);
     // `recipes/full_finetune_distributed.py`: the size of training's batches where it is not stated.
     if let (Some(leaf), trained) = (leaves.get("batch_size_val"), leaves.whole("batch_size"))
         && leaf.whole().is_none_or(|batch| trained.is_none_or(|trained| batch > trained))
@@ -147,6 +143,23 @@ fn torchtune(leaves: &mut Leaves<'_>) {
     leaves.pass_below(HARMLESS);
     if leaves.text("device") == Some("cuda") {
         leaves.pass("device");
+    }
+}
+
+/// An optimizer that steps each parameter when backward has its gradient (`torchtune/training/memory.py:register_optim_in_bwd_hooks`),
+/// by a kernel that needs nothing beside it.
+fn stepping(leaves: &mut Leaves<'_>) {
+    leaves.pass("optimizer_in_bwd");
+    let Some(leaf) = leaves.yes("optimizer_in_bwd") else { return };
+    let kernel = leaves.flag("optimizer.fused") == Some(true)
+        || leaves.text("optimizer._component_").is_some_and(|name| name.starts_with("bitsandbytes."));
+    // The recipes refuse it with accumulated gradients.
+    if kernel && leaves.whole("gradient_accumulation_steps").unwrap_or(1) == 1 {
+        leaves.switch(Field::StepInBackward, true, leaf);
+    } else {
+        let what =
+            "an optimizer that steps within the backward pass, with scratch tensors or accumulated gradients";
+        lack(leaves, leaf, Effect::Memory, what);
     }
 }
 
@@ -282,6 +295,13 @@ fn loss(leaves: &mut Leaves<'_>) {
         }
         "CEWithChunkedOutputLoss" => {}
         "CrossEntropyLoss" => leaves.say(Field::LossKind, "torch", leaf),
+        // Of adapters alone: the recipe in full has a reference of its own, whose logits it lets go of.
+        "DPOLoss" if leaves.text("model._component_").is_some_and(|name| name.contains("lora_")) => {
+            leaves.say(Field::TrainingObjective, "dpo", leaf);
+            leaves.say(Field::LossKind, "torch", leaf);
+            leaves.say(Field::PreferenceLogits, "named", leaf);
+            leaves.pass_below(&["loss."]);
+        }
         _ => lack(leaves, leaf, Effect::Memory, "what this loss keeps"),
     }
     if let Some(chunks) = leaves.get("loss.num_output_chunks").filter(|leaf| leaf.whole() != Some(CHUNKS)) {

@@ -143,7 +143,7 @@ fn firefly(leaves: &mut Leaves<'_>) {
 
 /// DPO by TRL 0.7.11, which `requirements.txt` names, under autocast alone (`train.py:setup_everything`): accelerate hands the logits on
 /// in fp32, `get_batch_logps` takes the log-softmax of all of them, and the policy's are named while the reference runs
-/// (`get_batch_loss_metrics`), as in LLaMA-Factory's own. Only a second logsigmoid differs, by 8 bytes of a sequence.
+/// (`get_batch_loss_metrics`), as in LLaMA-Factory's own, whose function is the same.
 fn firefly_pairs(leaves: &mut Leaves<'_>, leaf: &Leaf, casts: bool) {
     leaves.say(Field::TrainingObjective, "dpo", leaf);
     let why = "TRL 0.7.11 under autocast, whose logits are fp32";

@@ -28,7 +28,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
             leaves.say(Field::TrainingObjective, "kto", leaf);
             in_fp32(leaves);
         }
-        "kto" if dialect == Dialect::Trl => signs(leaves, leaf),
+        // axolotl's is TRL's trainer (`axolotl/core/trainers/trl.py:AxolotlKTOTrainer`).
+        "kto" if matches!(dialect, Dialect::Trl | Dialect::Axolotl) => signs(leaves, leaf),
         // Keys of its older programs are TRL's by name and not by meaning.
         "grpo" if dialect == Dialect::OpenInstruct => lack(leaves, leaf, REWARDS),
         "grpo" => rollouts(leaves, leaf, dialect),
@@ -291,7 +292,8 @@ fn signs(leaves: &mut Leaves<'_>, leaf: &Leaf) {
         leaves.say(Field::ReferenceModel, "precomputed", leaf);
     }
     // `trl/trainer/kto_trainer.py:__init__`: the distance to the reference is estimated from the other samples of a micro-batch.
-    if let Some(leaf) = leaves.get("per_device_train_batch_size").filter(|leaf| leaf.whole() == Some(1)) {
+    let micro = leaves.first(&["per_device_train_batch_size", "micro_batch_size"]);
+    if let Some(leaf) = micro.filter(|leaf| leaf.whole() == Some(1)) {
         lack(leaves, leaf, "KTO with a micro-batch of 1, which TRL refuses to start");
     }
     if let Some(leaf) = leaves.get("loss_type").filter(|leaf| leaf.value != "kto") {

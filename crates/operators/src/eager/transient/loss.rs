@@ -136,6 +136,12 @@ static REFERENCE: Formula = Formula::new(
     "llamafactory/train/dpo/trainer.py:get_batch_loss_metrics",
 );
 
+static QUOTIENT: Formula = Formula::new(
+    "8·b·(s - 1)·V",
+    "The logits over a temperature of 1, fp32, and their log-softmax.",
+    "torchtune/rlhf/sequence_processing.py:logits_to_logprobs",
+);
+
 static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
 
 static FROM_HOST: Formula = Formula::new(
@@ -318,6 +324,20 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         let width = x.logits_width();
         forward = vec![Saved::new("logits handed on", &wide, width, &super::logits::HANDED_ON)];
         loss.push(Saved::new("gradients of the logits", &[2, x.b, behind, x.v], width, &WHOLE));
+    } else if tuning.objective.reference().is_some()
+        && x.recipe().transformers.preference_logits == PreferenceLogits::Named
+    {
+        // Beside the reference's that are held all the time.
+        forward = vec![Saved::new(
+            "quotient of the logits and its log-softmax",
+            &[2, x.b, behind, x.v],
+            FLOAT,
+            &QUOTIENT,
+        )];
+        if x.recipe().software.semantics().modules.holds_last_reference {
+            forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
+        }
+        loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
         // The logits are kept themselves, and their gradient takes their place.
         forward.clear();
