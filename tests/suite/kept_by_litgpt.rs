@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use shardscope::bash::Environment;
-use shardscope::estimate::{memory, parameters};
+use shardscope::estimate::{kept_by_chunk, memory, parameters};
 use shardscope::launch::{Request, read};
 use shardscope::operators::{Operator, Symbols, layer_operators};
 use shardscope::plan::*;
@@ -70,6 +70,11 @@ fn drafted(case: &Value) -> Draft {
         }),
         embedding: false,
         head: false,
+        quantization: if train.starts_with('q') {
+            Quantization::FourBit { double: false }
+        } else {
+            Quantization::None
+        },
         ..Tuning::default()
     };
     draft
@@ -104,7 +109,7 @@ fn recorded_layers_are_met_to_the_byte() {
         formulas(&case, &x, &operators);
     }
     assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
-    assert!(compared > 900, "{compared}");
+    assert!(compared > 1100, "{compared}");
 }
 
 fn formulas(case: &Value, x: &Symbols<'_>, operators: &[Operator]) {
@@ -194,6 +199,59 @@ fn published_peaks_of_adapters_are_met_within_a_hundredth() {
         let peak = memory(&plan).worst.peak_allocated.get() as f64 / 1e9;
         let off = (peak / published - 1.0).abs();
         assert!(off < 0.01, "{checkpoint}: {peak:.2} GB, {published} published");
+    }
+}
+
+/// Peaks of one A10G over weights in 4 bits (the same table): checkpoint, sequences, GB allocated. Ranks are 32, on queries and values.
+const PUBLISHED_IN_4_BITS: [(&str, u64, f64); 5] = [
+    ("meta-llama/Llama-2-7b-hf", 2, 13.68),
+    ("meta-llama/Meta-Llama-3-8B", 2, 17.41),
+    ("meta-llama/Llama-3.2-1B", 2, 5.53),
+    ("meta-llama/Llama-3.2-3B", 2, 10.30),
+    ("unsloth/Mistral-7B-v0.2", 2, 14.29),
+];
+
+/// They are of bitsandbytes 0.42, whose product kept its input outside of what autograd gives back (`MatMul4Bit.forward`, `ctx.tensors`; since
+/// release 0.43.2 it keeps the weight alone), so that the last micro-batch's were there until its loss was named anew. In front of
+/// the output layer stand so both inputs of every quantized layer, the last logits, those that are made, and the head in fp16 and in
+/// bf16. Everything else is counted as it is today.
+#[test]
+fn published_peaks_over_four_bits_are_met_within_a_hundredth() {
+    for (checkpoint, micro, published) in PUBLISHED_IN_4_BITS {
+        let text = EXAMPLE
+            .replace("meta-llama/Meta-Llama-3-8B", checkpoint)
+            .replace("micro_batch_size: 1", &format!("micro_batch_size: {micro}"))
+            .replace("quantize:", "quantize: bnb.nf4");
+        let source = Source::from_files([("qlora.yaml", text.as_str())]);
+        let environment = Environment::default();
+        let set = [("accelerator".to_owned(), "A100-SXM-80GB".to_owned())];
+        let read = read(&Request { source: &source, environment: &environment, overrides: &set });
+        let plan = read.plan.unwrap_or_else(|| panic!("{checkpoint}: {:?}", read.diagnostics));
+        assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+        let x = Symbols::of(&plan);
+        let totals = memory(&plan).ranks[0].totals;
+        let chunk = &plan.layout().stages.stages[0].chunks[0];
+        // Paged moments are no memory of PyTorch's.
+        let states = totals.parameters.get() + totals.gradients.get();
+        let layers = kept_by_chunk(&plan, chunk).get() - kept(&x, &[Operator::OutputLayer]);
+        let inputs = 2 * x.n * plan.model().num_layers * (x.f + 3 * x.h) * 2;
+        let logits = x.n * x.v * (2 + 4);
+        let head = x.v * x.h * (2 + 2);
+        let peak = (states + layers + inputs + logits + head) as f64 / 1e9;
+        let off = (peak / published - 1.0).abs();
+        assert!(off < 0.01, "{checkpoint}: {peak:.2} GB, {published} published");
+        // Today's peak is the same head's backward, without the inputs.
+        let points = Operator::OutputLayer.transients(&x);
+        let backward = points.iter().find(|point| point.name == "backward of the output layer");
+        let full: Vec<u64> = backward
+            .expect("a point")
+            .tensors
+            .iter()
+            .filter(|tensor| tensor.name == "output layer's weight in full")
+            .map(|tensor| tensor.bytes.get())
+            .collect();
+        assert_eq!(full, [2 * x.v * x.h; 2]);
+        assert!((memory(&plan).worst.peak_allocated.get() as f64) < published * 1e9);
     }
 }
 

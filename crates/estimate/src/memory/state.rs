@@ -88,7 +88,7 @@ impl ParameterCounts {
             WeightRole::Trained | WeightRole::TrainedCopy => self.trained += count,
             WeightRole::Adapter => self.adapters += count,
             WeightRole::Frozen if weight.part == WeightPart::VisionTower => self.vision += count,
-            WeightRole::Frozen if weight.linear && quantization != Quantization::None => {
+            WeightRole::Frozen if quantization != Quantization::None => {
                 let rows = weight.local.split_last().map_or(1, |(_, rows)| product(rows));
                 let [packed, constants] = quantized(quantization, count.get(), rows);
                 self.quantized += count;

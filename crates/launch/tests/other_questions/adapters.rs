@@ -207,3 +207,41 @@ fn adam_mini_is_an_optimizer_of_its_own() {
         &["use_adam_mini"],
     );
 }
+
+/// QwenLM/Qwen2.5-Coder's finetuning/sft/scripts/sft_qwencoder_with_lora.sh and BELLE's train/scripts/run_pt.sh in short.
+#[test]
+fn adapters_in_a_file_of_their_own_are_asked_for_by_its_name() {
+    for option in
+        ["--use_peft True --peft_config_path ./configs/lora", "--use_lora --lora_config ./configs/lora"]
+    {
+        let read = script(&format!(
+            "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-Coder-7B --model_max_length 1280 \
+             --per_device_train_batch_size 4 --gradient_accumulation_steps 2 --learning_rate 5e-5 --bf16 True {option}"
+        ));
+        let asked: Vec<&str> = read.questions.iter().map(|question| question.name.as_str()).collect();
+        for name in ["lora_rank", "lora_target_modules"] {
+            assert!(asked.contains(&name), "{option}: {asked:?}");
+            assert!(
+                read.diagnostics
+                    .iter()
+                    .any(|said| said.message.contains(name) && said.message.contains("./configs/lora"))
+            );
+        }
+        assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+    }
+}
+
+/// axolotl's examples/llama-2/relora.yml: adapters that are merged now and then are adapters between.
+#[test]
+fn adapters_that_begin_anew_are_adapters() {
+    let text = "base_model: NousResearch/Llama-2-7b-hf\nload_in_4bit: true\nadapter: qlora\nsequence_len: 4096\nmicro_batch_size: 4\n\
+        gradient_accumulation_steps: 4\nlora_r: 8\nlora_target_linear: true\nbf16: auto\noptimizer: adamw_bnb_8bit\n";
+    let relora =
+        "relora: true\nrelora_prune_ratio: 0.9\nrelora_cpu_offload: false\njagged_restart_steps: 150\n";
+    let of = |text: &str| {
+        let read = said("relora.yml", text, &[("world_size", "8")]);
+        assert_eq!(value(&read, Field::NotRead), "", "{text}");
+        read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics))
+    };
+    assert_eq!(of(text), of(&format!("{text}{relora}")));
+}

@@ -246,6 +246,8 @@ const TRANSFORMERS_MODULES: Modules = Modules {
     adapters: AdapterLibrary::Peft,
     joins_projections: false,
     quantizes: true,
+    quantizes_output: false,
+    unpacks_in_fp16: false,
     fuses_adapters: false,
     loss_chunks: 1,
     logits_chunk: None,
@@ -284,8 +286,8 @@ const TORCHTUNE_06: Semantics = Semantics {
     ..TORCHTUNE
 };
 
-/// litgpt (`model.py`, `finetune/full.py`, `finetune/lora.py`, `utils.py:chunked_cross_entropy`). Over quantized weights published
-/// peaks are a quarter above what these formulas give, so that such runs are not modelled.
+/// litgpt (`model.py`, `finetune/full.py`, `finetune/lora.py`, `utils.py:chunked_cross_entropy`). Lightning's plugin replaces every linear
+/// layer, and hands bitsandbytes weights in fp16 (`fabric/plugins/precision/bitsandbytes.py:_Linear4bit.quantize`).
 const LITGPT: Semantics = Semantics {
     modules: Modules {
         name: "litgpt",
@@ -294,7 +296,8 @@ const LITGPT: Semantics = Semantics {
         repeats_groups: true,
         adapters: AdapterLibrary::Litgpt,
         joins_projections: true,
-        quantizes: false,
+        quantizes_output: true,
+        unpacks_in_fp16: true,
         casts_weights_once: true,
         ..TRANSFORMERS_MODULES
     },

@@ -144,6 +144,10 @@ pub struct Modules {
     pub joins_projections: bool,
     /// Whether it is known what its modules keep over quantized weights.
     pub quantizes: bool,
+    /// Whether the output layer is quantized with the others.
+    pub quantizes_output: bool,
+    /// Whether quantized weights are unpacked in fp16 whatever is computed in, so that another format is a copy.
+    pub unpacks_in_fp16: bool,
     /// Whether projections with adapters, and an MLP of them, are one autograd function each, with a backward pass written by
     /// hand: it keeps the input, and of an MLP what goes into the activation.
     pub fuses_adapters: bool,

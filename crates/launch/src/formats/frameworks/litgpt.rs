@@ -122,8 +122,11 @@ fn quantized(leaves: &mut Leaves<'_>, adapters: bool) {
     let Some(leaf) = leaves.get("quantize").filter(|leaf| !none(leaf)) else { return };
     let format = leaf.value.strip_prefix("bnb.").unwrap_or(&leaf.value);
     let (format, double) = format.strip_suffix("-dq").map_or((format, false), |format| (format, true));
-    if !adapters || !matches!(format, "nf4" | "fp4") {
-        lack(leaves, leaf, Effect::Memory, "weights quantized so without LoRA, or in 8 bits");
+    // The plugin takes no mixed precision, and `finetune/lora.py` refuses it over several GPUs; in fp32 its copies are others'.
+    let plain = leaves.text("precision").is_none_or(|word| matches!(word, "bf16-true" | "16-true"));
+    if !adapters || !matches!(format, "nf4" | "fp4") || !plain {
+        let what = "weights quantized so without LoRA, in 8 bits, or beside another precision than a true one of 16 bits";
+        lack(leaves, leaf, Effect::Memory, what);
         return;
     }
     leaves.say(Field::BaseQuantization, format, leaf);

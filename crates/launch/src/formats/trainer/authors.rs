@@ -279,6 +279,9 @@ fn tuning_of_peft(leaves: &mut Leaves<'_>) {
 
 /// Adapters that a program of somebody's own turns on without saying their rank: its default is not PEFT's.
 pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    if let Some(leaf) = leaves.first(&["peft_config_path", "lora_config"]) {
+        return in_a_file(leaves, leaf);
+    }
     let known = leaves.reading.found.iter().any(|found| found.field == Field::LoraRank);
     // `use_peft` is TRL's word, and what stands for a call of PEFT itself, whose defaults are PEFT's.
     let switches = [
@@ -312,10 +315,26 @@ pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
     left_open(leaves, Field::LoraRank, prompt, "8");
 }
 
+/// Adapters whose rank and layers stand in a file of PEFT's that an option names (QwenLM/Qwen2.5-Coder `finetuning/sft/train.py`, BELLE's
+/// `train/src/entry_point/pt_train.py`): its name is what is lacking.
+fn in_a_file(leaves: &mut Leaves<'_>, file: &Leaf) {
+    for (field, prompt, proposal) in [
+        (Field::LoraRank, "Rank of the adapters, which their file says?", "8"),
+        (Field::LoraTargetModules, "Which linear layers have adapters, as their file says?", "q_proj v_proj"),
+    ] {
+        leaves.reading.keep(&|found| found.field != field);
+        left_open_by(leaves, field, &file.value, [prompt, proposal]);
+    }
+}
+
 /// What only the program that reads the options knows: asked for, with a proposal.
 fn left_open(leaves: &mut Leaves<'_>, field: Field, prompt: &str, proposal: &str) {
+    left_open_by(leaves, field, "the program that reads these options", [prompt, proposal]);
+}
+
+fn left_open_by(leaves: &mut Leaves<'_>, field: Field, by: &str, [prompt, proposal]: [&str; 2]) {
     let mut found = Found::new(field, String::new(), Origin::Script);
-    found.hole = Some("the program that reads these options".to_owned());
+    found.hole = Some(by.to_owned());
     leaves.reading.take(found);
     leaves.reading.questions.push(Question {
         name: field.name().to_owned(),
