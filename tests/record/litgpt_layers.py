@@ -21,6 +21,7 @@ from litgpt.utils import chunked_cross_entropy
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
 
 RANK = 8
+WINDOW = 100
 Plain = torch.nn.Linear
 
 
@@ -62,6 +63,11 @@ def built(case):
         bias=False, parallel_residual=False, shared_attention_norm=False, norm_class_name="RMSNorm",
         mlp_class_name="LLaMAMLP", rotary_percentage=1.0, attn_bias=case["arch"] == "qwen2", norm_qk=case["arch"] == "qwen3",
     )
+    if case["arch"] == "gemma":
+        # By the name's beginning norms multiply by their weight plus one (`config.py:norm_class`).
+        sizes.update(name="Gemma-x", mlp_class_name="GemmaMLP", gelu_approximate="tanh", scale_embeddings=True)
+    if case["arch"] == "window":
+        sizes.update(sliding_window_size=WINDOW)
     torch.set_default_dtype(torch.float32 if case["dtype"] == "fp32" else torch.bfloat16)
     train = case["train"]
     if train == "full":
@@ -137,10 +143,11 @@ def cases():
     """Shapes and ways to train, each choice met with several others."""
     ways = ["full", "lora-qv", "lora-qkv", "lora-all", "lora-all-head", "qlora-qv", "qlora-all"]
     for arch, dtype, (b, s), train, gc in itertools.product(
-            ["llama", "mha", "qwen2", "qwen3"], ["bf16", "fp32"], [(1, 64), (2, 160)], ways, [False, True]):
-        if dtype == "fp32" and (gc or train.startswith("q")):
+            ["llama", "mha", "qwen2", "qwen3", "gemma", "window"], ["bf16", "fp32"], [(1, 64), (2, 160)], ways, [False, True]):
+        if dtype == "fp32" and (gc or train.startswith("q") or arch in ("gemma", "window")):
             continue
-        h, a, k, d, f = dict(llama=(128, 8, 2, 16, 384), mha=(128, 4, 4, 32, 256), qwen2=(192, 6, 2, 32, 320), qwen3=(128, 4, 2, 64, 256))[arch]
+        h, a, k, d, f = dict(llama=(128, 8, 2, 16, 384), mha=(128, 4, 4, 32, 256), qwen2=(192, 6, 2, 32, 320), qwen3=(128, 4, 2, 64, 256),
+                             gemma=(128, 4, 1, 64, 384), window=(128, 4, 2, 32, 256))[arch]
         for dropout in [0.0, 0.05] if "lora" in train and not gc else [0.0]:
             name = "-".join(map(str, [arch, dtype, f"b{b}", f"s{s}", train] + ["gc"] * gc + ["drop"] * (dropout > 0)))
             yield dict(id=name, arch=arch, dtype=dtype, b=b, s=s, h=h, a=a, k=k, d=d, f=f, V=1024, layers=3,

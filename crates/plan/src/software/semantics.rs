@@ -144,6 +144,8 @@ pub struct Modules {
     pub joins_projections: bool,
     /// Whether it is known what its modules keep over quantized weights.
     pub quantizes: bool,
+    /// Whether a layer with a window makes a mask of its own, one for all samples and however long the window is.
+    pub masks_every_window: bool,
     /// Whether the output layer is quantized with the others.
     pub quantizes_output: bool,
     /// Whether quantized weights are unpacked in fp16 whatever is computed in, so that another format is a copy.
