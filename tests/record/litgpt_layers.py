@@ -1,6 +1,6 @@
 """Records what autograd keeps of small models of litgpt, with its own layers, adapters and losses, on a CPU.
 
-    pip install torch==2.15.0 litgpt==0.5.13
+    pip install torch==2.15.0 litgpt==0.5.13 bitsandbytes==0.50.2
     python litgpt_layers.py > ../data/activations/litgpt.jsonl
 
 The method is that of torchtune_layers.py. The steps are those of `litgpt/finetune/full.py` (logits of all tokens but the
@@ -11,6 +11,7 @@ import collections
 import itertools
 import json
 
+import bitsandbytes as bnb
 import litgpt
 import torch
 from lightning.fabric import Fabric
@@ -20,6 +21,22 @@ from litgpt.utils import chunked_cross_entropy
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
 
 RANK = 8
+WINDOW = 100
+Plain = torch.nn.Linear
+
+
+def packed(model):
+    """Replaces every linear layer as Lightning's plugin does, which has quantized layers on GPUs alone: weights go to bitsandbytes in fp16."""
+    for parent in list(model.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child) is Plain:
+                layer = bnb.nn.Linear4bit(child.in_features, child.out_features, bias=child.bias is not None, quant_type="nf4", compress_statistics=False)
+                data, state = bnb.functional.quantize_4bit(child.weight.data.half(), blocksize=64, quant_type="nf4", compress_statistics=False)
+                layer.weight = bnb.nn.Params4bit(data, requires_grad=False, quant_state=state, quant_type="nf4", bnb_quantized=True, module=layer)
+                layer.bias = child.bias
+                layer.compute_dtype, layer.compute_type_is_set = torch.bfloat16, False
+                setattr(parent, name, layer)
+    return model
 
 
 class Drop(torch.autograd.Function):
@@ -46,6 +63,11 @@ def built(case):
         bias=False, parallel_residual=False, shared_attention_norm=False, norm_class_name="RMSNorm",
         mlp_class_name="LLaMAMLP", rotary_percentage=1.0, attn_bias=case["arch"] == "qwen2", norm_qk=case["arch"] == "qwen3",
     )
+    if case["arch"] == "gemma":
+        # By the name's beginning norms multiply by their weight plus one (`config.py:norm_class`).
+        sizes.update(name="Gemma-x", mlp_class_name="GemmaMLP", gelu_approximate="tanh", scale_embeddings=True)
+    if case["arch"] == "window":
+        sizes.update(sliding_window_size=WINDOW)
     torch.set_default_dtype(torch.float32 if case["dtype"] == "fp32" else torch.bfloat16)
     train = case["train"]
     if train == "full":
@@ -56,6 +78,8 @@ def built(case):
             **sizes, lora_r=RANK, lora_alpha=16, lora_dropout=case["lora_dropout"], lora_query=True, lora_key=everything or "qkv" in train,
             lora_value=True, lora_projection=everything, lora_mlp=everything, lora_head=train.endswith("head"))
         model = litgpt.lora.GPT(config)
+        if train.startswith("q"):
+            model = packed(model)
         mark_only_lora_as_trainable(model)
     torch.set_default_dtype(torch.float32)
     return model.train()
@@ -102,24 +126,28 @@ def record(case):
     trained = [p for p in model.parameters() if p.requires_grad]
     frozen = [p for p in model.parameters() if not p.requires_grad]
     loss.backward()
+    # Of packed weights the elements that they stand for, and their constants.
+    count = lambda p: p.quant_state.shape.numel() if hasattr(p, "quant_state") else p.numel()
+    size = lambda p: p.nbytes + (p.quant_state.absmax.nbytes if hasattr(p, "quant_state") else 0)
     optimizer = torch.optim.AdamW(trained)
     optimizer.step()
     moments = [state for p in trained for name, state in optimizer.state[p].items() if name != "step"]
     return dict(kept=kept, trained_params=sum(p.numel() for p in trained),
-                frozen_params=sum(p.numel() for p in frozen), trained_param_bytes=sum(p.nbytes for p in trained),
-                frozen_param_bytes=sum(p.nbytes for p in frozen), grad_bytes=sum(p.grad.nbytes for p in trained),
+                frozen_params=sum(map(count, frozen)), trained_param_bytes=sum(p.nbytes for p in trained),
+                frozen_param_bytes=sum(map(size, frozen)), grad_bytes=sum(p.grad.nbytes for p in trained),
                 adamw_moment_bytes=sum(t.nbytes for t in moments),
                 tensors=[[where, held[a].nbytes()] for a, p in users.items() for where in p if where in ("outside", "layer1")] if case.get("list") else None)
 
 
 def cases():
     """Shapes and ways to train, each choice met with several others."""
-    ways = ["full", "lora-qv", "lora-qkv", "lora-all", "lora-all-head"]
+    ways = ["full", "lora-qv", "lora-qkv", "lora-all", "lora-all-head", "qlora-qv", "qlora-all"]
     for arch, dtype, (b, s), train, gc in itertools.product(
-            ["llama", "mha", "qwen2", "qwen3"], ["bf16", "fp32"], [(1, 64), (2, 160)], ways, [False, True]):
-        if gc and dtype == "fp32":
+            ["llama", "mha", "qwen2", "qwen3", "gemma", "window"], ["bf16", "fp32"], [(1, 64), (2, 160)], ways, [False, True]):
+        if dtype == "fp32" and (gc or train.startswith("q") or arch in ("gemma", "window")):
             continue
-        h, a, k, d, f = dict(llama=(128, 8, 2, 16, 384), mha=(128, 4, 4, 32, 256), qwen2=(192, 6, 2, 32, 320), qwen3=(128, 4, 2, 64, 256))[arch]
+        h, a, k, d, f = dict(llama=(128, 8, 2, 16, 384), mha=(128, 4, 4, 32, 256), qwen2=(192, 6, 2, 32, 320), qwen3=(128, 4, 2, 64, 256),
+                             gemma=(128, 4, 1, 64, 384), window=(128, 4, 2, 32, 256))[arch]
         for dropout in [0.0, 0.05] if "lora" in train and not gc else [0.0]:
             name = "-".join(map(str, [arch, dtype, f"b{b}", f"s{s}", train] + ["gc"] * gc + ["drop"] * (dropout > 0)))
             yield dict(id=name, arch=arch, dtype=dtype, b=b, s=s, h=h, a=a, k=k, d=d, f=f, V=1024, layers=3,
@@ -129,7 +157,8 @@ def cases():
 if __name__ == "__main__":
     import importlib.metadata
 
-    versions = dict(torch=torch.__version__, litgpt=importlib.metadata.version("litgpt"))
+    own = {name: importlib.metadata.version(name) for name in ("litgpt", "bitsandbytes")}
+    versions = dict(torch=torch.__version__, **own)
     print(json.dumps(dict(what="Bytes that autograd keeps of a model of three layers of litgpt, recorded on a CPU by litgpt_layers.py",
                           versions=versions), separators=(",", ":")))
     for case in cases():

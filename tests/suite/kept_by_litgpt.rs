@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use shardscope::bash::Environment;
-use shardscope::estimate::{memory, parameters};
+use shardscope::estimate::{kept_by_chunk, memory, parameters};
 use shardscope::launch::{Request, read};
 use shardscope::operators::{Operator, Symbols, layer_operators};
 use shardscope::plan::*;
@@ -15,6 +15,8 @@ use super::formula::evaluate;
 const RECORDED: &str = include_str!("../data/activations/litgpt.jsonl");
 /// Rank of the recorded adapters.
 const RANK: u64 = 8;
+/// Tokens of the recorded window.
+const WINDOW: u64 = 100;
 
 fn cases() -> impl Iterator<Item = Value> {
     RECORDED.lines().skip(1).map(|line| serde_json::from_str(line).expect("JSON"))
@@ -29,6 +31,14 @@ fn drafted(case: &Value) -> Draft {
     model.qk_layernorm = arch == "qwen3";
     if arch == "qwen2" {
         model.linear_bias = LinearBias::QkvOnly;
+    }
+    if arch == "gemma" {
+        model.activation = Activation::Geglu;
+        model.arrangement.norm_product = NormProduct::PlusOne;
+    }
+    if arch == "window" {
+        model.mixers.pattern = vec![Mixer::Windowed];
+        model.mixers.window = Some(Window { tokens: WINDOW, chunked: false });
     }
     draft.layout.stages = even_stages(int(case, "layers"), 1, 0);
     let recipe = &mut draft.recipe;
@@ -70,6 +80,11 @@ fn drafted(case: &Value) -> Draft {
         }),
         embedding: false,
         head: false,
+        quantization: if train.starts_with('q') {
+            Quantization::FourBit { double: false }
+        } else {
+            Quantization::None
+        },
         ..Tuning::default()
     };
     draft
@@ -100,11 +115,13 @@ fn recorded_layers_are_met_to_the_byte() {
         }
         check("shared", 0);
         let outside = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
-        check("outside", outside);
+        // A known gap: the number that Gemma's embedding is multiplied by, a tensor of 16 bits where the embedding trains.
+        let scale = if case["arch"] == "gemma" && full { 2 } else { 0 };
+        check("outside", outside + scale);
         formulas(&case, &x, &operators);
     }
     assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
-    assert!(compared > 900, "{compared}");
+    assert!(compared > 1500, "{compared}");
 }
 
 fn formulas(case: &Value, x: &Symbols<'_>, operators: &[Operator]) {
@@ -167,8 +184,10 @@ fn a_configuration_gives_what_was_worked_out_by_hand() {
 }
 
 /// Peaks that litgpt published of one A10G (Lightning-AI/litgpt@26857050fe3f:config_hub/finetune/README.md): checkpoint,
-/// sequences of 512 tokens, whether every linear layer has adapters, GB allocated. Ranks are 32.
-const PUBLISHED: [(&str, u64, bool, f64); 6] = [
+/// sequences of 512 tokens, whether every linear layer has adapters, GB allocated. Ranks are 32, Gemma's 8.
+const PUBLISHED: [(&str, u64, bool, f64); 8] = [
+    ("google/gemma-2b", 2, true, 12.62),
+    ("mistralai/Mistral-7B-v0.1", 2, false, 20.66),
     ("meta-llama/Llama-2-7b-hf", 2, false, 19.77),
     ("meta-llama/Meta-Llama-3-8B", 1, false, 19.73),
     ("meta-llama/Llama-3.2-1B", 1, false, 4.49),
@@ -182,6 +201,9 @@ fn published_peaks_of_adapters_are_met_within_a_hundredth() {
     for (checkpoint, micro, everywhere, published) in PUBLISHED {
         let mut text = EXAMPLE.replace("meta-llama/Meta-Llama-3-8B", checkpoint);
         text = text.replace("micro_batch_size: 1", &format!("micro_batch_size: {micro}"));
+        if checkpoint.contains("gemma") {
+            text = text.replace("lora_r: 32", "lora_r: 8");
+        }
         if everywhere {
             text = text.replace("lora_key: false", "lora_key: true");
             text.push_str("lora_projection: true\nlora_mlp: true\nlora_head: true\n");
@@ -194,6 +216,59 @@ fn published_peaks_of_adapters_are_met_within_a_hundredth() {
         let peak = memory(&plan).worst.peak_allocated.get() as f64 / 1e9;
         let off = (peak / published - 1.0).abs();
         assert!(off < 0.01, "{checkpoint}: {peak:.2} GB, {published} published");
+    }
+}
+
+/// Peaks of one A10G over weights in 4 bits (the same table): checkpoint, sequences, GB allocated. Ranks are 32, on queries and values.
+const PUBLISHED_IN_4_BITS: [(&str, u64, f64); 5] = [
+    ("meta-llama/Llama-2-7b-hf", 2, 13.68),
+    ("meta-llama/Meta-Llama-3-8B", 2, 17.41),
+    ("meta-llama/Llama-3.2-1B", 2, 5.53),
+    ("meta-llama/Llama-3.2-3B", 2, 10.30),
+    ("unsloth/Mistral-7B-v0.2", 2, 14.29),
+];
+
+/// They are of bitsandbytes 0.42, whose product kept its input outside of what autograd gives back (`MatMul4Bit.forward`, `ctx.tensors`; since
+/// release 0.43.2 it keeps the weight alone), so that the last micro-batch's were there until its loss was named anew. In front of
+/// the output layer stand so both inputs of every quantized layer, the last logits, those that are made, and the head in fp16 and in
+/// bf16. Everything else is counted as it is today.
+#[test]
+fn published_peaks_over_four_bits_are_met_within_a_hundredth() {
+    for (checkpoint, micro, published) in PUBLISHED_IN_4_BITS {
+        let text = EXAMPLE
+            .replace("meta-llama/Meta-Llama-3-8B", checkpoint)
+            .replace("micro_batch_size: 1", &format!("micro_batch_size: {micro}"))
+            .replace("quantize:", "quantize: bnb.nf4");
+        let source = Source::from_files([("qlora.yaml", text.as_str())]);
+        let environment = Environment::default();
+        let set = [("accelerator".to_owned(), "A100-SXM-80GB".to_owned())];
+        let read = read(&Request { source: &source, environment: &environment, overrides: &set });
+        let plan = read.plan.unwrap_or_else(|| panic!("{checkpoint}: {:?}", read.diagnostics));
+        assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+        let x = Symbols::of(&plan);
+        let totals = memory(&plan).ranks[0].totals;
+        let chunk = &plan.layout().stages.stages[0].chunks[0];
+        // Paged moments are no memory of PyTorch's.
+        let states = totals.parameters.get() + totals.gradients.get();
+        let layers = kept_by_chunk(&plan, chunk).get() - kept(&x, &[Operator::OutputLayer]);
+        let inputs = 2 * x.n * plan.model().num_layers * (x.f + 3 * x.h) * 2;
+        let logits = x.n * x.v * (2 + 4);
+        let head = x.v * x.h * (2 + 2);
+        let peak = (states + layers + inputs + logits + head) as f64 / 1e9;
+        let off = (peak / published - 1.0).abs();
+        assert!(off < 0.01, "{checkpoint}: {peak:.2} GB, {published} published");
+        // Today's peak is the same head's backward, without the inputs.
+        let points = Operator::OutputLayer.transients(&x);
+        let backward = points.iter().find(|point| point.name == "backward of the output layer");
+        let full: Vec<u64> = backward
+            .expect("a point")
+            .tensors
+            .iter()
+            .filter(|tensor| tensor.name == "output layer's weight in full")
+            .map(|tensor| tensor.bytes.get())
+            .collect();
+        assert_eq!(full, [2 * x.v * x.h; 2]);
+        assert!((memory(&plan).worst.peak_allocated.get() as f64) < published * 1e9);
     }
 }
 

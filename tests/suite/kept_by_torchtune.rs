@@ -189,6 +189,47 @@ fn a_configuration_gives_what_was_worked_out_by_hand() {
     assert_eq!(kept_by_chunk(&plan, stage).get(), layers + ends);
 }
 
+/// What the 70B's configurations ask of FSDP2 (pytorch/torchtune@bd2a0fc7:recipes/configs/llama3_1/70B_full.yaml): ends as units of their
+/// own, which are gathered when they run, chunk by chunk, and everything that is sharded on the host.
+#[test]
+fn ends_of_their_own_and_shards_on_the_host_are_read() {
+    let text = |more: &str| {
+        format!(
+            "model: {{_component_: torchtune.models.llama3_1.llama3_1_70b}}\n\
+             tokenizer: {{_component_: torchtune.models.llama3.llama3_tokenizer, max_seq_len: 4096}}\n\
+             optimizer: {{_component_: torch.optim.AdamW, fused: False}}\n\
+             loss: {{_component_: torchtune.modules.loss.LinearCrossEntropyLoss}}\n\
+             batch_size: 2\ngradient_accumulation_steps: 1\ncompile: False\ndtype: bf16\n\
+             enable_activation_checkpointing: True\n{more}"
+        )
+    };
+    let of = |more: &str| {
+        let set = [("gpus_per_node", "8"), ("num_nodes", "1"), ("accelerator", "H100-SXM")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let text = text(more);
+        let source = Source::from_files([("full.yaml", text.as_str())]);
+        let environment = Environment::default();
+        read(&Request { source: &source, environment: &environment, overrides: &set })
+    };
+    let plan = |more: &str| of(more).plan.unwrap_or_else(|| panic!("{more}: {:?}", of(more).diagnostics));
+    let gathered = |plan: &Plan| {
+        let points = Operator::OutputLayer.transients(&Symbols::of(plan));
+        let backward = points.iter().find(|point| point.name == "backward of the output layer");
+        let tensors = backward.expect("a point").tensors.clone();
+        tensors.iter().find(|tensor| tensor.name.starts_with("gathered")).map(|tensor| tensor.bytes.get())
+    };
+    let (plain, apart) = (plan(""), plan("custom_sharded_layers: ['tok_embeddings', 'output']\n"));
+    assert_eq!((gathered(&plain), gathered(&apart)), (None, Some(2 * 128_256 * 8192)));
+    assert!(memory(&apart).worst.peak_allocated < memory(&plain).worst.peak_allocated);
+    let host = memory(&plan("fsdp_cpu_offload: True\n")).ranks[0].totals;
+    let device = memory(&plain).ranks[0].totals;
+    assert!(device.parameters.get() > 0 && device.optimizer.get() > 0);
+    assert_eq!((host.parameters.get(), host.gradients.get(), host.optimizer.get()), (0, 0, 0));
+    // One end alone is another cut.
+    let one = of("custom_sharded_layers: ['output']\n");
+    assert!(one.not_modelled.iter().any(|item| item.is_called("custom_sharded_layers")));
+}
+
 /// What torchtune's README (pytorch/torchtune@bd2a0fc7, its table of techniques, added on 2024-11-18) gives for Llama 3.2 3B in
 /// full on one A100, two packed sequences of 4096 tokens, nothing checkpointed, compiled or in chunks: GiB active at the peak. The
 /// norm was then the one that it has again after 0.6 (1450d6126, 49f5d67c2).

@@ -77,6 +77,7 @@ mod states;
 mod sweeping;
 mod time;
 mod topology;
+mod torchtune_recipes;
 mod traffic;
 mod traffic_walk;
 mod tuned_runs;

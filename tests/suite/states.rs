@@ -2,7 +2,7 @@
 //! Megatron's own (`distrib_optimizer.py`, `arguments.py:validate_args`), ZeRO's and FSDP's.
 
 use shardscope::estimate::memory;
-use shardscope::launch::plan_from_flags;
+use shardscope::launch::{plan_from_flags, resolve};
 
 /// A GPT on 8 replicas: what each holds per parameter.
 #[track_caller]
@@ -63,4 +63,38 @@ fn megatron_fsdp_shards_as_zero_does() {
     check(&fsdp("optim"), 2.0, 4.0, 12.0 / 8.0);
     check(&fsdp("optim_grads"), 2.0, 4.0 / 8.0, 12.0 / 8.0);
     check(&fsdp("optim_grads_params"), 2.0 / 8.0, 4.0 / 8.0, 12.0 / 8.0);
+}
+
+/// Adam-mini's own states of a small Qwen2 (`tests/record/adam_mini_states.py`, adam-mini 1.1.1): a momentum of 526,592 bytes and means of
+/// 7,492. Here a mean stands for each row of queries and keys, where there is one for a head, and for each element of a norm.
+#[test]
+fn adam_mini_has_a_mean_for_a_row_at_most() {
+    let (layers, h, heads, groups, d) = (2, 64, 4, 2, 16);
+    let settings = [
+        ("software", "hf_transformers"),
+        ("accelerator", "H100-SXM"),
+        ("num_nodes", "1"),
+        ("gpus_per_node", "1"),
+        ("num_layers", "2"),
+        ("hidden_size", "64"),
+        ("ffn_hidden_size", "192"),
+        ("num_attention_heads", "4"),
+        ("group_query_attention", "true"),
+        ("num_query_groups", "2"),
+        ("swiglu", "true"),
+        ("add_qkv_bias", "true"),
+        ("untie_embeddings_and_output_weights", "true"),
+        ("vocab_size", "256"),
+        ("micro_batch_size", "1"),
+        ("seq_length", "16"),
+        ("params_dtype", "fp32"),
+        ("optimizer", "adam_mini"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let resolution = resolve(&[], &settings);
+    let plan = resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+    let rows_of_heads = layers * (heads + groups) * (d - 1);
+    let norms = (2 * layers + 1) * (h - 1);
+    let ours = memory(&plan).ranks[0].totals.optimizer.get();
+    assert_eq!(ours, 526_592 + 7_492 + 4 * (rows_of_heads + norms));
 }

@@ -370,13 +370,6 @@ fn beside(root: &Node) -> Option<Diagnostic> {
     Some(Diagnostic::error(Code::NoTraining, *message).hint(*hint).at(root.span))
 }
 
-/// What there is to say of a Python program none of whose calls is known.
-pub(super) fn python() -> Diagnostic {
-    let message = "this looks like Python, which is not evaluated here";
-    Diagnostic::error(Code::Python, message)
-        .hint("paste the launch command with its options, or the settings it prints at start (YAML or JSON)")
-}
-
 /// A settings file of no known framework: says what it has.
 fn unknown(tree: &Tree, what: &str) -> Diagnostic {
     let root = tree.documents.first();

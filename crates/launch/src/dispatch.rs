@@ -1,13 +1,14 @@
 //! Every pasted text by its kind, each read by its reader, and their readings in the order in which they count.
 
 use super::answers::{fill, spread};
-use super::detect::{TextKind, detect, python};
+use super::detect::{TextKind, detect};
 use super::environment;
 use super::formats::{
     Accelerate, COMMAND_LINE, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer,
     Workload, Xtuner, classify, merge, nemo, read_launcher, read_python, recipes,
 };
 use super::named::take_model;
+use super::strangers::python;
 use super::{Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, several, template};
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
@@ -93,7 +94,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                         let item = NotModelled::new("program", "olmo_core", Effect::Memory, what);
                         add(None, Reading { not_modelled: vec![item], ..Reading::default() });
                     }
-                    None => remarks.push(python()),
+                    None => remarks.push(python(&program)),
                 }
             }
             TextKind::Model(name) => add(Some(Format::new(&HuggingFace)), alone_by_name(&name, part.span)),

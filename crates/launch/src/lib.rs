@@ -16,6 +16,7 @@ mod minimal;
 mod named;
 mod read;
 mod several;
+mod strangers;
 mod tables;
 mod template;
 

@@ -220,6 +220,7 @@ fields! {
     OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
     DataParallelEngine "data_parallel_engine" Word(&["ddp", "fsdp1", "fsdp2", "deepspeed"]), "what wraps the model for data parallelism (transformers)";
     FsdpEndsApart "fsdp_ends_apart" Flag, "embedding and output layer are FSDP units of their own, which are gathered when they run";
+    StepInBackward "step_in_backward" Flag, "the optimizer steps each parameter as soon as backward has its gradient (torchtune's optimizer_in_bwd)";
     DeferReduction "defer_reduction" Flag, "FSDP2 reduces gradients with a step's last micro-batch alone and holds whole ones until then (transformers)";
     ReduceDtype "reduce_dtype" Word(DTYPES), "number format in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
     OutputDtype "output_dtype" Word(DTYPES), "number format in which FSDP2 hands on what a layer returns (transformers), where it is not the one of computation";
@@ -243,7 +244,7 @@ fields! {
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantized are held in fp32 (PEFT prepare_model_for_kbit_training)";
     TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "reward", "classify", "policy"]), "what the loss is computed from";
     NumLabels "num_labels" Count(1, MAX_VOCAB), "classes that a head in the place of the output layer tells apart (classify)";
-    PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32", "whole"]), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), or takes all at once (whole: SimPO)";
+    PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32", "whole", "named"]), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), or holds the reference's alone (named: torchtune)";
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
     RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct", "skyrl", "roll", "areal"]), "framework of reinforcement learning that runs training and rollouts";

@@ -30,6 +30,7 @@ pub(super) const OPTIMIZERS: &[&str] = &[
     "dist_muon",
     "lion",
     "soap",
+    "adam_mini",
     "adaptive_muon",
     "adamw_8bit",
     "paged_adamw",

@@ -56,6 +56,8 @@ pub enum OptimizerKind {
     AdEmaMix,
     /// Sums of squares by row and by column of a matrix (Shazeer and Stern 2018).
     Adafactor,
+    /// A momentum, and a mean of squares for each row of a matrix (Zhang et al. 2024).
+    AdamMini,
     /// Adam in the eigenbasis of two preconditioners of a matrix (Vyas et al. 2024).
     Soap,
     /// A momentum and two preconditioners of a matrix with their roots (Gupta et al. 2018).

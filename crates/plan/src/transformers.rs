@@ -18,6 +18,9 @@ pub enum PreferenceLogits {
     /// Takes the log-softmax of all at once in the format in which they are handed on; they are alive until the loss is there
     /// (SimPO's own trainer, which has no reference).
     Whole,
+    /// Divides them by a temperature and takes the log-softmax of all at once, in fp32. The policy's are gone before the reference
+    /// runs, whose own stay named until the next ones are there (torchtune).
+    Named,
 }
 
 /// What `transformers` and its trainers choose beside the rest of a recipe.
@@ -57,6 +60,8 @@ pub struct Transformers {
     pub evaluation_batch: u64,
     /// What a preference loss does with the logits.
     pub preference_logits: PreferenceLogits,
+    /// Whether the optimizer steps each parameter as soon as backward has its gradient, which is gone then.
+    pub steps_in_backward: bool,
 }
 
 impl Default for Transformers {
@@ -77,6 +82,7 @@ impl Default for Transformers {
             defers_reduction: false,
             evaluation_batch: 0,
             preference_logits: PreferenceLogits::Dropped,
+            steps_in_backward: false,
         }
     }
 }

@@ -238,7 +238,7 @@ impl LoraModules {
     pub fn named(self, name: &str) -> Option<Self> {
         use LinearModule::{Down, Gate, Key, Output, Query, Up, Value};
         // A pattern or a path ends in the module's own name.
-        let name = name.rsplit(['.', '/']).next().unwrap_or(name);
+        let name = name.rsplit(['.', '/']).next().unwrap_or(name).trim_start_matches("mlp_");
         let modules: &[LinearModule] = match name {
             "all-linear" | "all" => return Some(Self::ALL),
             "q_proj" | "linear_q" | "wq" | "to_q" | "query" | "q" => &[Query],
@@ -262,6 +262,7 @@ impl LoraModules {
             // GPT-2 names the last projections of attention and MLP alike.
             "c_proj" => &[Output, Down],
             "lm_head" | "output" => &[LinearModule::OutputLayer],
+            "q_attn" => &[], // Of attention across two sequences; PEFT takes a name that nothing has.
             _ => return None,
         };
         Some(modules.iter().fold(self, |all, module| all.with(*module)))

@@ -135,6 +135,10 @@ pub(super) fn find(table: &mut Table, software: Software) {
         let (word, message) = (table.word(Field::TrainingObjective).to_owned(), HEADS);
         table.lack(Field::TrainingObjective, &word, Effect::Model, message);
     }
+    if table.on(Field::StepInBackward) && !software.semantics().eager_modules {
+        let message = "an optimizer that steps within the backward pass, in this software";
+        table.lack(Field::StepInBackward, "", Effect::Memory, message);
+    }
     beside_adapters(table, software, adapters);
     fused(table, software);
     on_the_host(table, software);

@@ -28,6 +28,7 @@ const KNOWN: &[(&str, OptimizerKind, StateFormat)] = &[
     ("ademamix", OptimizerKind::AdEmaMix, StateFormat::Plain),
     ("schedule_free", OptimizerKind::Adam, StateFormat::Plain),
     ("adafactor", OptimizerKind::Adafactor, StateFormat::Plain),
+    ("adam_mini", OptimizerKind::AdamMini, StateFormat::Plain),
     ("soap", OptimizerKind::Soap, StateFormat::Plain),
     ("shampoo", OptimizerKind::Shampoo, StateFormat::Plain),
 ];

@@ -316,11 +316,13 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         output: number(table.word(Field::OutputDtype)),
         ends_apart: table.on(Field::FsdpEndsApart),
         defers_reduction: table.on(Field::DeferReduction),
+        steps_in_backward: table.on(Field::StepInBackward),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
         preference_logits: match table.word(Field::PreferenceLogits) {
             "own" => PreferenceLogits::Own,
             "fp32" => PreferenceLogits::Fp32,
             "whole" => PreferenceLogits::Whole,
+            "named" => PreferenceLogits::Named,
             _ => PreferenceLogits::Dropped,
         },
     }

@@ -7,7 +7,7 @@ use super::unit::{Counts, Units};
 use crate::constant::Constant;
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols};
-use shardscope_plan::{AttentionKernel, DpSharding, MemoryBuffer, Quantization};
+use shardscope_plan::{AttentionKernel, DpSharding, MemoryBuffer, PreferenceLogits, Quantization, Reference};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const MEMORY: &str = "megatron/core/utils.py:GlobalMemoryBuffer";
@@ -19,7 +19,7 @@ const DEQUANTIZE: &str = "unsloth/kernels/utils.py:fast_dequantize, use_global_b
 const SMART: &str = "unsloth_zoo/gradient_checkpointing.py:UnslothCheckpointFunction";
 /// Elements of a 4-bit block, which has an fp32 constant.
 const BLOCK: u64 = 64;
-/// Bytes of an fp32 constant.
+/// Bytes of an fp32 number.
 const CONSTANT: u64 = 4;
 const DEFERRED: &str = "megatron/core/pipeline_parallel/schedules.py: deferred embedding weight gradient";
 
@@ -64,6 +64,11 @@ static DEQUANTISED: Formula = Formula::new(
     "Where a quantized weight is put in full, and the constants of its blocks in fp32: E elements of the largest, kept once grown.",
     DEQUANTIZE,
 ).letters(&[("E", "elements of the largest quantized weight")]);
+static REFERENCE: Formula = Formula::new(
+    "4·n·V",
+    "Logits of the reference, fp32, which the loop names until it has the next.",
+    "torchtune recipes/lora_dpo_single_device.py:train, lora_dpo_distributed.py:train",
+);
 static RETURNING: Formula = Formula::new(
     "2·S·h·Br",
     "Where inputs of layers come back from the host: two buffers, of which the second is given up where less than 512 MiB are free.",
@@ -78,6 +83,7 @@ pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Te
     out.extend(deferred(x, counts));
     out.extend(dequantized(x, counts));
     out.extend(returning(x, counts));
+    out.extend(reference_logits(x, counts));
     if !x.recipe().left_out.workspaces {
         out.extend(workspaces(x));
     }
@@ -146,6 +152,15 @@ fn returning(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let bytes = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width) * 2;
     (sends_inputs(x) && SectionKind::layers(counts) > 0)
         .then(|| Term::new("buffers of returning inputs", bytes, &RETURNING))
+}
+
+/// The logits of a preference's reference, which a trainer names until the next ones are there.
+fn reference_logits(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
+    let recipe = x.recipe();
+    let named = recipe.transformers.preference_logits == PreferenceLogits::Named
+        && recipe.tuning.objective.reference().is_some_and(|from| from != Reference::Precomputed);
+    let bytes = Count::of_shape(&[x.n, x.v]).bytes(CONSTANT);
+    (named && projections(counts) > 0).then(|| Term::new("the reference's logits", bytes, &REFERENCE))
 }
 
 /// Projections onto the vocabulary among the sections.

@@ -57,6 +57,11 @@ fn plain(kind: OptimizerKind, [first, second]: [u64; 2], of: Of) -> Vec<OfOptimi
             ("second moment", second, Of::Rest),
         ],
         OptimizerKind::Adafactor => vec![("sums of squares by row and column", CONSTANT, Of::Sides)],
+        // `adam_mini/adam_mini.py:Adam_mini.step`. A mean for each row at most: of queries and keys it is one for each head, of a norm
+        // one for the whole of it.
+        OptimizerKind::AdamMini => {
+            vec![("first moment", first, of), ("mean squares of rows", second, Of::Rows)]
+        }
         OptimizerKind::Soap => vec![
             ("first moment", first, of),
             ("second moment", second, of),

@@ -50,7 +50,9 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 
     // Gradients, and copies of them.
     let spread = matches!(sharding, DpSharding::Gradients | DpSharding::Parameters);
-    for (_, name, of, width) in groups {
+    // An optimizer that steps within backward leaves one gradient at a time, which stands with the tensors of that moment.
+    let gone = recipe.transformers.steps_in_backward;
+    for (_, name, of, width) in groups.into_iter().filter(|_| !gone) {
         // ZeRO-3 holds a flat buffer in the format in which gradients are accumulated, ZeRO-2 what backward made
         // (`stage3.py:grad_partitions_flat_buffer`, `stage_1_and_2.py:get_all_grad_tensors`).
         let wide = deepspeed && whole && recipe.params_dtype.width() < recipe.grads_dtype.width();
@@ -75,7 +77,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         let whose = if of == Of::Trained && !tuning.is_full() { Of::TrainedPart } else { of };
         for (name, width, of) in moments_of::states(recipe.optimizer, [width; 2], whose) {
             // Counted for weights and adapters together.
-            let together = matches!(of, Of::Sides | Of::Squares | Of::Blocks(_));
+            let together = matches!(of, Of::Sides | Of::Rows | Of::Squares | Of::Blocks(_));
             if !(together && blocks) {
                 add(name, Part::Optimizer, width, spread, of);
             }
@@ -109,7 +111,7 @@ fn widths(recipe: &Recipe) -> [u64; 2] {
 pub(super) fn widths_made_anew(plan: &Plan) -> Option<[u64; 2]> {
     let recipe = plan.recipe();
     let semantics = recipe.software.semantics();
-    if !semantics.makes_gradients_anew || is_deepspeed(recipe) {
+    if !semantics.makes_gradients_anew || is_deepspeed(recipe) || recipe.transformers.steps_in_backward {
         return None;
     }
     if recipe.num_micro_batches > 1 && !defers(plan) {

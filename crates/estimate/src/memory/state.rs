@@ -69,6 +69,8 @@ pub(super) struct ParameterCounts {
     pub(super) constants: Count,
     /// Rows and columns of matrices that train, and elements of vectors.
     pub(super) sides: Count,
+    /// Rows of matrices that train, and elements of vectors.
+    pub(super) rows: Count,
     /// Elements of two square preconditioners of matrices that train.
     pub(super) squares: Count,
 }
@@ -92,13 +94,14 @@ impl ParameterCounts {
         if weight.role.trains() {
             self.padded += Count::new(count.get().next_multiple_of(PARAMETER_ALIGNMENT));
             self.sides += sides(weight);
+            self.rows += rows(weight);
             self.squares += squares(weight);
         }
         match weight.role {
             WeightRole::Trained | WeightRole::TrainedCopy => self.trained += count,
             WeightRole::Adapter => self.adapters += count,
             WeightRole::Frozen if weight.part == WeightPart::VisionTower => self.vision += count,
-            WeightRole::Frozen if weight.linear && quantization != Quantization::None => {
+            WeightRole::Frozen if quantization != Quantization::None => {
                 let rows = weight.local.split_last().map_or(1, |(_, rows)| product(rows));
                 let [packed, constants] = quantized(quantization, count.get(), rows);
                 self.quantized += count;
@@ -121,12 +124,20 @@ impl ParameterCounts {
         self.packed += other.packed * times;
         self.constants += other.constants * times;
         self.sides += other.sides * times;
+        self.rows += other.rows * times;
         self.squares += other.squares * times;
     }
 
     /// The same, were nothing of it trained.
     pub(super) fn frozen(self) -> Self {
-        Self { trained: Count::ZERO, padded: Count::ZERO, sides: Count::ZERO, squares: Count::ZERO, ..self }
+        Self {
+            trained: Count::ZERO,
+            padded: Count::ZERO,
+            sides: Count::ZERO,
+            rows: Count::ZERO,
+            squares: Count::ZERO,
+            ..self
+        }
     }
 
     /// Those of the decoder that are frozen and held in a number format.
@@ -193,6 +204,14 @@ fn sides(weight: &Weight) -> Count {
     match weight.local.split_last_chunk::<2>() {
         Some((outer, [rows, columns])) => Count::new(product(outer) * (rows + columns)),
         None => weight.count(),
+    }
+}
+
+/// Rows of a weight's matrices; all elements of a vector.
+fn rows(weight: &Weight) -> Count {
+    match weight.local.split_last() {
+        Some((_, rows)) if !rows.is_empty() => Count::new(product(rows)),
+        _ => weight.count(),
     }
 }
 
@@ -305,6 +324,8 @@ pub(super) enum Of {
     Constants,
     /// Rows and columns of matrices that train.
     Sides,
+    /// Rows of matrices that train.
+    Rows,
     /// Squares over the sides of matrices that train.
     Squares,
     /// One of so many that train, adapters too.
@@ -330,6 +351,7 @@ impl Of {
             Self::Packed => counts.packed,
             Self::Constants => counts.constants,
             Self::Sides => counts.sides,
+            Self::Rows => counts.rows,
             Self::Squares => counts.squares,
             Self::Blocks(size) => Count::new(counts.trains().get().div_ceil(size.max(1))),
         }

@@ -6,9 +6,9 @@ use super::kept::kept_by;
 use super::offloaded::{Group, groups, left_by};
 use super::state::ParameterCounts;
 use shardscope_operators::{
-    Operator, SectionKind, Symbols, Transient, Weight, WeightGroup, Work, section_counts, work_of,
+    Operator, SectionKind, Symbols, Transient, Weight, WeightGroup, WeightPart, Work, section_counts, work_of,
 };
-use shardscope_plan::{DpSharding, OffloadModules, Plan, Recompute};
+use shardscope_plan::{DpSharding, OffloadModules, Plan, Quantization, Recompute};
 use shardscope_schedule::Shape;
 use shardscope_units::{Bytes, Count};
 
@@ -79,7 +79,7 @@ impl Unit {
                 WeightGroup::Dense => &mut unit.dense,
                 WeightGroup::Expert => &mut unit.expert,
             };
-            counts.add(&weight, x.recipe().tuning.quantization);
+            counts.add(&weight, quantization(x, &weight));
             if weight.linear && weight.role.trains() {
                 unit.add_shape(&weight);
             }
@@ -128,6 +128,13 @@ impl Unit {
             self.shapes.push([out, inner]);
         }
     }
+}
+
+/// How `weight` would be held where it is frozen: of linear weights outside of layers some software leaves the output layer's as it is.
+fn quantization(x: &Symbols<'_>, weight: &Weight) -> Quantization {
+    let output = weight.part == WeightPart::OutputProjection;
+    let packs = if output { x.recipe().software.semantics().modules.quantizes_output } else { weight.linear };
+    if packs { x.recipe().tuning.quantization } else { Quantization::None }
 }
 
 /// Bytes of a unit's gradients where the first micro-batch of a step finds none and each parameter gets its own when

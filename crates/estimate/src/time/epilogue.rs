@@ -178,6 +178,7 @@ impl Setting<'_> {
             | OptimizerKind::Muon
             | OptimizerKind::Lion
             | OptimizerKind::SumOfSquares
+            | OptimizerKind::AdamMini
             | OptimizerKind::Adafactor => recipe.optimizer.exp_avg.width(),
             OptimizerKind::AdEmaMix | OptimizerKind::Soap | OptimizerKind::Shampoo => {
                 2 * recipe.optimizer.exp_avg.width() + recipe.optimizer.exp_avg_sq.width()

@@ -1,7 +1,9 @@
 //! Adapters: which modules have them, by which kernels, over which weights.
 
 use super::{said, script, stopped, value};
-use shardscope_plan::{Field, LinearModule};
+use shardscope_plan::{
+    Field, LinearModule, LoraModules, Objective, PreferenceLogits, Quantization, Reference,
+};
 
 #[test]
 fn axolotl_turns_its_kernels_for_adapters_on_by_itself() {
@@ -99,6 +101,61 @@ fn fireflys_adapters_are_no_full_training() {
     stopped(&read(", \"task_type\": \"dpo\""), &["task_type"]);
 }
 
+/// Firefly's DPO is TRL's of 0.7.11 (yangjianxin1/Firefly@22b406: train_args/dpo/lora/minicpm3-4b-dpo-lora.json and its like): a reference
+/// beside weights that train, none beside adapters, whose dropout is off; in bf16 its casts over 4 bits are no others'.
+#[test]
+fn fireflys_preferences_are_pairs_beside_a_reference() {
+    let read = |format: &str, more: &str| {
+        let text = format!(
+            "{{\"model_name_or_path\": \"meta-llama/Llama-2-7b-hf\", \"train_file\": \"a.jsonl\", \"template_name\": \"llama2\", \
+             \"task_type\": \"dpo\", \"beta\": 0.1, \"max_prompt_length\": 300, \"per_device_train_batch_size\": 1, \
+             \"gradient_accumulation_steps\": 16, \"learning_rate\": 1e-4, \"max_seq_length\": 1024, \
+             \"gradient_checkpointing\": true, \"lora_dropout\": 0.05, \"{format}\": true{more}}}"
+        );
+        said("args.json", &text, &[("world_size", "1")])
+    };
+    for (more, reference) in [
+        ("", Reference::Adapters),
+        (", \"train_mode\": \"lora\"", Reference::Adapters),
+        (", \"train_mode\": \"full\"", Reference::Loaded),
+    ] {
+        let read = read("fp16", more);
+        let plan = read.plan.as_ref().unwrap_or_else(|| panic!("{more}: {:?}", read.diagnostics));
+        let recipe = plan.recipe();
+        assert_eq!(recipe.tuning.objective, Objective::Dpo { reference }, "{more}");
+        assert_eq!(recipe.transformers.preference_logits, PreferenceLogits::Fp32, "{more}");
+        assert!(recipe.tuning.lora.is_none_or(|lora| !lora.dropout), "{more}");
+    }
+    stopped(&read("bf16", ""), &["task_type"]);
+    assert!(read("bf16", ", \"train_mode\": \"lora\"").plan.is_some());
+}
+
+/// TRL, ms-swift, axolotl and LLaMA-Factory turn adapters' dropout off where preferences are learned, and only there.
+#[test]
+fn trainers_of_preferences_turn_dropout_off() {
+    let dropout = |text: &str| {
+        let read = said("train.yaml", text, &[("world_size", "8")]);
+        let plan = read.plan.unwrap_or_else(|| panic!("{text}: {:?}", read.diagnostics));
+        plan.recipe().tuning.lora.expect("adapters").dropout
+    };
+    let factory = |stage: &str| {
+        format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nstage: {stage}\ndo_train: true\nfinetuning_type: lora\nlora_rank: 8\nlora_target: all\n\
+             lora_dropout: 0.1\ntemplate: qwen\ncutoff_len: 2048\nper_device_train_batch_size: 1\nlearning_rate: 5e-6\nbf16: true\n"
+        )
+    };
+    assert!(dropout(&factory("sft")));
+    assert!(!dropout(&factory("dpo")) && !dropout(&factory("kto")));
+    let trl = "model_name_or_path: Qwen/Qwen2.5-7B\nuse_peft: true\nlora_r: 16\nlora_dropout: 0.1\nbeta: 0.1\nmax_length: 2048\nbf16: true\n\
+               per_device_train_batch_size: 2\nlearning_rate: 5e-6\noutput_dir: data/zephyr-7b-dpo\ndtype: bfloat16\n";
+    assert!(!dropout(trl));
+    assert!(dropout(&format!("{trl}disable_dropout: false\n")));
+    let axolotl = "base_model: Qwen/Qwen2.5-7B\nrl: dpo\nadapter: lora\nlora_r: 8\nlora_dropout: 0.1\nlora_target_linear: true\n\
+                   sequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: true\n";
+    assert!(!dropout(axolotl));
+    assert!(dropout(&axolotl.replace("rl: dpo\n", "lora_qkv_kernel: false\n")));
+}
+
 /// PEFT writes LoftQ's weights back in their own type (`peft/utils/loftq_utils.py:loftq_init`): examples/llama-2/loftq.yml of axolotl.
 #[test]
 fn loftq_starts_adapters_and_changes_no_more() {
@@ -107,4 +164,84 @@ fn loftq_starts_adapters_and_changes_no_more() {
     let read = said("loftq.yml", text, &[("world_size", "8")]);
     assert!(read.plan.is_some() && value(&read, Field::NotRead).is_empty(), "{:?}", read.not_modelled);
     assert_eq!(value(&read, Field::TrainType), "lora");
+}
+
+/// Programs of Chinese-LLaMA-Alpaca (ymcui/Chinese-LLaMA-Alpaca-2: scripts/training/run_sft.sh), whose layers with adapters are `trainable`.
+#[test]
+fn chinese_llamas_trainable_layers_have_adapters() {
+    let read = |more: &str| {
+        script(&format!(
+            "torchrun --nnodes 1 --nproc_per_node 2 run_clm_sft_with_peft.py --model_name_or_path meta-llama/Llama-2-7b-hf \
+             --dataset_dir data --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --max_seq_length 512 --fp16 \
+             --learning_rate 1e-4 --lora_rank 64 --trainable q_proj,v_proj,down_proj --gradient_checkpointing \
+             --torch_dtype float16 {more}"
+        ))
+    };
+    let usual = read("--modules_to_save embed_tokens,lm_head --load_in_kbits 16");
+    let tuning = &usual.plan.as_ref().unwrap_or_else(|| panic!("{:?}", usual.diagnostics)).recipe().tuning;
+    let lora = tuning.lora.expect("adapters");
+    assert_eq!(
+        (lora.rank, lora.dropout, tuning.embedding, tuning.head, tuning.copies),
+        (64, true, true, true, true)
+    );
+    let named = [LinearModule::Query, LinearModule::Value, LinearModule::Down].into_iter();
+    assert_eq!(lora.modules, named.fold(LoraModules::default(), LoraModules::with));
+    let four = read("--load_in_kbits 4");
+    let tuning = &four.plan.as_ref().unwrap_or_else(|| panic!("{:?}", four.diagnostics)).recipe().tuning;
+    assert_eq!(tuning.quantization, Quantization::FourBit { double: true });
+    assert!(!tuning.embedding && tuning.input_gradients);
+    assert_eq!(value(&read("--full_finetuning"), Field::TrainType), "full");
+    stopped(&read("--peft_path lora"), &["peft_path"]);
+}
+
+/// LLaMA-Factory's examples/extras/adam_mini/qwen2_full_sft.yaml.
+#[test]
+fn adam_mini_is_an_optimizer_of_its_own() {
+    let text = "model_name_or_path: Qwen/Qwen2-1.5B-Instruct\nstage: sft\ndo_train: true\nfinetuning_type: full\nuse_adam_mini: true\n\
+        template: qwen\ncutoff_len: 2048\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nlearning_rate: 1.0e-5\nbf16: true\n";
+    let read = said("train.yaml", text, &[("world_size", "1")]);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    assert_eq!(value(&read, Field::Optimizer), "adam_mini");
+    stopped(
+        &said("train.yaml", &format!("{text}fsdp: full_shard\n"), &[("world_size", "8")]),
+        &["use_adam_mini"],
+    );
+}
+
+/// QwenLM/Qwen2.5-Coder's finetuning/sft/scripts/sft_qwencoder_with_lora.sh and BELLE's train/scripts/run_pt.sh in short.
+#[test]
+fn adapters_in_a_file_of_their_own_are_asked_for_by_its_name() {
+    for option in
+        ["--use_peft True --peft_config_path ./configs/lora", "--use_lora --lora_config ./configs/lora"]
+    {
+        let read = script(&format!(
+            "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-Coder-7B --model_max_length 1280 \
+             --per_device_train_batch_size 4 --gradient_accumulation_steps 2 --learning_rate 5e-5 --bf16 True {option}"
+        ));
+        let asked: Vec<&str> = read.questions.iter().map(|question| question.name.as_str()).collect();
+        for name in ["lora_rank", "lora_target_modules"] {
+            assert!(asked.contains(&name), "{option}: {asked:?}");
+            assert!(
+                read.diagnostics
+                    .iter()
+                    .any(|said| said.message.contains(name) && said.message.contains("./configs/lora"))
+            );
+        }
+        assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+    }
+}
+
+/// axolotl's examples/llama-2/relora.yml: adapters that are merged now and then are adapters between.
+#[test]
+fn adapters_that_begin_anew_are_adapters() {
+    let text = "base_model: NousResearch/Llama-2-7b-hf\nload_in_4bit: true\nadapter: qlora\nsequence_len: 4096\nmicro_batch_size: 4\n\
+        gradient_accumulation_steps: 4\nlora_r: 8\nlora_target_linear: true\nbf16: auto\noptimizer: adamw_bnb_8bit\n";
+    let relora =
+        "relora: true\nrelora_prune_ratio: 0.9\nrelora_cpu_offload: false\njagged_restart_steps: 150\n";
+    let of = |text: &str| {
+        let read = said("relora.yml", text, &[("world_size", "8")]);
+        assert_eq!(value(&read, Field::NotRead), "", "{text}");
+        read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics))
+    };
+    assert_eq!(of(text), of(&format!("{text}{relora}")));
 }

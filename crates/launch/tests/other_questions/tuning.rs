@@ -67,7 +67,9 @@ fn what_a_program_computes_is_no_default() {
         let read = program(text);
         read.questions.iter().map(|question| question.name.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(asks(&text("TARGETS.split(',')", "bf16=True")), ["lora_target_modules"]);
+    assert_eq!(asks(&text("targets_of(model)", "bf16=True")), ["lora_target_modules"]);
+    let named = program(&text("TARGETS.split(',')", "bf16=True"));
+    assert_eq!(value(&named, Field::LoraTargetModules), "c_proj c_attn");
     assert_eq!(asks(&text("['q_proj', 'v_proj']", "bf16=cfg.bf16")), ["bf16"]);
     assert_eq!(
         asks(&text("['q_proj', 'v_proj']", "bf16=True, gradient_checkpointing=cfg.save")),

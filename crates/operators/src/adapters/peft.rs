@@ -134,7 +134,9 @@ fn adapter(name: &'static str, account: Account, shape: &[u64]) -> Weight {
 pub(super) fn work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
     let tuning = &x.recipe().tuning;
     let linears = linears(operator, x);
-    if tuning.quantization != Quantization::None && operator != Operator::OutputLayer {
+    let packed =
+        operator != Operator::OutputLayer || x.recipe().software.semantics().modules.quantizes_output;
+    if tuning.quantization != Quantization::None && packed {
         // Reads a packed weight and writes it in full, once for each pass.
         let weights: u64 = linears.iter().map(|(_, _, [inner, outer])| inner * outer).sum();
         let moved = Bytes::new(weights * (x.compute_width + 1));

@@ -86,6 +86,11 @@ static PADDING: Formula = Formula::new(
     "The mask that padding or a window makes, added to the scores of every head.",
     SDPA,
 );
+static OWN_MASK: Formula = Formula::new(
+    "s·s·Bc",
+    "The window's mask, which the layer makes for all samples and adds to the scores of every head.",
+    "litgpt/model.py:CausalSelfAttention.forward",
+);
 static TANH: Formula = Formula::new("a·s·s·b·Bc", "The capped scores.", EAGER);
 static SOFTMAX: Formula = Formula::new("4·a·s·s·b", "The attention probabilities in fp32.", EAGER);
 static TYPED_SOFTMAX: Formula =
@@ -227,7 +232,13 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
 /// Whether SDPA is given a mask: causality alone needs none, a window that is no shorter than the sequence does
 /// (`transformers/masking_utils.py:_ignore_causal_mask_sdpa`).
 fn is_masked(x: &Symbols<'_>, kernel: AttentionKernel) -> bool {
-    (x.recipe().transformers.padding_mask || x.window.is_some()) && kernel == AttentionKernel::Sdpa
+    let masked = x.recipe().transformers.padding_mask || x.window.is_some() || has_own_mask(x);
+    masked && kernel == AttentionKernel::Sdpa
+}
+
+/// Whether the layer makes a mask of its own for its window (`litgpt/model.py:CausalSelfAttention.forward`).
+fn has_own_mask(x: &Symbols<'_>) -> bool {
+    x.in_window && x.recipe().software.semantics().modules.masks_every_window
 }
 
 /// What a kernel keeps beside queries, keys, values and its output, where any of them requires a gradient.
@@ -235,7 +246,8 @@ pub(super) fn beside(tape: &mut Tape<'_, '_>, any: bool, kernel: AttentionKernel
     let x = tape.x;
     tape.keep(any, "log-sum-exp", &[x.b, x.a, x.s], FLOAT, &LSE);
     tape.keep(any && kernel == AttentionKernel::Flash, "random state", &[2], 2 * FLOAT, &RNG);
-    tape.keep(any && is_masked(x, kernel), "padding mask", &[x.b, x.s, x.s], x.compute_width, &PADDING);
+    let (samples, formula) = if has_own_mask(x) { (1, &OWN_MASK) } else { (x.b, &PADDING) };
+    tape.keep(any && is_masked(x, kernel), "padding mask", &[samples, x.s, x.s], x.compute_width, formula);
 }
 
 /// Cosines and sines that each layer repeats for pairs of columns.

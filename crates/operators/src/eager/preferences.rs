@@ -63,7 +63,8 @@ static WHOLE_MARGINS: Formula =
 /// By what the trainer does with the logits; SimPO's own has pairs alone.
 pub(super) fn preference(tape: &mut Tape<'_, '_>) {
     match tape.x.recipe().transformers.preference_logits {
-        PreferenceLogits::Fp32 => fp32_preference(tape),
+        // torchtune's function is the same but for a quotient, of which nothing is kept (`torchtune/rlhf/sequence_processing.py`).
+        PreferenceLogits::Fp32 | PreferenceLogits::Named => fp32_preference(tape),
         PreferenceLogits::Whole => whole_preference(tape),
         PreferenceLogits::Own | PreferenceLogits::Dropped => by_sequence(tape),
     }

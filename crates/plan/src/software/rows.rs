@@ -247,6 +247,9 @@ const TRANSFORMERS_MODULES: Modules = Modules {
     adapters: AdapterLibrary::Peft,
     joins_projections: false,
     quantizes: true,
+    masks_every_window: false,
+    quantizes_output: false,
+    unpacks_in_fp16: false,
     fuses_adapters: false,
     loss_chunks: 1,
     logits_chunk: None,
@@ -255,6 +258,7 @@ const TRANSFORMERS_MODULES: Modules = Modules {
     breaks_at_attention: false,
     shifts_logits: false,
     hands_on_fp32: false,
+    holds_last_reference: false,
     casts_weights_once: false,
 };
 
@@ -275,16 +279,17 @@ const TORCHTUNE: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
+/// Its recipes of DPO hold the last reference's logits as `_` (`recipes/lora_dpo_single_device.py`).
 /// `modules/rms_norm.py:RMSNorm` of 0.6 hands its fp32 input to `torch.nn.functional.rms_norm`, which casts the product with
 /// the weight.
 const TORCHTUNE_06: Semantics = Semantics {
-    modules: Modules { norm: NormModule::CastAfter, ..TORCHTUNE.modules },
+    modules: Modules { norm: NormModule::CastAfter, holds_last_reference: true, ..TORCHTUNE.modules },
     loss: Some(LossKind::ChunkedLogits),
     ..TORCHTUNE
 };
 
-/// litgpt (`model.py`, `finetune/full.py`, `finetune/lora.py`, `utils.py:chunked_cross_entropy`). Over quantized weights published
-/// peaks are a quarter above what these formulas give, so that such runs are not modelled.
+/// litgpt (`model.py`, `finetune/full.py`, `finetune/lora.py`, `utils.py:chunked_cross_entropy`). Lightning's plugin replaces every linear
+/// layer, and hands bitsandbytes weights in fp16 (`fabric/plugins/precision/bitsandbytes.py:_Linear4bit.quantize`).
 const LITGPT: Semantics = Semantics {
     modules: Modules {
         name: "litgpt",
@@ -293,7 +298,9 @@ const LITGPT: Semantics = Semantics {
         repeats_groups: true,
         adapters: AdapterLibrary::Litgpt,
         joins_projections: true,
-        quantizes: false,
+        masks_every_window: true,
+        quantizes_output: true,
+        unpacks_in_fp16: true,
         casts_weights_once: true,
         ..TRANSFORMERS_MODULES
     },

@@ -144,6 +144,12 @@ pub struct Modules {
     pub joins_projections: bool,
     /// Whether it is known what its modules keep over quantized weights.
     pub quantizes: bool,
+    /// Whether a layer with a window makes a mask of its own, one for all samples and however long the window is.
+    pub masks_every_window: bool,
+    /// Whether the output layer is quantized with the others.
+    pub quantizes_output: bool,
+    /// Whether quantized weights are unpacked in fp16 whatever is computed in, so that another format is a copy.
+    pub unpacks_in_fp16: bool,
     /// Whether projections with adapters, and an MLP of them, are one autograd function each, with a backward pass written by
     /// hand: it keeps the input, and of an MLP what goes into the activation.
     pub fuses_adapters: bool,
@@ -164,6 +170,9 @@ pub struct Modules {
     /// Whether what the model returns is handed on in fp32 under autocast, but for DeepSpeed's engine and FSDP2
     /// (`accelerate/accelerator.py:prepare_model`, `convert_outputs_to_fp32`).
     pub hands_on_fp32: bool,
+    /// Whether the logits of a preference's reference stay named until those of the next one are there, where its trainer names
+    /// them at all; else they are gone when it runs.
+    pub holds_last_reference: bool,
     /// Whether `bf16` and `fp16` are formats of the weights; else those of `torch.autocast` over them.
     pub casts_weights_once: bool,
 }

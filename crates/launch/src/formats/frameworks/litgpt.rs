@@ -9,7 +9,7 @@ use shardscope_plan::{Field, Software};
 pub(in crate::formats) const LITGPT: Row = Row {
     trainer: "litgpt",
     title: "a configuration of litgpt",
-    about: "litgpt: model by name, batch, machines, adapters; Llama, Mistral and Qwen",
+    about: "litgpt: model by name, batch, machines, adapters; Llama, Mistral, Gemma and Qwen",
     signs: &[&["train.global_batch_size", "devices"]],
     keys: &[
         (&["train.max_seq_length"], Field::SeqLength),
@@ -28,8 +28,12 @@ pub(in crate::formats) const LITGPT: Row = Row {
     program: None,
 };
 
-/// Names of models whose layers were recorded: RMSNorm in front of attention and of a gated MLP, whole attention.
-const FAMILIES: [&str; 10] = [
+/// Names of models whose layers were recorded: RMSNorm in front of attention and of a gated MLP, whole attention or a window in every
+/// layer.
+const FAMILIES: [&str; 13] = [
+    "codegemma",
+    "gemma-2b",
+    "gemma-7b",
     "llama",
     "codellama",
     "tinyllama",
@@ -42,7 +46,7 @@ const FAMILIES: [&str; 10] = [
     "nous-hermes",
 ];
 /// Names among these whose layers were not.
-const OTHERS: [&str; 4] = ["mistral-7b-v0.1", "a3b", "a22b", "thinking-2507"];
+const OTHERS: [&str; 3] = ["a3b", "a22b", "thinking-2507"];
 
 /// Which layers have adapters: the key, its module, and whether it has one unless told otherwise (`finetune/lora.py:setup`).
 const MODULES: [(&str, &str, bool); 5] = [
@@ -122,8 +126,11 @@ fn quantized(leaves: &mut Leaves<'_>, adapters: bool) {
     let Some(leaf) = leaves.get("quantize").filter(|leaf| !none(leaf)) else { return };
     let format = leaf.value.strip_prefix("bnb.").unwrap_or(&leaf.value);
     let (format, double) = format.strip_suffix("-dq").map_or((format, false), |format| (format, true));
-    if !adapters || !matches!(format, "nf4" | "fp4") {
-        lack(leaves, leaf, Effect::Memory, "weights quantized so without LoRA, or in 8 bits");
+    // The plugin takes no mixed precision, and `finetune/lora.py` refuses it over several GPUs; in fp32 its copies are others'.
+    let plain = leaves.text("precision").is_none_or(|word| matches!(word, "bf16-true" | "16-true"));
+    if !adapters || !matches!(format, "nf4" | "fp4") || !plain {
+        let what = "weights quantized so without LoRA, in 8 bits, or beside another precision than a true one of 16 bits";
+        lack(leaves, leaf, Effect::Memory, what);
         return;
     }
     leaves.say(Field::BaseQuantization, format, leaf);

@@ -185,7 +185,6 @@ fn common(leaves: &mut Leaves<'_>, row: &Row) {
     let offloads = [
         ("fsdp_config.activation_cpu_offload", "saved layer inputs offloaded to the host"),
         ("enable_activation_offloading", "saved layer inputs offloaded to the host"),
-        ("fsdp_cpu_offload", "weights, gradients and optimizer states on the host (FSDP)"),
     ];
     for (path, what) in offloads {
         if let Some(leaf) = leaves.yes(path) {

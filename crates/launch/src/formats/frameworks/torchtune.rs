@@ -54,16 +54,10 @@ const LACKING: &[(&str, Effect, &str)] = &[
         Effect::Memory,
         "layers and loss as torch.compile fuses them, which keep less for the backward pass",
     ),
-    (
-        "optimizer_in_bwd",
-        Effect::Memory,
-        "an optimizer that steps within the backward pass, so that all gradients are never held at once",
-    ),
     ("enable_fp8_training", Effect::Memory, "products in 8 bits (torchao.float8)"),
     ("ac_mode", Effect::Memory, "checkpointing of some layers or operations (ac_mode)"),
     ("quantizer._component_", Effect::Memory, "training with simulated quantization (QAT)"),
     ("teacher_model._component_", Effect::Memory, "the teacher's forward pass and the loss of distillation"),
-    ("custom_sharded_layers", Effect::Memory, "embedding and output layer as FSDP units of their own"),
     ("early_exit_loss.scale", Effect::Memory, "losses of layers before the last (early exit)"),
     ("layer_dropout.prob", Effect::Memory, "layers that are left out at random"),
     ("ppo_epochs", Effect::Memory, "reinforcement learning (torchtune's PPO and GRPO recipes)"),
@@ -125,6 +119,8 @@ fn torchtune(leaves: &mut Leaves<'_>) {
         Some(leaf) => leaves.say(Field::NumDistributedOptimizerInstances, &leaf.value, leaf),
         None => {}
     }
+    sharding(leaves);
+    stepping(leaves);
     // `recipes/full_finetune_distributed.py`: the size of training's batches where it is not stated.
     if let (Some(leaf), trained) = (leaves.get("batch_size_val"), leaves.whole("batch_size"))
         && leaf.whole().is_none_or(|batch| trained.is_none_or(|trained| batch > trained))
@@ -147,6 +143,42 @@ fn torchtune(leaves: &mut Leaves<'_>) {
     leaves.pass_below(HARMLESS);
     if leaves.text("device") == Some("cuda") {
         leaves.pass("device");
+    }
+}
+
+/// An optimizer that steps each parameter when backward has its gradient (`torchtune/training/memory.py:register_optim_in_bwd_hooks`),
+/// by a kernel that needs nothing beside it.
+fn stepping(leaves: &mut Leaves<'_>) {
+    leaves.pass("optimizer_in_bwd");
+    let Some(leaf) = leaves.yes("optimizer_in_bwd") else { return };
+    let kernel = leaves.flag("optimizer.fused") == Some(true)
+        || leaves.text("optimizer._component_").is_some_and(|name| name.starts_with("bitsandbytes."));
+    // The recipes refuse it with accumulated gradients.
+    if kernel && leaves.whole("gradient_accumulation_steps").unwrap_or(1) == 1 {
+        leaves.switch(Field::StepInBackward, true, leaf);
+    } else {
+        let what =
+            "an optimizer that steps within the backward pass, with scratch tensors or accumulated gradients";
+        lack(leaves, leaf, Effect::Memory, what);
+    }
+}
+
+/// What FSDP2 shards apart from the layers, and where (`torchtune/training/_distributed.py:shard_model`, `CPUOffloadPolicy`).
+fn sharding(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.yes("fsdp_cpu_offload") {
+        leaves.switch(Field::OffloadParam, true, leaf);
+        leaves.switch(Field::OffloadOptimizer, true, leaf);
+    }
+    leaves.pass("fsdp_cpu_offload");
+    let Some(leaf) = leaves.get("custom_sharded_layers").filter(|leaf| is_on(leaf)) else { return };
+    let named = |name: &str| leaf.value.contains(name);
+    let tied =
+        leaves.reading.value(Field::UntieEmbeddingsAndOutputWeights).is_some_and(|said| said == "false");
+    // A tied output layer has no weight to shard (`modules/tied_linear.py:TiedLinear`).
+    if named("tok_embeddings") && named("output") && !tied {
+        leaves.switch(Field::FsdpEndsApart, true, leaf);
+    } else {
+        lack(leaves, leaf, Effect::Memory, "one end of the model as an FSDP unit of its own");
     }
 }
 
@@ -263,6 +295,13 @@ fn loss(leaves: &mut Leaves<'_>) {
         }
         "CEWithChunkedOutputLoss" => {}
         "CrossEntropyLoss" => leaves.say(Field::LossKind, "torch", leaf),
+        // Of adapters alone: the recipe in full has a reference of its own, whose logits it lets go of.
+        "DPOLoss" if leaves.text("model._component_").is_some_and(|name| name.contains("lora_")) => {
+            leaves.say(Field::TrainingObjective, "dpo", leaf);
+            leaves.say(Field::LossKind, "torch", leaf);
+            leaves.say(Field::PreferenceLogits, "named", leaf);
+            leaves.pass_below(&["loss."]);
+        }
         _ => lack(leaves, leaf, Effect::Memory, "what this loss keeps"),
     }
     if let Some(chunks) = leaves.get("loss.num_output_chunks").filter(|leaf| leaf.whole() != Some(CHUNKS)) {

@@ -39,6 +39,47 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if is_firefly(leaves) {
         firefly(leaves);
     }
+    if let Some(leaf) = leaves.get("trainable").filter(|_| leaves.has("dataset_dir")) {
+        chinese_llama(leaves, leaf);
+    }
+}
+
+/// Programs of Chinese-LLaMA-Alpaca and what came after it (`scripts/training/run_clm_sft_with_peft.py:MyTrainingArguments`):
+/// `trainable` lists the layers with adapters, which train unless `full_finetuning` says otherwise.
+fn chinese_llama(leaves: &mut Leaves<'_>, targets: &Leaf) {
+    let why = "default of Chinese-LLaMA-Alpaca's program";
+    let full = leaves.flag("full_finetuning") == Some(true);
+    leaves.pass("full_finetuning");
+    if full {
+        leaves.say(Field::TrainType, "full", targets);
+        return;
+    }
+    if let Some(leaf) = leaves.get("peft_path") {
+        let what = "adapters whose rank and layers stand in a folder of theirs";
+        let item = NotModelled::new("peft_path", &leaf.value, Effect::Model, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    let kind = match (leaves.whole("load_in_kbits"), leaves.text("quant_type")) {
+        (Some(4), kind) => kind.unwrap_or("nf4"),
+        (Some(8), _) => "int8",
+        _ => "none",
+    };
+    leaves.say(Field::TrainType, if kind == "none" { "lora" } else { "qlora" }, targets);
+    if kind != "none" {
+        leaves.say(Field::BaseQuantization, kind, targets);
+        leaves.state(Field::DoubleQuantization, "true", Origin::Default, why);
+    }
+    leaves.say(Field::LoraTargetModules, &targets.value.replace(',', " "), targets);
+    leaves.state_all(
+        &[(Field::LoraRank, "8"), (Field::LoraAlpha, "32"), (Field::LoraDropout, "0.1")],
+        Origin::Default,
+        why,
+    );
+    // Without a trained embedding the program makes its output require a gradient for checkpointing's sake.
+    let embeds = leaves.text("modules_to_save").is_some_and(|names| names.contains("embed_tokens"));
+    if !embeds && leaves.flag("gradient_checkpointing") == Some(true) {
+        leaves.state(Field::InputRequireGrads, "true", Origin::Default, why);
+    }
 }
 
 /// Whether these are arguments of Firefly's `train.py` (`component/argument.py:CustomizedArguments`).
@@ -84,18 +125,38 @@ fn firefly(leaves: &mut Leaves<'_>) {
         Origin::Default,
         why,
     );
-    // Samples of a pre-training are cut from one text; DPO stands beside a reference.
+    let pairs = leaves.text("task_type") == Some("dpo");
+    // `train.py:load_model` for LoRA; `trl/trainer/dpo_trainer.py:DPOTrainer.__init__` (0.7.11) where layers are checkpointed.
+    if way == "lora" && (!pairs || layers == "true") {
+        leaves.state(Field::InputRequireGrads, "true", Origin::Default, why);
+    }
     match leaves.get("task_type").map(|leaf| (leaf, leaf.value.as_str())) {
-        Some((leaf, "dpo")) => {
-            let what = "DPO of Firefly's train.py, and what it holds beside the model";
-            let item = NotModelled::new("task_type", "dpo", Effect::Memory, what).at_some(leaf.span);
-            leaves.reading.not_modelled.push(item);
-        }
+        Some((leaf, "dpo")) => firefly_pairs(leaves, leaf, way == "qlora" && format == "bf16"),
+        // Samples of a pre-training are cut from one text.
         Some((leaf, "pretrain")) => leaves.switch(Field::Packing, true, leaf),
         _ => {}
     }
     for path in ["train_file", "template_name", "eval_file", "tokenize_num_workers"] {
         leaves.pass(path);
+    }
+}
+
+/// DPO by TRL 0.7.11, which `requirements.txt` names, under autocast alone (`train.py:setup_everything`): accelerate hands the logits on
+/// in fp32, `get_batch_logps` takes the log-softmax of all of them, and the policy's are named while the reference runs
+/// (`get_batch_loss_metrics`), as in LLaMA-Factory's own, whose function is the same.
+fn firefly_pairs(leaves: &mut Leaves<'_>, leaf: &Leaf, casts: bool) {
+    leaves.say(Field::TrainingObjective, "dpo", leaf);
+    let why = "TRL 0.7.11 under autocast, whose logits are fp32";
+    leaves.state(Field::PreferenceLogits, "fp32", Origin::Derived, why);
+    for path in ["beta", "max_prompt_length"] {
+        leaves.pass(path);
+    }
+    if casts {
+        // `trl/trainer/utils.py:peft_module_casting_to_bf16`.
+        let what =
+            "QLoRA in bf16 under TRL 0.7.11, which casts adapters and embeddings to it and norms to fp32";
+        let item = NotModelled::new("task_type", "dpo", Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
     }
 }
 
@@ -218,6 +279,9 @@ fn tuning_of_peft(leaves: &mut Leaves<'_>) {
 
 /// Adapters that a program of somebody's own turns on without saying their rank: its default is not PEFT's.
 pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    if let Some(leaf) = leaves.first(&["peft_config_path", "lora_config"]) {
+        return in_a_file(leaves, leaf);
+    }
     let known = leaves.reading.found.iter().any(|found| found.field == Field::LoraRank);
     // `use_peft` is TRL's word, and what stands for a call of PEFT itself, whose defaults are PEFT's.
     let switches = [
@@ -251,10 +315,26 @@ pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
     left_open(leaves, Field::LoraRank, prompt, "8");
 }
 
+/// Adapters whose rank and layers stand in a file of PEFT's that an option names (QwenLM/Qwen2.5-Coder `finetuning/sft/train.py`, BELLE's
+/// `train/src/entry_point/pt_train.py`): its name is what is lacking.
+fn in_a_file(leaves: &mut Leaves<'_>, file: &Leaf) {
+    for (field, prompt, proposal) in [
+        (Field::LoraRank, "Rank of the adapters, which their file says?", "8"),
+        (Field::LoraTargetModules, "Which linear layers have adapters, as their file says?", "q_proj v_proj"),
+    ] {
+        leaves.reading.keep(&|found| found.field != field);
+        left_open_by(leaves, field, &file.value, [prompt, proposal]);
+    }
+}
+
 /// What only the program that reads the options knows: asked for, with a proposal.
 fn left_open(leaves: &mut Leaves<'_>, field: Field, prompt: &str, proposal: &str) {
+    left_open_by(leaves, field, "the program that reads these options", [prompt, proposal]);
+}
+
+fn left_open_by(leaves: &mut Leaves<'_>, field: Field, by: &str, [prompt, proposal]: [&str; 2]) {
     let mut found = Found::new(field, String::new(), Origin::Script);
-    found.hole = Some("the program that reads these options".to_owned());
+    found.hole = Some(by.to_owned());
     leaves.reading.take(found);
     leaves.reading.questions.push(Question {
         name: field.name().to_owned(),

@@ -28,7 +28,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
             leaves.say(Field::TrainingObjective, "kto", leaf);
             in_fp32(leaves);
         }
-        "kto" if dialect == Dialect::Trl => signs(leaves, leaf),
+        // axolotl's is TRL's trainer (`axolotl/core/trainers/trl.py:AxolotlKTOTrainer`).
+        "kto" if matches!(dialect, Dialect::Trl | Dialect::Axolotl) => signs(leaves, leaf),
         // Keys of its older programs are TRL's by name and not by meaning.
         "grpo" if dialect == Dialect::OpenInstruct => lack(leaves, leaf, REWARDS),
         "grpo" => rollouts(leaves, leaf, dialect),
@@ -240,6 +241,23 @@ fn named_by_trl(leaves: &mut Leaves<'_>) {
     leaves.state(Field::PreferenceLogits, "own", Origin::Derived, why);
 }
 
+/// Trainers of preferences turn off every dropout of the model, that of adapters too, unless they are told to keep it:
+/// `disable_dropout` of TRL's `DPOConfig`, `KTOConfig` and `RewardConfig`, which ms-swift's and axolotl's trainers are made of, of
+/// SimPO's and of LLaMA-Factory's (`train/dpo/trainer.py`, `train/kto/trainer.py`; its reward models keep it).
+pub(super) fn without_dropout(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    let off = match leaves.reading.value(Field::TrainingObjective) {
+        Some("dpo" | "kto") => dialect != Dialect::OpenInstruct,
+        Some("reward") => matches!(dialect, Dialect::Trl | Dialect::Swift | Dialect::Axolotl),
+        _ => false,
+    };
+    let kept = leaves.flag("disable_dropout") == Some(false);
+    if off && !kept && leaves.reading.value(Field::LoraDropout).is_some() {
+        leaves.reading.keep(&|found| found.field != Field::LoraDropout);
+        let why = "trainers of preferences turn every dropout off (disable_dropout)";
+        leaves.state(Field::LoraDropout, "0", Origin::Derived, why);
+    }
+}
+
 /// Pairs of samples. SimPO has no reference. ORPO has none either; TRL's adds the cross entropy of the chosen sample, where
 /// LLaMA-Factory's takes it from the log-probabilities that are there (`train/dpo/trainer.py:odds_ratio_loss`).
 fn preferences(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
@@ -274,7 +292,8 @@ fn signs(leaves: &mut Leaves<'_>, leaf: &Leaf) {
         leaves.say(Field::ReferenceModel, "precomputed", leaf);
     }
     // `trl/trainer/kto_trainer.py:__init__`: the distance to the reference is estimated from the other samples of a micro-batch.
-    if let Some(leaf) = leaves.get("per_device_train_batch_size").filter(|leaf| leaf.whole() == Some(1)) {
+    let micro = leaves.first(&["per_device_train_batch_size", "micro_batch_size"]);
+    if let Some(leaf) = micro.filter(|leaf| leaf.whole() == Some(1)) {
         lack(leaves, leaf, "KTO with a micro-batch of 1, which TRL refuses to start");
     }
     if let Some(leaf) = leaves.get("loss_type").filter(|leaf| leaf.value != "kto") {

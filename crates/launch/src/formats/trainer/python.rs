@@ -28,8 +28,16 @@ const CONFIGS: [&str; 13] = [
     "get_peft_model",
 ];
 /// Calls of trainings that hold more than the model.
-const PREFERENCES: [&str; 7] =
-    ["GRPOConfig", "PPOConfig", "RewardConfig", "KTOConfig", "ORPOConfig", "RLOOConfig", "OnlineDPOConfig"];
+const PREFERENCES: [&str; 8] = [
+    "AsyncGRPOConfig",
+    "GRPOConfig",
+    "PPOConfig",
+    "RewardConfig",
+    "KTOConfig",
+    "ORPOConfig",
+    "RLOOConfig",
+    "OnlineDPOConfig",
+];
 /// Losses of TRL that are modelled: arguments, trainer, and the key and word that tell them.
 const OBJECTIVES: [(&str, &str, &str, &str); 4] = [
     ("DPOConfig", "DPOTrainer", "rl", DPO),

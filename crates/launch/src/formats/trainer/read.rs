@@ -84,6 +84,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     table(&mut leaves);
     batch_size(&mut leaves, dialect);
     authors::read(&mut leaves, dialect);
+    adam_mini(&mut leaves);
     precision(&mut leaves, dialect);
     checkpointing(&mut leaves);
     kernels::attention(&mut leaves);
@@ -115,6 +116,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     if dialect == Dialect::DeepSpeedChat {
         objective::step_of_chat(&mut leaves);
     }
+    objective::without_dropout(&mut leaves, dialect);
     let whose = format!("default of {}", dialect.name());
     let policy = leaves.reading.value(Field::TrainingObjective) == Some("policy");
     for (field, value) in dialect.defaults() {
@@ -185,6 +187,20 @@ fn batch_size(leaves: &mut Leaves<'_>, dialect: Dialect) {
         (Dialect::Axolotl, _) => lack_batch(leaves, leaf),
         _ if micro.is_none() => lack_batch(leaves, leaf),
         _ => {}
+    }
+}
+
+/// LLaMA-Factory's switch, whatever `optim` says (`train/trainer_utils.py:create_custom_optimizer`). What its names and shapes become in
+/// DeepSpeed's flat groups and under FSDP is not known.
+fn adam_mini(leaves: &mut Leaves<'_>) {
+    leaves.pass("use_adam_mini");
+    let Some(leaf) = leaves.yes("use_adam_mini") else { return };
+    leaves.reading.keep(&|found| found.field != Field::Optimizer);
+    leaves.say(Field::Optimizer, "adam_mini", leaf);
+    if let Some(leaf) = leaves.first(&["deepspeed", "fsdp"]) {
+        let what = "Adam-mini over sharded or flattened weights";
+        let item = NotModelled::new("use_adam_mini", &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
     }
 }
 

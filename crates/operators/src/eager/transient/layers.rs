@@ -6,7 +6,7 @@ use super::super::tape::Step;
 use super::shared::{AUTOGRAD, FLOAT, residual, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, LinearModule, Quantization};
+use shardscope_plan::{AttentionKernel, LinearModule, Number, Quantization};
 use shardscope_units::Bytes;
 
 const FOUR_BIT: &str = "bitsandbytes/autograd/_functions.py:MatMul4Bit";
@@ -65,6 +65,12 @@ static WHOLE_MLP: Formula = Formula::new("f·h·Bc", "A quantized weight in full
 
 static WHOLE: Formula = Formula::new("A·h·Bc", "A quantized weight in full, for one product.", FOUR_BIT);
 
+static WHOLE_JOINED: Formula = Formula::new(
+    "(A + 2·K)·h·Bc",
+    "The quantized weight of queries, keys and values in full, for one product.",
+    FOUR_BIT,
+);
+
 /// What a linear layer of these modules holds beside its gradients.
 struct Extras {
     weight: &'static Formula,
@@ -90,10 +96,23 @@ impl Extras {
             ));
         }
         if x.recipe().tuning.quantization != Quantization::None {
-            out.push(Saved::new("weight in full", &shape, x.compute_width, self.whole));
+            out.extend(in_full(x, "weight in full", &shape, self.whole));
         }
         out
     }
+}
+
+/// A quantized weight in full, and in fp16 as well where it is unpacked so.
+pub(super) fn in_full(
+    x: &Symbols<'_>,
+    name: &'static str,
+    shape: &[u64],
+    formula: &'static Formula,
+) -> impl Iterator<Item = Saved> {
+    let recipe = x.recipe();
+    let twice = recipe.software.semantics().modules.unpacks_in_fp16 && recipe.compute_dtype() != Number::Fp16;
+    let one = Saved::new(name, shape, x.compute_width, formula);
+    [Some(one), twice.then_some(one)].into_iter().flatten()
 }
 
 /// What DoRA holds in forward beside one of `modules`, whose weight is `inner` by `outer`. A weight that comes in the adapter's
@@ -117,7 +136,9 @@ pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
     let output = Saved::new("gradient of the output", &[x.n, wide], width, &OUTPUT);
     let inputs = Saved::new("gradients of query, key and value", &[x.n, packed], width, &PACKED);
     let of_output = Extras { weight: &SQUARE, adapter: &ADAPTER_OUT, whole: &WHOLE, inner: wide, outer: x.h };
-    let of_input = Extras { weight: &SQUARE, adapter: &ADAPTER, whole: &WHOLE, inner: x.h, outer: wide };
+    let joined = x.recipe().software.semantics().modules.joins_projections;
+    let (whole, outer) = if joined { (&WHOLE_JOINED, packed) } else { (&WHOLE, wide) };
+    let of_input = Extras { weight: &SQUARE, adapter: &ADAPTER, whole, inner: x.h, outer };
     let mut projection = vec![residual(x), output];
     projection.extend(if manual::output(x) {
         manual::projection(x, true)

@@ -70,6 +70,40 @@ static ROWS_FP32: Formula =
 
 const GRPO: &str = "trl/trainer/grpo_trainer.py:GRPOTrainer._get_per_token_logps_and_entropies";
 
+const BY_ROWS: &str = "areal/utils/functional/vocab_parallel.py:_chunked_apply";
+static OF_ROWS: Formula = Formula::new(
+    "entropy_rows·V·(4 + Bc)",
+    "The gradient of the rows of one call: as it is worked out, fp32, and in the logits' type.",
+    BY_ROWS,
+);
+static OF_ROWS_ALONE: Formula =
+    Formula::new("entropy_rows·V·Bc", "The gradient of the rows of one call.", BY_ROWS);
+static SUM_OF_ROWS: Formula =
+    Formula::new("n·V·Bc", "The gradient of all logits, to which that of each call is added.", BY_ROWS);
+static SUMS_OF_ROWS: Formula = Formula::new(
+    "2·n·V·Bc",
+    "The gradient of all logits, and one of the same size that holds those of the rows of one call, to be added to it.",
+    BY_ROWS,
+);
+
+/// Gradients of logits of which so many rows are taken at a time. Each call's is first worked out, and then put into a tensor as
+/// large as all logits, which is added up: the larger of the two moments.
+pub(super) fn rows_added_up(x: &Symbols<'_>, width: u64) -> Vec<Saved> {
+    let (rows, all) = (x.entropy_rows(), [x.n, x.v]);
+    let worked_out = Saved::new("gradient of rows of the logits", &[rows, x.v], FLOAT + width, &OF_ROWS);
+    if x.n <= rows {
+        return vec![worked_out];
+    }
+    let one = Saved::new("gradient of the logits", &all, width, &SUM_OF_ROWS);
+    if x.n * width <= rows * FLOAT {
+        return vec![one, worked_out];
+    }
+    vec![
+        Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SUMS_OF_ROWS),
+        Saved::new("gradient of rows of the logits", &[rows, x.v], width, &OF_ROWS_ALONE),
+    ]
+}
+
 /// What is alive beside what a loss of picked tokens keeps, a sequence at a time or within one kernel: in forward the logits and what
 /// the trainer makes of them, in backward their gradients.
 pub(super) fn behind(x: &Symbols<'_>, forward: &mut Vec<Saved>, loss: &mut Vec<Saved>) {

@@ -2,10 +2,13 @@
 
 use super::super::manual;
 use super::super::tape::Step;
+use super::layers::in_full;
 use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{DpSharding, LogProbs, LossKind, Number, Objective, PreferenceLogits, Reference};
+use shardscope_plan::{
+    DpSharding, LogProbs, LossKind, Number, Objective, PreferenceLogits, Quantization, Reference,
+};
 use shardscope_units::Bytes;
 
 const LIGER: &str = "liger_kernel/ops/fused_linear_cross_entropy.py:fused_linear_cross_entropy_forward";
@@ -30,40 +33,6 @@ static SCATTERED: Formula = Formula::new(
     "The picked log-probabilities' gradient, scattered over the vocabulary, and that of the logits.",
     "open_instruct/model_utils.py:log_softmax_and_gather, which torch compiles",
 );
-
-const BY_ROWS: &str = "areal/utils/functional/vocab_parallel.py:_chunked_apply";
-static OF_ROWS: Formula = Formula::new(
-    "entropy_rows·V·(4 + Bc)",
-    "The gradient of the rows of one call: as it is worked out, fp32, and in the logits' type.",
-    BY_ROWS,
-);
-static OF_ROWS_ALONE: Formula =
-    Formula::new("entropy_rows·V·Bc", "The gradient of the rows of one call.", BY_ROWS);
-static SUM_OF_ROWS: Formula =
-    Formula::new("n·V·Bc", "The gradient of all logits, to which that of each call is added.", BY_ROWS);
-static SUMS_OF_ROWS: Formula = Formula::new(
-    "2·n·V·Bc",
-    "The gradient of all logits, and one of the same size that holds those of the rows of one call, to be added to it.",
-    BY_ROWS,
-);
-
-/// Gradients of logits of which so many rows are taken at a time. Each call's is first worked out, and then put into a tensor as
-/// large as all logits, which is added up: the larger of the two moments.
-fn rows_added_up(x: &Symbols<'_>, width: u64) -> Vec<Saved> {
-    let (rows, all) = (x.entropy_rows(), [x.n, x.v]);
-    let worked_out = Saved::new("gradient of rows of the logits", &[rows, x.v], FLOAT + width, &OF_ROWS);
-    if x.n <= rows {
-        return vec![worked_out];
-    }
-    let one = Saved::new("gradient of the logits", &all, width, &SUM_OF_ROWS);
-    if x.n * width <= rows * FLOAT {
-        return vec![one, worked_out];
-    }
-    vec![
-        Saved::new("gradients of the logits", &[2, x.n, x.v], width, &SUMS_OF_ROWS),
-        Saved::new("gradient of rows of the logits", &[rows, x.v], width, &OF_ROWS_ALONE),
-    ]
-}
 
 static WHOLE: Formula = Formula::new(
     "2·b·(s - 1)·V·Bl",
@@ -136,6 +105,18 @@ static REFERENCE: Formula = Formula::new(
     "llamafactory/train/dpo/trainer.py:get_batch_loss_metrics",
 );
 
+static WHOLE_HEAD: Formula = Formula::new(
+    "V·h·Bc",
+    "The output layer's quantized weight in full, for one chunk's product.",
+    "bitsandbytes/autograd/_functions.py:MatMul4Bit.backward",
+);
+
+static QUOTIENT: Formula = Formula::new(
+    "8·b·(s - 1)·V",
+    "The logits over a temperature of 1, fp32, and their log-softmax.",
+    "torchtune/rlhf/sequence_processing.py:logits_to_logprobs",
+);
+
 static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradient.", AUTOGRAD);
 
 static FROM_HOST: Formula = Formula::new(
@@ -168,6 +149,7 @@ fn chunked(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     if trains {
         backward.push(Saved::new("output layer's weight gradients", &[2, x.v, x.h], x.width, &HEADS));
     }
+    backward.extend(gathered_head(x));
     vec![
         Transient::new("loss", Bytes::ZERO, if width < FLOAT { vec![all, copy] } else { vec![all] }),
         Transient::new("backward of the loss", Bytes::ZERO, vec![gradients]),
@@ -193,6 +175,8 @@ fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     }
     if trains {
         backward.push(Saved::new("output layer's weight gradient", &[x.v, x.h], x.width, &HEAD));
+    } else if x.recipe().tuning.quantization != Quantization::None {
+        backward.extend(in_full(x, "output layer's weight in full", &[x.v, x.h], &WHOLE_HEAD));
     }
     vec![
         Transient::new("loss", Bytes::ZERO, forward),
@@ -317,6 +301,20 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         let width = x.logits_width();
         forward = vec![Saved::new("logits handed on", &wide, width, &super::logits::HANDED_ON)];
         loss.push(Saved::new("gradients of the logits", &[2, x.b, behind, x.v], width, &WHOLE));
+    } else if tuning.objective.reference().is_some()
+        && x.recipe().transformers.preference_logits == PreferenceLogits::Named
+    {
+        // Beside the reference's that are held all the time.
+        forward = vec![Saved::new(
+            "quotient of the logits and its log-softmax",
+            &[2, x.b, behind, x.v],
+            FLOAT,
+            &QUOTIENT,
+        )];
+        if x.recipe().software.semantics().modules.holds_last_reference {
+            forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
+        }
+        loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
         // The logits are kept themselves, and their gradient takes their place.
         forward.clear();
@@ -350,7 +348,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::CompiledRows {
         // The logits are kept themselves.
         forward.clear();
-        loss.extend(rows_added_up(x, width));
+        loss.extend(super::logits::rows_added_up(x, width));
     } else {
         super::logits::behind(x, &mut forward, &mut loss);
     }

@@ -166,6 +166,11 @@ impl<'a> Program<'a> {
         };
         let key = if loads && key == "model_name" { "model_name_or_path" } else { key };
         let value = value.split(" #").next().unwrap_or(value).trim();
+        // Names joined by commas are a list to every reader of them.
+        let value = [".split(\",\")", ".split(',')"]
+            .iter()
+            .find_map(|ending| value.strip_suffix(ending))
+            .unwrap_or(value);
         let named = self.names.iter().find(|(name, _)| *name == value).map(|(_, value)| *value);
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
         let span = Span::new(place(from), place(end));

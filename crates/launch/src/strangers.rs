@@ -1,0 +1,91 @@
+//! What there is to say of a Python program none of whose calls sets up a training that is known.
+
+use shardscope_source::{Code, Diagnostic};
+
+/// Words that tell what a program is, and what is said of it.
+const SIGNS: [(&str, &str); 6] = [
+    (
+        "SentenceTransformer",
+        "a training of sentence embeddings (sentence-transformers), whose losses over pairs are not modelled",
+    ),
+    ("optimum.habana", "a program for Gaudi accelerators (optimum-habana), which are not known here"),
+    ("rapidfireai", "an experiment of RapidFire AI, which trains several configurations at once"),
+    ("from collie", "a training by CoLLiE, whose trainer and modules are its own"),
+    (
+        "AutoModelForSequenceClassification",
+        "a loop of the program's own over a model with a head for classes",
+    ),
+    ("megatron.bridge", "recipes or parts of Megatron-Bridge that are not known by name here"),
+];
+/// What starts a program in a cell of a notebook.
+const LAUNCHERS: [&str; 4] = ["torchrun ", "deepspeed ", "accelerate launch ", "python "];
+/// Parts of names of programs that train nothing, among those that notebooks start.
+const TOOLS: [&str; 5] = ["merge", "convert", "download", "eval", "inference"];
+/// Characters shown of a command.
+const SHOWN: usize = 60;
+const LINE: &str =
+    "paste the launch command with its options, or the settings it prints at start (YAML or JSON)";
+
+/// Says what `program` is, as far as its text tells.
+pub(super) fn python(program: &str) -> Diagnostic {
+    if let Some(command) = command(program) {
+        let shown: String = command.chars().take(SHOWN).collect();
+        let message = format!("a notebook that starts `{}` and calls no trainer itself", shown.trim_end());
+        return Diagnostic::error(Code::Python, message)
+            .hint("paste that command as a script, with the files it names beside it");
+    }
+    if let Some((_, what)) = SIGNS.iter().find(|(sign, _)| program.contains(sign)) {
+        return Diagnostic::error(Code::Python, *what).hint(LINE);
+    }
+    if program.contains(".generate(") && !program.contains(".backward(") {
+        let message = "a program that generates text, which trains nothing";
+        return Diagnostic::error(Code::NoTraining, message)
+            .hint("paste the file or the script of the training");
+    }
+    Diagnostic::error(Code::Python, "this looks like Python, which is not evaluated here").hint(LINE)
+}
+
+/// The first command of a notebook's cells (`!torchrun train.py`) that starts a program which may train.
+fn command(program: &str) -> Option<&str> {
+    let starts = |line: &&str| {
+        let program = line.split_ascii_whitespace().find(|word| word.ends_with(".py")).unwrap_or_default();
+        let name = program.rsplit('/').next().unwrap_or(program);
+        !name.is_empty()
+            && LAUNCHERS.iter().any(|launcher| line.contains(launcher))
+            && !TOOLS.iter().any(|tool| name.contains(tool))
+    };
+    let lines = program.lines().filter_map(|line| line.trim_start().strip_prefix('!'));
+    let line = lines.map(|line| line.trim_end_matches(['\\', ' '])).find(starts)?;
+    // Behind variables that are set for it.
+    let begins = LAUNCHERS.iter().filter_map(|launcher| line.find(launcher)).min()?;
+    line.get(begins..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::python;
+
+    #[test]
+    fn programs_that_no_reader_knows_are_told_by_what_they_are() {
+        for (program, said) in [
+            (
+                "!pip install trl\n!FSDP=1 torchrun --nproc_per_node=4 ./run.py --config a.yaml\n",
+                "`torchrun --nproc_per_node=4 ./run.py",
+            ),
+            (
+                "!python tools/merge_adapter.py --a\n!python training/dpo_training.py \\\n    --model a\n",
+                "`python training/dpo_training.py`",
+            ),
+            (
+                "from sentence_transformers import SentenceTransformer\nmodel = SentenceTransformer('a')\n",
+                "sentence embeddings",
+            ),
+            ("out = model.generate(**inputs)\nprint(out)\n", "generates text"),
+            ("out = model.generate(**inputs)\nloss.backward()\n", "looks like Python"),
+            ("!python tools/download.py --a\nprint('hello')\n", "looks like Python"),
+        ] {
+            let message = python(program).message;
+            assert!(message.contains(said), "{message}");
+        }
+    }
+}
