@@ -27,6 +27,9 @@ READ = re.compile(
     r"|grpo\.num_(generations_per_prompt|prompts_per_step)$"
     r"|loss_fn\.reference_policy_kl_penalty$"
     r"|(value|teacher)\.model_name$"
+    r"|value\.(precision|train_(global|micro)_batch_size|max_total_sequence_length)$"
+    r"|value\.dtensor_cfg\.(enabled|cpu_offload|activation_checkpointing|lora_cfg\.enabled|\w+_parallel_size)$"
+    r"|value\.(sequence_packing|dynamic_batching)\.enabled$"
     # Tells what is trained: by rewards, on samples, on pairs.
     r"|(grpo|ppo|sft|dpo|rm|distillation)\.max_num_steps$"
 )

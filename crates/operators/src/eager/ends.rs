@@ -199,7 +199,7 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     tape.step = Step::First;
     OUTPUT_LAYER.run_as(tape, input, [x.h, x.v], trains);
     tape.step = Step::Core;
-    if x.recipe().loss == LossKind::Distributed {
+    if x.recipe().loss == LossKind::Distributed && x.t > 1 {
         tape.saved.extend(over_ranks(x).map(|saved| (Step::Core, saved)));
         return;
     }

@@ -87,6 +87,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "dpo.",
         "ppo.",
         "loss_fn.",
+        "value_loss_fn.scale",
+        "value_loss_fn.cliprange",
         "policy.tokenizer",
         "policy.optimizer",
         "policy.scheduler",

@@ -287,7 +287,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     let mut backward = vec![Saved::new("logits gradient", &wide, width, &NARROW), input];
     backward.extend(weight);
     backward.extend(gathered_head(x));
-    if x.recipe().loss == LossKind::Distributed {
+    if x.recipe().loss == LossKind::Distributed && x.t > 1 {
         let gone = returned(Operator::OutputLayer, x, &[Step::Core]);
         let mut moments = crate::output_layer::distributed(x);
         moments.push(Transient::new("backward of the output layer", gone, backward));
