@@ -15,18 +15,21 @@ from pathlib import Path
 import yaml
 
 READ = re.compile(
-    r"policy\.(model_name|precision|train_(global|micro)_batch_size|max_total_sequence_length|quant_cfg|draft\.enabled)$"
-    r"|policy\.dtensor_cfg\.(enabled|_v2|cpu_offload|activation_checkpointing|\w+_parallel_size)$"
+    r"policy\.(model_name|precision|train_(global|micro)_batch_size|max_total_sequence_length|quant_cfg|draft\.enabled|logprob_chunk_size)$"
+    r"|policy\.dtensor_cfg\.(enabled|_v2|cpu_offload|activation_checkpointing|\w+_parallel_size|sequence_parallel|custom_parallel_plan)$"
     r"|policy\.dtensor_cfg\.lora_cfg\.(enabled|dim|alpha|dropout|target_modules)$"
     r"|policy\.megatron_cfg\.(optimizer\.|distributed_data_parallel_config\.|fp8_cfg\.)?\w+$"
     r"|policy\.megatron_cfg\.peft\.(enabled|dim|alpha|dropout|target_modules)$"
     r"|policy\.(sequence_packing|dynamic_batching)\.(enabled|train_mb_tokens)$"
-    r"|policy\.generation\.(backend|colocated\.(enabled|resources\.\w+))$"
+    r"|policy\.generation\.(backend|top_[kp]|colocated\.(enabled|resources\.\w+))$"
     r"|policy\.generation\.vllm_cfg\.(\w+_parallel_size|gpu_memory_utilization|enforce_eager|precision)$"
     r"|cluster\.(gpus_per_node|num_nodes)$"
     r"|grpo\.num_(generations_per_prompt|prompts_per_step)$"
     r"|loss_fn\.reference_policy_kl_penalty$"
     r"|(value|teacher)\.model_name$"
+    r"|value\.(precision|train_(global|micro)_batch_size|max_total_sequence_length)$"
+    r"|value\.dtensor_cfg\.(enabled|cpu_offload|activation_checkpointing|lora_cfg\.enabled|\w+_parallel_size)$"
+    r"|value\.(sequence_packing|dynamic_batching)\.enabled$"
     # Tells what is trained: by rewards, on samples, on pairs.
     r"|(grpo|ppo|sft|dpo|rm|distillation)\.max_num_steps$"
 )

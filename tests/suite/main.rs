@@ -35,6 +35,7 @@ mod joined;
 mod kept_by_adapters;
 mod kept_by_axolotl;
 mod kept_by_compiled;
+mod kept_by_dtensor;
 mod kept_by_hybrids;
 mod kept_by_litgpt;
 mod kept_by_llamafactory;

@@ -2,7 +2,8 @@
 
 use shardscope::estimate::{PhaseKind, RlMemory, cached_token, memory, parameters};
 use shardscope::launch::resolve;
-use shardscope::plan::Plan;
+use shardscope::plan::{Plan, Resolution};
+use shardscope::source::Code;
 use shardscope::units::Bytes;
 
 /// Llama-like: width 1024, 16 heads of 64, 4 key/value heads, MLP 2816, 8 layers.
@@ -12,7 +13,7 @@ const VOCABULARY: u64 = 32_000;
 /// Parameters of the linear layers of one layer: queries and output, keys and values of 4 heads of 64, three of the MLP.
 const LINEAR: u64 = 2 * WIDTH * WIDTH + 2 * WIDTH * 256 + 3 * WIDTH * 2816;
 
-fn plan(set: &[(&str, &str)]) -> Plan {
+fn settings(set: &[(&str, &str)]) -> Resolution {
     let common = [
         ("software", "hf_transformers"),
         ("accelerator", "A100-SXM-80GB"),
@@ -44,7 +45,11 @@ fn plan(set: &[(&str, &str)]) -> Plan {
     ];
     let settings: Vec<_> =
         common.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let resolution = resolve(&[], &settings);
+    resolve(&[], &settings)
+}
+
+fn plan(set: &[(&str, &str)]) -> Plan {
+    let resolution = settings(set);
     resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
 }
 
@@ -181,6 +186,31 @@ fn a_critic_takes_its_own_micro_batch_and_keeps_its_own_layers() {
     let whole = rl(&plan(&policy));
     assert!(part(&whole, PhaseKind::Critic, "left by the trainer").is_some());
     assert_eq!(part(&whole, PhaseKind::Training, "critic"), None);
+}
+
+/// What a critic has of its own may contradict a rule that the policy meets: then there is no answer without it. A pack of it may be
+/// longer than a model's positions, as the policy's may.
+#[test]
+fn a_critic_that_could_not_run_is_refused_by_name() {
+    let packs = |tokens: &'static str| {
+        settings(&[
+            ("rl_critic", "host"),
+            ("micro_batch_size", ""),
+            ("num_micro_batches", ""),
+            ("global_batch_size", "64"),
+            ("seq_length", ""),
+            ("max_tokens_per_micro_batch", "4096"),
+            ("context_parallel_size", "2"),
+            ("rl_critic_micro_batch", tokens),
+        ])
+    };
+    let fits = packs("8192").plan.expect("a plan");
+    assert!(rl(&fits).phases.iter().any(|phase| phase.kind == PhaseKind::Critic));
+    let refused = packs("4098");
+    assert!(refused.plan.is_none());
+    let said: Vec<_> = refused.diagnostics.iter().filter(|one| one.code == Code::CriticPlan).collect();
+    assert_eq!(said.len(), 1, "{:?}", refused.diagnostics);
+    assert!(said[0].message.contains("critic") && said[0].message.contains("4098"), "{}", said[0].message);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{Field, LossKind, Number, Objective, PreferenceLogits, Reference};
-use shardscope_source::Source;
+use shardscope_source::{Code, Source};
 
 fn resolved(name: &str, text: &str) -> Resolution {
     let source = Source::from_files([(name, text)]);
@@ -95,6 +95,19 @@ fn verls_critic_and_padding_are_read_as_they_are_stated() {
         "actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192";
     assert_eq!(critic(packed), (true, Some(32_768)));
     assert_eq!(critic(&format!("{packed} critic.ppo_max_token_len_per_gpu=24000")), (true, Some(24_000)));
+    // Packs that the two ranks of a sequence cannot share evenly: there is no answer without the critic.
+    let shared = format!(
+        "critic.model.use_remove_padding=True actor_rollout_ref.actor.ulysses_sequence_parallel_size=2 \
+         critic.ulysses_sequence_parallel_size=2 {packed}"
+    );
+    let refused = with(&format!("{shared} critic.ppo_max_token_len_per_gpu=24001"));
+    assert!(refused.plan.is_none());
+    assert!(
+        refused.diagnostics.iter().any(|said| said.code == Code::CriticPlan),
+        "{:?}",
+        refused.diagnostics
+    );
+    assert!(with(&format!("{shared} critic.ppo_max_token_len_per_gpu=24000")).plan.is_some());
     // Samples of the critic are padded unless it says otherwise, and those of the policy are not here.
     assert_eq!(stopped_by(&with("critic.ppo_micro_batch_size_per_gpu=4")), ["critic.model.path"]);
     let cut = "critic.model.use_remove_padding=True critic.ulysses_sequence_parallel_size=2";

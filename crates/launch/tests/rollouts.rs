@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::{Field, Number, Recompute, Residence, RolloutEngine};
+use shardscope_plan::{Field, LossKind, Number, Recompute, Residence, RolloutEngine};
 use shardscope_source::{Code, Source};
 
 /// A policy of 4B parameters under slime, on accelerators of which some only generate.
@@ -312,10 +312,75 @@ fn own_gpus_of(resolution: &Resolution) -> Option<u64> {
     plan.recipe().rollout.as_ref().and_then(|rollout| rollout.own_gpus)
 }
 
-/// Tensor parallelism of NeMo-RL's DTensor policies stops by name, and the reader may go on with data parallelism alone.
+/// Llama's, Qwen2's and Qwen3's plans were recorded; adapters beside them, older workers with cut sequences, plans of one's own and
+/// chunks of tokens were not.
+#[test]
+fn a_policy_of_nemo_rl_runs_over_tensor_ranks() {
+    let cut = |more: &str| dtensor("grpo_math_1B.yaml", &format!("    tensor_parallel_size: 2\n{more}"));
+    let run = cut("    sequence_parallel: true\n");
+    assert!(stopped_by(&run).is_empty(), "{:?}", run.diagnostics);
+    let plan = run.plan.unwrap_or_else(|| panic!("{:?}", run.diagnostics));
+    assert_eq!([plan.layout().tensor, plan.layout().data], [2, 8]);
+    assert!(plan.layout().sequence_parallel && plan.recipe().transformers.dtensor_plan);
+    assert_eq!(plan.recipe().loss, LossKind::Distributed);
+    let tensor = "tensor_model_parallel_size";
+    assert_eq!(stopped_by(&cut("    lora_cfg: {enabled: true, dim: 8}\n")), [tensor]);
+    let plan = "policy.dtensor_cfg.custom_parallel_plan";
+    assert_eq!(stopped_by(&cut("    custom_parallel_plan: mine.plan\n")), [plan]);
+    assert_eq!(stopped_by(&cut("  logprob_chunk_size: 1024\n")), ["policy.logprob_chunk_size"]);
+    // Without checkpointing, whose own way of the older worker stops.
+    let older = |more: &str| {
+        let text = format!(
+            "defaults: sft.yaml\npolicy:\n  model_name: meta-llama/Llama-3.1-8B\n  max_total_sequence_length: 2048\n  dtensor_cfg:\n    \
+             _v2: false\n    tensor_parallel_size: 2\n{more}cluster: {{gpus_per_node: 8, num_nodes: 1}}\n"
+        );
+        resolved("sft.yaml", &text)
+    };
+    assert!(older("").plan.is_some());
+    assert_eq!(stopped_by(&older("    sequence_parallel: true\n")), [tensor]);
+}
+
+/// Logits that sampling's top-k or top-p has filtered are sorted in training too.
+#[test]
+fn filtered_logits_of_nemo_rl_stop_by_name() {
+    let with = |more: &str| dtensor("grpo_math_1B.yaml", &format!("  generation: {{{more}}}\n"));
+    assert!(stopped_by(&with("top_p: 1.0, top_k: -1")).is_empty());
+    assert_eq!(stopped_by(&with("top_p: 0.9")), ["policy.generation.top_p"]);
+    assert_eq!(stopped_by(&with("top_k: 50")), ["policy.generation.top_k"]);
+}
+
+/// A critic under DTensor as the policy is trains in its turn; one of another model, or that is cut, is not modelled.
+#[test]
+fn a_critic_of_nemo_rl_has_a_phase() {
+    let with = |more: &str| {
+        let text = format!(
+            "defaults: ppo_math_1B.yaml\npolicy:\n  model_name: Qwen/Qwen2.5-1.5B\n  max_total_sequence_length: 1024\n\
+             value:\n{more}cluster: {{gpus_per_node: 8, num_nodes: 1}}\n"
+        );
+        resolved("ppo.yaml", &text)
+    };
+    let run = with("  train_micro_batch_size: 2\n");
+    assert!(stopped_by(&run).is_empty(), "{:?}", run.diagnostics);
+    let rollout = run.plan.as_ref().and_then(|plan| plan.recipe().rollout).expect("rollouts");
+    assert_eq!(rollout.critic, Residence::Host);
+    // The policy's micro-batches are of tokens, and the critic's of two sequences of 1024.
+    assert_eq!(rollout.critic_batch, Some(2048));
+    assert!(rollout.offloads.weights && rollout.offloads.optimizer);
+    for more in [
+        "  model_name: Qwen/Qwen2.5-7B\n",
+        "  dtensor_cfg: {tensor_parallel_size: 2}\n",
+        "  dynamic_batching: {enabled: true}\n",
+        "  dtensor_cfg: {activation_checkpointing: true}\n",
+    ] {
+        assert_eq!(stopped_by(&with(more)), ["value"], "{more}");
+    }
+}
+
+/// Tensor parallelism of NeMo-RL's DTensor policies over a model whose plan was not recorded stops by name, and the reader may go on with
+/// data parallelism alone.
 #[test]
 fn a_policy_of_nemo_rl_that_is_cut_stops_and_can_be_gone_on_with() {
-    let text = "defaults: grpo_math_1B.yaml\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n  dtensor_cfg:\n    tensor_parallel_size: 2\n\
+    let text = "defaults: grpo_math_1B.yaml\npolicy:\n  model_name: mistralai/Mistral-7B-v0.3\n  dtensor_cfg:\n    tensor_parallel_size: 2\n\
         cluster:\n  gpus_per_node: 8\n  num_nodes: 2\ngrpo:\n  num_prompts_per_step: 64\n";
     let with = |overrides: &[(&str, &str)]| {
         let source = Source::from_files([("grpo.yaml", text)]);

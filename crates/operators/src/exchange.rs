@@ -110,13 +110,29 @@ pub(super) fn column_of(
     let overlap = x.recipe().overlap;
     let trained = [&calls.gather, &calls.again, &calls.scatter];
     let frozen = [&calls.gather, &calls.scatter];
-    let cut = if trains { &trained[..] } else { &frozen[..] };
+    // DTensor's layers keep the whole input.
+    let again = trains && !x.recipe().transformers.dtensor_plan;
+    let cut = if again { &trained[..] } else { &frozen[..] };
     let calls = if x.plan.layout().sequence_parallel { cut } else { &[&calls.reduce] };
     let mut messages = Message::each(x, calls, name, &[x.s, x.b, width], 1);
     for message in &mut messages {
         let own = if message.pass == Pass::Forward { overlap.tensor } else { overlap.tensor_backward };
         // Overlap in both directions hides all that a cut sequence needs.
-        message.overlapped = own || (calls.len() > 1 && overlap.tensor);
+        // DTensor waits for each where it is asked for (`torch/distributed/tensor/_api.py:_FromTorchTensor.backward`).
+        message.overlapped =
+            (own || (calls.len() > 1 && overlap.tensor)) && !x.recipe().transformers.dtensor_plan;
+    }
+    messages
+}
+
+/// `messages` around so many projections of one input. DTensor's column-parallel layers make a replicated input theirs one by one,
+/// and each reduces its own part of that input's gradient; a cut one is gathered once for all of them
+/// (`tests/record/dtensor_layers.py`).
+pub(super) fn one_by_one(x: &Symbols<'_>, mut messages: Vec<Message>, projections: u64) -> Vec<Message> {
+    if x.recipe().transformers.dtensor_plan && !x.sequence_parallel {
+        for message in &mut messages {
+            message.calls *= projections;
+        }
     }
     messages
 }

@@ -149,7 +149,7 @@ impl Message {
             pass: call.pass,
             shape: Shape::new(shape),
             width: x.width,
-            dtype: x.recipe().params_dtype.name(),
+            dtype: x.recipe().module_dtype().name(),
             calls: 1,
             overlapped: false,
             modules: &[],

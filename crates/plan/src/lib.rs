@@ -8,6 +8,7 @@ mod changes;
 mod checked;
 mod cluster;
 mod contradiction;
+mod critic;
 mod define;
 mod degrees;
 mod field;

@@ -53,6 +53,10 @@ pub struct Transformers {
     /// Whether embedding and output layer are FSDP units of their own, gathered when they run and freed behind it; else they
     /// are of the unit outside of layers, which stays gathered.
     pub ends_apart: bool,
+    /// Whether tensor ranks share linear layers, embedding and output layer as NeMo Automodel's plans of PyTorch's DTensor cut them:
+    /// each column-parallel layer reduces the gradient of its own input
+    /// (`nemo_automodel/components/distributed/optimized_tp_plans.py`).
+    pub dtensor_plan: bool,
     /// Whether FSDP2 reduces gradients with the last micro-batch of a step alone (`set_requires_gradient_sync`), so that whole
     /// ones are held until then.
     pub defers_reduction: bool,
@@ -79,6 +83,7 @@ impl Default for Transformers {
             reduce: None,
             output: None,
             ends_apart: false,
+            dtensor_plan: false,
             defers_reduction: false,
             evaluation_batch: 0,
             preference_logits: PreferenceLogits::Dropped,

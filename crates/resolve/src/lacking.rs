@@ -186,13 +186,15 @@ fn cut(table: &mut Table, software: Software) {
     if software.semantics().cuts_models {
         return;
     }
+    let adapted = matches!(table.word(Field::TrainType), "lora" | "qlora" | "freeze");
+    let planned = table.on(Field::DtensorPlan) && !adapted;
     for (field, what) in [
         (Field::TensorModelParallelSize, "tensor parallelism with modules of plain PyTorch (DTensor)"),
         (Field::PipelineModelParallelSize, "pipelines of modules of plain PyTorch"),
         (Field::ExpertModelParallelSize, "expert parallelism with modules of plain PyTorch"),
     ] {
         let degree = table.degree(field);
-        if degree > 1 {
+        if degree > 1 && !(planned && field == Field::TensorModelParallelSize) {
             table.lack(field, &degree.to_string(), Effect::Memory, what);
         }
     }

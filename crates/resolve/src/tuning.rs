@@ -315,6 +315,7 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         reduce: number(table.word(Field::ReduceDtype)),
         output: number(table.word(Field::OutputDtype)),
         ends_apart: table.on(Field::FsdpEndsApart),
+        dtensor_plan: table.on(Field::DtensorPlan),
         defers_reduction: table.on(Field::DeferReduction),
         steps_in_backward: table.on(Field::StepInBackward),
         evaluation_batch: table.number(Field::EvaluationBatchSize),

@@ -238,6 +238,8 @@ codes! {
     ClusterSize = "cluster-size",
     /// Heads that do not divide over the ranks that swap them for sequence.
     CpA2aHeads = "cp-a2a-heads",
+    /// A critic whose own settings contradict a rule.
+    CriticPlan = "critic-plan",
     /// Model parallelism under a trainer that has none.
     DataParallelAlone = "data-parallel-alone",
     /// Saved activations distributed without what that needs.

@@ -46,6 +46,12 @@ static WHOLE: Formula = Formula::new(
 )
 .letters(&[("P", "parameters of the rank that train"), ("w", "bytes of an element")]);
 
+static OTHERS: Formula = Formula::new(
+    "(t - 1)·V·h·w",
+    "The word embedding's gradient of the micro-batches before, of the rows that other tensor ranks have: it is not cut yet.",
+    "torch/distributed/tensor/_ops/_embedding_ops.py:embedding_dense_backward_strategy; torch/distributed/fsdp/_fully_shard/_fsdp_param.py:_get_grad_inner_tensor",
+);
+
 static BUCKET: Formula = Formula::new(
     "5·10^8·w",
     "Where gradients are put to be reduced together: `reduce_bucket_size`, which \"auto\" leaves at DeepSpeed's default.",
@@ -127,6 +133,20 @@ fn bucket(x: &Symbols<'_>) -> Option<Term> {
     })
 }
 
+/// Rows of the word embedding's gradient that are other tensor ranks': DTensor makes it whole on each, and FSDP2 cuts it when it
+/// reduces it. A tied embedding's is added to the output layer's, which is cut.
+fn whole_words(x: &Symbols<'_>, width: u64) -> Option<Term> {
+    let recipe = x.recipe();
+    let waits = recipe.defers_reduction() && recipe.num_micro_batches > 1;
+    let there = recipe.transformers.dtensor_plan && x.t > 1 && recipe.tuning.embedding && !x.tied();
+    (waits && there).then(|| {
+        let bytes = Count::of_shape(&[x.t - 1, x.v, x.h]).bytes(width);
+        let given = [("t", x.t), ("V", x.v), ("h", x.h), ("w", width)];
+        let given = given.map(|(name, value)| (name, Count::new(value).number()));
+        Term::new("word embedding's gradient of other ranks' rows", bytes, &OTHERS).given(&given).passing()
+    })
+}
+
 /// The second shard that ZeRO++ keeps.
 fn second_shard(x: &Symbols<'_>, trains: Count) -> Option<Term> {
     let layout = x.plan.layout();
@@ -147,6 +167,7 @@ fn second_shard(x: &Symbols<'_>, trains: Count) -> Option<Term> {
 pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> Gathered {
     // Of PyTorch's `MixedPrecisionPolicy`: `reduce_dtype`, or where none is given the format of the gradients.
     let reduced = x.recipe().reduce_dtype().width();
+    let words = whole_words(x, reduced);
     let deferred = defers(x.plan).then(|| {
         let given = [("P", trains.number()), ("w", Count::new(reduced).number())];
         Term::new("whole gradients until the last micro-batch", trains.bytes(reduced), &WHOLE)
@@ -156,7 +177,7 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: 
     let engine: Vec<Term> = bucket(x).into_iter().chain(second_shard(x, trains)).collect();
     // One shard is the whole weight: FSDP then gathers nothing and copies nothing.
     if x.recipe().dp_sharding != DpSharding::Parameters || x.plan.layout().dense_shards() == 1 {
-        let all: Vec<Term> = deferred.into_iter().chain(engine).collect();
+        let all: Vec<Term> = deferred.into_iter().chain(engine).chain(words).collect();
         return Gathered { ends: all.clone(), layers: all, ..Gathered::default() };
     }
     let elements = |unit: &Unit| unit.dense.all + unit.expert.all;
@@ -225,7 +246,9 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: 
     if let Some(whole) = deferred {
         // What is reduced is of the whole ones, until it is copied: then the layer's new gradients are added to them.
         layers = vec![weights, whole_ends, reducing, whole];
+        layers.extend(words);
         ends.push(whole);
+        ends.extend(words);
     } else {
         layers.extend([whole_ends, reducing]);
     }

@@ -158,7 +158,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         training.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
     }
     let mut phases = vec![phase(PhaseKind::Training, training, returnable)];
-    if let Some(own) = critic(plan, rollout) {
+    if let Some(own) = critic(plan) {
         let given = [("M", own.peak_reserved.number())];
         let mut training = vec![leaf("training peak of the critic", own.peak_reserved, &CRITIC_PEAK, &given)];
         // The critic's peak has the process's context in it.

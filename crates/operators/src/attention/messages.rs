@@ -1,7 +1,7 @@
 //! Messages: around the two projections, and of keys and values between context-parallel ranks.
 
 use crate::context::{ContextCalls, HeadColumns, Sizes, context};
-use crate::exchange::{FROM_RESIDUAL, column, row};
+use crate::exchange::{FROM_RESIDUAL, column, one_by_one, row};
 use crate::{Message, Symbols};
 
 static CONTEXT: ContextCalls = ContextCalls::new(&Sizes {
@@ -17,7 +17,8 @@ static CONTEXT: ContextCalls = ContextCalls::new(&Sizes {
 pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     let (queries, keys) = (x.a * x.d, x.k * x.d);
     let columns = HeadColumns { query: queries, key: keys, value: keys, output: queries };
-    let mut messages = column(x, &FROM_RESIDUAL, "linear_qkv", x.h);
+    // Queries, keys and values.
+    let mut messages = one_by_one(x, column(x, &FROM_RESIDUAL, "linear_qkv", x.h), 3);
     messages.extend(context(x, &CONTEXT, columns));
     // What the MLP adds is reduced with it, there.
     if !x.sums_before_reducing() {

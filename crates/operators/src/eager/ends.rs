@@ -3,6 +3,7 @@
 use super::linear::{Input, OUTPUT_LAYER, SCORE};
 use super::preferences::{PREFERENCE, preference};
 use super::tape::{Step, Tape};
+use crate::output_layer::over_ranks;
 use shardscope_explain::Formula;
 use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective, Residence};
 
@@ -198,6 +199,10 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     tape.step = Step::First;
     OUTPUT_LAYER.run_as(tape, input, [x.h, x.v], trains);
     tape.step = Step::Core;
+    if x.recipe().loss == LossKind::Distributed && x.t > 1 {
+        tape.saved.extend(over_ranks(x).map(|saved| (Step::Core, saved)));
+        return;
+    }
     tape.keep(x.model().arrangement.final_softcap, "capped logits", &[x.n, x.v], x.compute_width, &CAP);
     match tuning.objective {
         Objective::NextToken => next_token(tape),

@@ -25,9 +25,9 @@ const AUTOCAST: &str = "aten/src/ATen/autocast_mode.h:AT_FORALL_FP32, of which l
 const FLOAT: u64 = 4;
 
 static INPUT: Formula =
-    Formula::new("4·n·h", "The norm's input in fp32: a copy of 16 bits, or the stream itself.", RMS);
-static DEVIATION: Formula = Formula::new("4·n", "The inverse root mean square of each token, fp32.", RMS);
-static NORMED: Formula = Formula::new("n·h·B", "The normalised input, for the weight's gradient.", RMS);
+    Formula::new("4·S·h", "The norm's input in fp32: a copy of 16 bits, or the stream itself.", RMS);
+static DEVIATION: Formula = Formula::new("4·S", "The inverse root mean square of each token, fp32.", RMS);
+static NORMED: Formula = Formula::new("S·h·B", "The normalised input, for the weight's gradient.", RMS);
 static POST_NORMED: Formula = Formula::new("n·h·Bc", "The normalised input, for the weight's gradient.", GLM);
 static NORMED_FP32: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", GEMMA);
@@ -43,7 +43,7 @@ static CENTRED_WEIGHT: Formula = Formula::new("4·h", "The weight in fp32.", COH
 static WIDE_WEIGHT: Formula = Formula::new("4·h", "The weight in fp32.", WIDENED);
 static SCALE: Formula = Formula::new("4·h", "One plus the weight, in fp32.", GEMMA);
 static OWN_SCALE: Formula = Formula::new("h·B", "One plus the weight.", NEMOTRON);
-static OWN_INPUT: Formula = Formula::new("n·h·B", "The norm's input in its own type.", LIGER);
+static OWN_INPUT: Formula = Formula::new("S·h·B", "The norm's input in its own type.", LIGER);
 static KERNEL_INPUT: Formula =
     Formula::new("n·h·B", "The norm's input, which is the residual stream.", LAYER);
 static LAYER_INPUT: Formula =
@@ -189,17 +189,17 @@ pub(super) fn post(tape: &mut Tape<'_, '_>, needed: bool) {
 /// A norm over the hidden size whose input requires a gradient if `needed` and whose weight trains if `trains`.
 fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     let x = tape.x;
-    let (wide, rows) = ([x.n, x.h], [x.n]);
+    let (wide, rows) = ([x.s_local, x.h], [x.s_local]);
     let there = x.model().arrangement.norm_weights;
     let trains = trains && there.stream;
     if x.model().normalization == Normalization::LayerNorm && in_fp32(x) {
         tape.keep(needed || trains, names.input, &wide, FLOAT, &LAYER_INPUT);
-        tape.keep(needed || trains, names.statistics, &[2, x.n], FLOAT, &MOMENTS);
+        tape.keep(needed || trains, names.statistics, &[2, x.s_local], FLOAT, &MOMENTS);
         tape.keep(there.stream, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
         tape.keep(there.stream && there.biases, names.bias, &[x.h], FLOAT, &WIDE_BIAS);
     } else if x.model().normalization == Normalization::LayerNorm {
         tape.keep(needed || trains, names.input, &wide, x.width, &KERNEL_INPUT);
-        tape.keep(needed || trains, names.statistics, &[2, x.n], FLOAT, &MOMENTS);
+        tape.keep(needed || trains, names.statistics, &[2, x.s_local], FLOAT, &MOMENTS);
         let plus_one = x.model().arrangement.norm_product == NormProduct::PlusOne;
         tape.keep(needed && plus_one, names.scale, &[x.h], x.width, &OWN_SCALE);
     } else if is_kernel(x) {

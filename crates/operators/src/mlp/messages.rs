@@ -1,11 +1,16 @@
 //! Messages: around the two projections.
 
-use crate::exchange::{FROM_RESIDUAL, column, row, within};
+use crate::exchange::{FROM_RESIDUAL, column, one_by_one, row, within};
 use crate::{Message, Symbols};
 use shardscope_plan::RecomputeModule;
 
 pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
-    let mut messages = column(x, &FROM_RESIDUAL, "linear_fc1", x.h);
-    messages.extend(row(x, "linear_fc2"));
+    let mut messages = one_by_one(x, column(x, &FROM_RESIDUAL, "linear_fc1", x.h), x.gate);
+    let mut last = row(x, "linear_fc2");
+    for message in &mut last {
+        // A checkpoint that is not reentrant computes no further than the last tensor that backward asks for.
+        message.in_layer = !x.recipe().transformers.dtensor_plan;
+    }
+    messages.extend(last);
     within(messages, &[RecomputeModule::Mlp])
 }

@@ -65,11 +65,16 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
             out.push(Saved::new("target mask", &[x.n], 1, &MASK));
             out.push(Saved::new("masked targets", &[x.n], INDEX, &TARGETS));
         }
-        _ => {
-            out.push(Saved::new("loss softmax", &[x.n, x.v], FLOAT, &SOFTMAX));
-            out.push(Saved::new("target mask", &[x.n], 1, &MASK));
-            out.push(Saved::new("masked targets", &[x.n], INDEX, &TARGETS));
-        }
+        _ => out.extend(over_ranks(x)),
     }
     out
+}
+
+/// What a loss over a vocabulary that tensor ranks share keeps.
+pub(crate) fn over_ranks(x: &Symbols<'_>) -> [Saved; 3] {
+    [
+        Saved::new("loss softmax", &[x.n, x.v], FLOAT, &SOFTMAX),
+        Saved::new("target mask", &[x.n], 1, &MASK),
+        Saved::new("masked targets", &[x.n], INDEX, &TARGETS),
+    ]
 }

@@ -90,7 +90,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
 /// Log-probabilities over a vocabulary that ranks share (tests/record/nemo_rl_log_probs.py): all of them at once, or of a chunk.
 /// Of a pack, whose sequences are cut out of the logits one by one, the gradients of two have its full length when they are
 /// added up.
-fn distributed(x: &Symbols<'_>) -> Vec<Transient> {
+pub(crate) fn distributed(x: &Symbols<'_>) -> Vec<Transient> {
     let chunk = |tensors: u64, formula| {
         Saved::new("logits of a chunk", &[tensors, x.chunk_rows(), x.v], FLOAT, formula)
     };

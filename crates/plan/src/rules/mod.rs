@@ -4,6 +4,7 @@
 mod adapters;
 mod batch;
 mod bounds;
+mod critic;
 mod experts;
 mod mixers;
 mod offload;
@@ -30,6 +31,7 @@ pub(super) fn refused(plan: &Plan) -> Vec<Contradiction> {
         training::check(plan, &mut refusals);
         adapters::check(plan, &mut refusals);
         bounds::products(plan, &mut refusals);
+        critic::check(plan, &mut refusals);
     }
     refusals.0
 }

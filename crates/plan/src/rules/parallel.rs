@@ -3,7 +3,10 @@
 use super::refusals::Refusals;
 use crate::contradiction::Rule;
 use crate::hints::divisors;
-use crate::{AttentionKernel, Contradiction, DpSharding, Field, PipelineSchedule, Plan, RankOrder};
+use crate::{
+    Activation, Arrangement, AttentionKernel, BaseTraining, Contradiction, DataEngine, DpSharding, Field,
+    LinearBias, Normalization, PipelineSchedule, Plan, RankOrder,
+};
 use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
@@ -67,7 +70,8 @@ fn data_alone(plan: &Plan, refusals: &mut Refusals) {
     let layout = plan.layout();
     let linear = plan.recipe().attention_kernel == AttentionKernel::Flash;
     let context = if linear { 1 } else { layout.context };
-    let cut = [layout.tensor, layout.pipeline, context, layout.expert].iter().any(|size| *size > 1);
+    let tensor = if is_dtensor(plan) { 1 } else { layout.tensor };
+    let cut = [tensor, layout.pipeline, context, layout.expert].iter().any(|size| *size > 1);
     let rule = &Rule {
         code: Code::DataParallelAlone,
         fields: &[
@@ -81,6 +85,21 @@ fn data_alone(plan: &Plan, refusals: &mut Refusals) {
         hint: "leave the sizes at 1, or set the software to one with model parallelism",
     };
     refusals.unless(plan.recipe().software.semantics().cuts_models || !cut, rule, &[]);
+}
+
+/// Whether DTensor cuts the model as it was recorded: a dense decoder arranged as Llama's, all of which trains, and of whose
+/// keys and values every rank has heads of its own (`parallelizer.py:validate_tp_mesh`).
+fn is_dtensor(plan: &Plan) -> bool {
+    let (model, recipe) = (plan.model(), plan.recipe());
+    let llama = model.arrangement == Arrangement::default()
+        && model.normalization == Normalization::RmsNorm
+        && model.activation == Activation::Swiglu
+        && model.linear_bias != LinearBias::All;
+    let dense = model.experts.is_none() && model.latent.is_none() && model.vision.is_none();
+    let whole = recipe.tuning.lora.is_none() && recipe.tuning.base == BaseTraining::All;
+    let second = recipe.transformers.engine == DataEngine::Fsdp2;
+    let shared = model.num_query_groups.is_multiple_of(plan.layout().tensor);
+    recipe.transformers.dtensor_plan && llama && dense && whole && second && shared
 }
 
 fn product(degrees: &[u64]) -> u64 {

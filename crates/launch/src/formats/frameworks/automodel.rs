@@ -249,6 +249,19 @@ fn optimizer(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// Whether a model's name begins with one of these, behind which a size comes, or what stands behind one, or the end.
+fn is_any(name: &str, starts: &str) -> bool {
+    let sized = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    starts.split(' ').any(|start| name.strip_prefix(start).is_some_and(sized))
+        && !OTHERS.iter().any(|part| name.contains(part))
+}
+
+/// Whether a model is of an architecture whose plan of DTensor was recorded, `LlamaForCausalLM`, `Qwen2ForCausalLM` or
+/// `Qwen3ForCausalLM`: those that Automodel has dense modules of its own for.
+pub(in crate::formats) fn has_recorded_plan(name: &str) -> bool {
+    is_any(name, OWN)
+}
+
 /// Which modules train: Automodel's own for the architectures that it has (Llama, Qwen, Mistral and most mixtures of experts:
 /// `_transformers/registry.py`), else transformers' with Liger's kernels, unless told otherwise.
 fn implementation(leaves: &mut Leaves<'_>) {
@@ -268,15 +281,9 @@ fn implementation(leaves: &mut Leaves<'_>) {
         lack(leaves, "model._target_", Effect::Model, what);
     }
     let named = AUTOMODEL.models.iter().find_map(|path| leaves.text(path)).unwrap_or_default();
-    // A size comes next, or what stands behind one, or the name ends.
-    let sized = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-    let known = |starts: &str| {
-        starts.split(' ').any(|start| named.strip_prefix(start).is_some_and(sized))
-            && !OTHERS.iter().any(|part| named.contains(part))
-    };
-    let unknown_to_liger = known(UNPATCHED);
-    let patched = leaves.flag("model.force_hf") == Some(true) || known(PATCHED) || unknown_to_liger;
-    let has_own = !patched && known(OWN);
+    let unknown_to_liger = is_any(named, UNPATCHED);
+    let patched = leaves.flag("model.force_hf") == Some(true) || is_any(named, PATCHED) || unknown_to_liger;
+    let has_own = !patched && is_any(named, OWN);
     if has_own {
         own(leaves);
     }

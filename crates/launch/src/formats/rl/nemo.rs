@@ -1,5 +1,6 @@
 //! NeMo-RL: a policy under DTensor or Megatron, vLLM beside it (`nemo_rl/models/policy`, `examples/configs`).
 
+use super::super::frameworks::has_recorded_plan;
 use super::super::leaves::{Leaf, Leaves};
 use super::common::{ask, lack, lack_yes, lora, model, policy, transformers};
 use super::{nemo_megatron, nemo_rollout};
@@ -41,6 +42,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         Some("grpo." | "ppo.") => {
             policy(leaves, NEMO);
             quantization(leaves);
+            filtered(leaves);
             nemo_rollout::read(leaves);
         }
         Some("dpo.") => {
@@ -85,6 +87,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "dpo.",
         "ppo.",
         "loss_fn.",
+        "value_loss_fn.scale",
+        "value_loss_fn.cliprange",
         "policy.tokenizer",
         "policy.optimizer",
         "policy.scheduler",
@@ -196,6 +200,9 @@ fn dtensor(leaves: &mut Leaves<'_>) {
             leaves.say(field, &leaf.value, leaf);
         }
     }
+    if leaves.whole("policy.dtensor_cfg.tensor_parallel_size").is_some_and(|degree| degree > 1) {
+        over_tensor_ranks(leaves);
+    }
     for key in ["sequence_parallel", "clear_cache_every_n_steps", "enabled"] {
         leaves.pass(&format!("policy.dtensor_cfg.{key}"));
     }
@@ -233,6 +240,47 @@ fn dtensor(leaves: &mut Leaves<'_>) {
             "weights, gradients and optimizer states on the host (FSDP)",
         )],
     );
+}
+
+/// Tensor parallelism of DTensor: the plan for the model's class, and log-probabilities over ranks that share the vocabulary, of
+/// logits that FSDP2 hands on in fp32 (`nemo_rl/models/automodel/train.py:LossPostProcessor`). Without sequence parallelism the older
+/// worker's plan (`nemo_rl/models/dtensor/parallelize.py`) has the styles of Automodel's; with it each projection gathers its input
+/// for itself.
+fn over_tensor_ranks(leaves: &mut Leaves<'_>) {
+    let name = leaves.text("policy.model_name").unwrap_or_default();
+    let newer = leaves.flag("policy.dtensor_cfg._v2") == Some(true);
+    let cut = leaves.flag("policy.dtensor_cfg.sequence_parallel") == Some(true);
+    if (newer || !cut) && has_recorded_plan(name) {
+        let why = "NeMo-RL cuts models by Automodel's plans";
+        leaves.state(Field::DtensorPlan, "true", Origin::Derived, why);
+    }
+    let why = "NeMo-RL takes log-probabilities over the vocabulary of all tensor ranks (DistributedLogprob)";
+    leaves.state(Field::LossKind, "distributed", Origin::Derived, why);
+    if let Some(leaf) = leaves.yes("policy.dtensor_cfg.sequence_parallel") {
+        leaves.switch(Field::SequenceParallel, true, leaf);
+    }
+    for (path, what) in [
+        ("policy.dtensor_cfg.custom_parallel_plan", "a parallel plan of the text's own"),
+        ("policy.logprob_chunk_size", "log-probabilities of DTensor's tensor ranks, a chunk at a time"),
+    ] {
+        let set = |leaf: &&Leaf| !matches!(leaf.value.as_str(), "" | "null");
+        if let Some(leaf) = leaves.get(path).filter(set) {
+            lack(leaves, leaf, Effect::Memory, what);
+        }
+    }
+}
+
+/// Training filters the logits as sampling does where that looks at a part of the vocabulary
+/// (`nemo_rl/algorithms/logits_sampling_utils.py:need_top_k_or_top_p_filtering`).
+fn filtered(leaves: &mut Leaves<'_>) {
+    for (path, off) in
+        [("policy.generation.top_p", ["1", "1.0", "null"]), ("policy.generation.top_k", ["-1", "null", ""])]
+    {
+        if let Some(leaf) = leaves.get(path).filter(|leaf| !off.contains(&leaf.value.as_str())) {
+            let what = "log-probabilities of logits that top-k or top-p has filtered, which sorts them";
+            lack(leaves, leaf, Effect::Memory, what);
+        }
+    }
 }
 
 /// Weights that are trained as if they were quantized, and a draft model beside them.

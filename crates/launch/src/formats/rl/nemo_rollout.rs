@@ -87,15 +87,61 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         Origin::Derived,
         "NeMo-RL keeps the reference's weights on the host (use_reference_model)",
     );
-    leaves.state(Field::RlCritic, "none", Origin::Derived, "grpo has no critic");
-    if leaves.all().iter().any(|leaf| leaf.path.starts_with("value.") || leaf.path.starts_with("ppo.")) {
-        leaves.reading.keep(&|found| found.field != Field::RlCritic);
-        leaves.reading.not_modelled.push(crate::NotModelled::new(
-            "value",
-            "",
-            Effect::Memory,
-            "a critic beside the policy",
-        ));
-        leaves.pass_below(&["value."]);
+    let has_critic =
+        leaves.all().iter().any(|leaf| leaf.path.starts_with("value.") || leaf.path.starts_with("ppo."));
+    if has_critic {
+        critic(leaves);
+    } else {
+        leaves.state(Field::RlCritic, "none", Origin::Derived, "grpo has no critic");
     }
+}
+
+/// The critic of PPO: a model under DTensor as the policy is, each on the host while the other trains, whether or not the engine has
+/// accelerators of its own (`nemo_rl/algorithms/ppo.py`: `finish_training`, `finish_inference`, `offload_to_cpu`). One that is cut or
+/// packed in another way, of another model or under Megatron is not modelled.
+fn critic(leaves: &mut Leaves<'_>) {
+    const SAME: &[&str] = &[
+        "model_name",
+        "precision",
+        "train_global_batch_size",
+        "max_total_sequence_length",
+        "dtensor_cfg.context_parallel_size",
+        "dtensor_cfg.dp_replicate_size",
+        "dtensor_cfg.tensor_parallel_size",
+    ];
+    const OFF: &[&str] = &["dtensor_cfg.cpu_offload", "dtensor_cfg.lora_cfg.enabled"];
+    const PACKS: &[&str] = &["sequence_packing.enabled", "dynamic_batching.enabled"];
+    let of = |owner: &str, key: &str| leaves.text(&[owner, ".", key].concat()).unwrap_or_default();
+    let yes = |owner: &str, key: &str| leaves.flag(&[owner, ".", key].concat()) == Some(true);
+    let same = SAME.iter().all(|key| of("value", key) == of("policy", key));
+    let plain = ["value", "policy"]
+        .iter()
+        .all(|owner| yes(owner, "dtensor_cfg.enabled") && !OFF.iter().any(|key| yes(owner, key)));
+    let packs = |owner: &str| PACKS.iter().any(|key| yes(owner, key));
+    let whole = matches!(of("policy", "dtensor_cfg.tensor_parallel_size"), "" | "1") && !packs("value");
+    // Beside packs of tokens it is counted in tokens: its sequences are padded to the longest at most.
+    let length = leaves.whole("value.max_total_sequence_length").unwrap_or(1);
+    let each = if packs("policy") { length } else { 1 };
+    let batch = leaves.whole("value.train_micro_batch_size").map(|sequences| sequences.saturating_mul(each));
+    let again = "dtensor_cfg.activation_checkpointing";
+    let expressed = yes("policy", again) || !yes("value", again);
+    if !(same && plain && whole && expressed) {
+        let what = "a critic beside the policy";
+        leaves.reading.not_modelled.push(crate::NotModelled::new("value", "", Effect::Memory, what));
+        leaves.pass_below(&["value."]);
+        return;
+    }
+    let why =
+        "NeMo-RL moves the critic to the host while the policy trains, and the policy while the critic does";
+    leaves.state(Field::RlCritic, "host", Origin::Derived, why);
+    if let (Some(leaf), Some(batch)) = (leaves.get("value.train_micro_batch_size"), batch) {
+        leaves.say(Field::RlCriticMicroBatch, &batch.to_string(), leaf);
+    }
+    if let Some(leaf) = leaves.get(&["value.", again].concat()) {
+        leaves.switch(Field::RlCriticRecompute, leaf.flag() == Some(true), leaf);
+    }
+    if leaves.reading.value(Field::OffloadBetweenPhases).is_none() {
+        offloads(leaves, [true, true, true], "offload_to_cpu moves the policy to the host");
+    }
+    leaves.pass_below(&["value."]);
 }

@@ -271,6 +271,12 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     let mut backward = vec![Saved::new("logits gradient", &wide, width, &NARROW), input];
     backward.extend(weight);
     backward.extend(gathered_head(x));
+    if x.recipe().loss == LossKind::Distributed && x.t > 1 {
+        let gone = returned(Operator::OutputLayer, x, &[Step::Core]);
+        let mut moments = crate::output_layer::distributed(x);
+        moments.push(Transient::new("backward of the output layer", gone, backward));
+        return moments;
+    }
     let on_host = x.recipe().offload.saved_tensors;
     if on_host {
         let name = "output layer's weight, back from the host";

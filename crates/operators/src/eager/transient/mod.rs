@@ -18,11 +18,16 @@ use shardscope_units::Bytes;
 use shared::{AUTOGRAD, FLOAT, residual};
 
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm, backward";
-static NORM: Formula = Formula::new("12·n·h", "Three gradients in fp32 between the norm's operations.", RMS);
-static NORM_KERNEL: Formula = Formula::new("2·n·h·B", "Gradients of the norm's output and input.", AUTOGRAD);
+static NORM: Formula = Formula::new("12·S·h", "Three gradients in fp32 between the norm's operations.", RMS);
+static NORM_KERNEL: Formula = Formula::new("2·S·h·B", "Gradients of the norm's output and input.", AUTOGRAD);
 static NORM_WIDE: Formula =
-    Formula::new("8·n·h", "Gradients of the norm's output and input in fp32.", AUTOGRAD);
+    Formula::new("8·S·h", "Gradients of the norm's output and input in fp32.", AUTOGRAD);
 static WORDS: Formula = Formula::new("V·h·B", "The word embedding's gradient, every row of it.", AUTOGRAD);
+static ALL_WORDS: Formula = Formula::new(
+    "t·V·h·B",
+    "The word embedding's gradient, every row of all tensor ranks' parts: DTensor makes it whole before it is cut.",
+    "torch/distributed/tensor/_ops/_embedding_ops.py:embedding_dense_backward_strategy",
+);
 static TOKENS: Formula = Formula::new("T·h·Bx", "Gradient of the experts' output or input.", AUTOGRAD);
 static EXPERT_INNER: Formula =
     Formula::new("3·T·fm·Bx", "Gradients of the product and of both halves.", AUTOGRAD);
@@ -54,7 +59,8 @@ pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Tran
 }
 
 fn embedding(x: &Symbols<'_>) -> Vec<Transient> {
-    let words = Saved::new("word embedding gradient", &[x.v, x.h], x.width, &WORDS);
+    let (rows, formula) = if x.t > 1 { (x.t * x.v, &ALL_WORDS) } else { (x.v, &WORDS) };
+    let words = Saved::new("word embedding gradient", &[rows, x.h], x.width, formula);
     let mut tensors = vec![residual(x)];
     tensors.extend(x.recipe().tuning.embedding.then_some(words));
     vec![Transient::new("backward of the embedding", Bytes::ZERO, tensors)]
@@ -63,11 +69,11 @@ fn embedding(x: &Symbols<'_>) -> Vec<Transient> {
 fn norms(x: &Symbols<'_>) -> Vec<Transient> {
     let kernel = x.model().normalization == Normalization::LayerNorm || norm::is_kernel(x);
     let gradients = if kernel && norm::in_fp32(x) {
-        Saved::new("norm gradients in fp32", &[2, x.n, x.h], FLOAT, &NORM_WIDE)
+        Saved::new("norm gradients in fp32", &[2, x.s_local, x.h], FLOAT, &NORM_WIDE)
     } else if kernel {
-        Saved::new("norm gradients", &[2, x.n, x.h], x.width, &NORM_KERNEL)
+        Saved::new("norm gradients", &[2, x.s_local, x.h], x.width, &NORM_KERNEL)
     } else {
-        Saved::new("norm gradients in fp32", &[3, x.n, x.h], FLOAT, &NORM)
+        Saved::new("norm gradients in fp32", &[3, x.s_local, x.h], FLOAT, &NORM)
     };
     vec![Transient::new("backward of the norm", Bytes::ZERO, vec![residual(x), gradients])]
 }

@@ -18,10 +18,10 @@ pub(super) static INPUT: Formula = Formula::new("n·h·B", "Gradient of the outp
 
 pub(super) static NARROW: Formula = Formula::new("n·V·Bc", "Gradient of the logits in 16 bits.", LOSS);
 
-static RESIDUAL: Formula = Formula::new("n·h·Br", "The residual stream's gradient.", AUTOGRAD);
+static RESIDUAL: Formula = Formula::new("S·h·Br", "The residual stream's gradient.", AUTOGRAD);
 
 pub(super) fn residual(x: &Symbols<'_>) -> Saved {
-    Saved::new("residual gradient", &[x.n, x.h], x.residual_width, &RESIDUAL)
+    Saved::new("residual gradient", &[x.s_local, x.h], x.residual_width, &RESIDUAL)
 }
 
 /// Bytes of what `operator` keeps for `steps`, which have run backward by then.
