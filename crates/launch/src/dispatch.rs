@@ -75,6 +75,11 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     add(Some(Format::of(&Recipe)), reading);
                     continue;
                 }
+                let olmo_core = imports_olmo_core(&program);
+                if let Some(reading) = recipes::read_olmo_core(&program, part.span.start).filter(|_| olmo_core) {
+                    add(Some(Format::of(&OLMO_CORE)), reading);
+                    continue;
+                }
                 if let Some(reading) = recipes::read_xtuner(&program, part.span.start) {
                     add(Some(Format::of(&Xtuner)), reading);
                     continue;
@@ -88,7 +93,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                         }
                         add(Some(Format::of(&Trainer(Dialect::Transformers))), reading);
                     }
-                    None if imports_olmo_core(&program) => {
+                    None if olmo_core => {
                         let what = OLMO_CORE_LACKING;
                         let item = NotModelled::new("program", "olmo_core", Effect::Memory, what);
                         add(None, Reading { not_modelled: vec![item], ..Reading::default() });

@@ -50,6 +50,10 @@ pub struct Transformers {
     /// Whether embedding and output layer are FSDP units of their own, gathered when they run and freed behind it; else they
     /// are of the unit outside of layers, which stays gathered.
     pub ends_apart: bool,
+    /// Whether the embedding is such a unit, and the output layer is not.
+    pub embedding_apart: bool,
+    /// Whether the square of each token's log of the softmax's sum is added to the loss.
+    pub z_loss: bool,
     /// Whether FSDP2 reduces gradients with the last micro-batch of a step alone (`set_requires_gradient_sync`), so that whole
     /// ones are held until then.
     pub defers_reduction: bool,
@@ -74,6 +78,8 @@ impl Default for Transformers {
             reduce: None,
             output: None,
             ends_apart: false,
+            embedding_apart: false,
+            z_loss: false,
             defers_reduction: false,
             evaluation_batch: 0,
             preference_logits: PreferenceLogits::Dropped,

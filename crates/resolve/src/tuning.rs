@@ -299,6 +299,8 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         reduce: number(table.word(Field::ReduceDtype)),
         output: number(table.word(Field::OutputDtype)),
         ends_apart: table.on(Field::FsdpEndsApart),
+        embedding_apart: table.on(Field::FsdpEmbeddingApart),
+        z_loss: table.on(Field::LogitsZLoss),
         defers_reduction: table.on(Field::DeferReduction),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
         preference_logits: match table.word(Field::PreferenceLogits) {

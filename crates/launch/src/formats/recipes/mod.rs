@@ -5,6 +5,7 @@ mod branches;
 mod bridge;
 mod evaluate;
 mod expression;
+mod olmo_core;
 mod program;
 mod scope;
 mod table;
@@ -21,6 +22,7 @@ use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
 
 use shardscope_resolve::RECIPE;
+pub(crate) use olmo_core::read_olmo_core;
 pub(crate) use table::{BRIDGE, TITAN};
 pub(crate) use words::{read_changes, read_words};
 pub(crate) use xtuner::{Xtuner, read_xtuner};
