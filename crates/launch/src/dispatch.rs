@@ -76,8 +76,9 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     continue;
                 }
                 let olmo_core = imports_olmo_core(&program);
-                if let Some(reading) = recipes::read_olmo_core(&program, part.span.start).filter(|_| olmo_core) {
-                    add(Some(Format::of(&OLMO_CORE)), reading);
+                let script = olmo_core.then(|| recipes::read_olmo_core(&program, part.span.start)).flatten();
+                if let Some((format, reading)) = script {
+                    add(Some(format), reading);
                     continue;
                 }
                 if let Some(reading) = recipes::read_xtuner(&program, part.span.start) {
@@ -93,7 +94,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                         }
                         add(Some(Format::of(&Trainer(Dialect::Transformers))), reading);
                     }
-                    None if olmo_core => {
+                    None if olmo_core && trains_by_olmo_core(&program) => {
                         let what = OLMO_CORE_LACKING;
                         let item = NotModelled::new("program", "olmo_core", Effect::Memory, what);
                         add(None, Reading { not_modelled: vec![item], ..Reading::default() });
@@ -148,6 +149,11 @@ fn imports_olmo_core(program: &str) -> bool {
         imports && words.next().is_some_and(|module| module.split('.').next() == Some("olmo_core"))
     };
     program.lines().any(names)
+}
+
+/// Whether it has what OLMo-core trains with; converting checkpoints, measuring a network and the like have not.
+fn trains_by_olmo_core(program: &str) -> bool {
+    ["TrainModule", "TrainerConfig", "adder"].iter().any(|word| program.contains(word))
 }
 
 /// The recipe that the reader names.

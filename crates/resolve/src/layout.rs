@@ -67,7 +67,9 @@ fn copies_of_nodes(table: &mut Table) {
             let rule = "DP / ranks that share one copy (HSDP)";
             table.overrule(Field::NumDistributedOptimizerInstances, Int(data / shards), rule);
         } else {
-            let message = format!("{data} data-parallel ranks do not divide into groups of {shards} that share one copy");
+            let message = format!(
+                "{data} data-parallel ranks do not divide into groups of {shards} that share one copy"
+            );
             let fields = [Field::ShardRanks, Field::DataParallelSize];
             table.refuse(Code::Instances, &fields, message, "");
         }

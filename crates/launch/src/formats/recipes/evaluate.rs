@@ -21,6 +21,10 @@ pub(super) trait Calls {
     fn value(&self, name: &str, arguments: &[(Option<String>, Tree)]) -> Option<Tree>;
     /// What a call of this name assigns below its first argument; none where it is not known.
     fn assigns(&self, name: &str, tree: &Tree) -> Option<Tree>;
+    /// Whether a method of this name gives what it is called on, as far as figures go.
+    fn gives_its_own(&self, _method: &str) -> bool {
+        false
+    }
     /// Whether a call of this name is one of a class, whose keywords are what it holds.
     fn is_class(&self, name: &str) -> bool {
         let last = name.rsplit('.').next().unwrap_or(name).trim_start_matches('_');
@@ -275,6 +279,10 @@ impl Run<'_> {
                 if let Some(function) = functions.iter().find(|function| function.name == name) {
                     return self.call(function, given).0;
                 }
+                let own = name.rsplit_once('.').filter(|(_, method)| self.calls.gives_its_own(method));
+                if let Some((object, _)) = own.filter(|(object, _)| scope.holds(object)) {
+                    return scope.below(object);
+                }
                 if let Some(known) = self.calls.value(name, &given) {
                     return known;
                 }
@@ -347,6 +355,9 @@ fn assignment(written: &str) -> Option<(&str, &str)> {
     // `name: Type = value`
     let target = target.split_once(':').map_or(target, |(name, _)| name).trim();
     let dotted = !target.is_empty()
-        && target.trim_end_matches(['/', '*', '+', '-', '%', ' ']).bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
+        && target
+            .trim_end_matches(['/', '*', '+', '-', '%', ' '])
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
     dotted.then(|| (target, value.trim()))
 }

@@ -21,8 +21,8 @@ use program::Function;
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
 
-use shardscope_resolve::RECIPE;
 pub(crate) use olmo_core::read_olmo_core;
+use shardscope_resolve::RECIPE;
 pub(crate) use table::{BRIDGE, TITAN};
 pub(crate) use words::{read_changes, read_words};
 pub(crate) use xtuner::{Xtuner, read_xtuner};

@@ -1,6 +1,7 @@
 //! Scripts of OLMo-core (`src/scripts/train`, `src/scripts/official`, `src/examples`): functions that return a model, what trains it, or
 //! all of an experiment. They are read as the `config.json` that they save.
 
+use super::super::format::Format;
 use super::super::frameworks::{OLMO_CORE, factory, like};
 use super::super::leaves::Leaf;
 use super::super::scalars::Scalars;
@@ -19,8 +20,11 @@ const TOKENIZERS: [(&str, &str); 4] = [
     ("gpt2", "50304"),
 ];
 /// What the functions return, and the part of a configuration that it is.
-const RETURNS: [(&str, &str); 3] =
-    [("ExperimentConfig", ""), ("TransformerConfig", "model"), ("TransformerTrainModuleConfig", "train_module")];
+const RETURNS: [(&str, &str); 3] = [
+    ("ExperimentConfig", ""),
+    ("TransformerConfig", "model"),
+    ("TransformerTrainModuleConfig", "train_module"),
+];
 /// What `internal/cookbook.py:configure_train_module` has beside what it is given.
 const COOKBOOK: &[(&str, &str)] = &[
     ("optim", "SkipStepAdamWConfig"),
@@ -41,7 +45,8 @@ struct OlmoCore<'a> {
 impl Calls for OlmoCore<'_> {
     fn value(&self, name: &str, given: &[(Option<String>, Tree)]) -> Option<Tree> {
         let last = name.rsplit('.').next().unwrap_or(name);
-        let made = name.strip_prefix("TransformerConfig.").or_else(|| self.usual.filter(|_| name == "factory"));
+        let made =
+            name.strip_prefix("TransformerConfig.").or_else(|| self.usual.filter(|_| name == "factory"));
         if let Some(made) = made {
             return Some(model(made, given));
         }
@@ -50,12 +55,25 @@ impl Calls for OlmoCore<'_> {
             "configure_train_module" => Some(cookbook(given)),
             // Data, logs and checkpoints.
             _ if name.starts_with("TokenizerConfig.") => Some(scalar(last)),
-            _ if last.starts_with("from_") || last.starts_with("configure_") || last == "build_launch_config" => {
-                Some(given.iter().filter_map(|(keyword, tree)| Some((keyword.clone()?, tree.first()?.1.clone()))).collect())
+            _ if last.starts_with("from_")
+                || last.starts_with("configure_")
+                || last == "build_launch_config" =>
+            {
+                Some(
+                    given
+                        .iter()
+                        .filter_map(|(keyword, tree)| Some((keyword.clone()?, tree.first()?.1.clone())))
+                        .collect(),
+                )
             }
             "list" | "str" | "max" | "min" | "getattr" | "print" => Some(scalar("")),
             _ => None,
         }
+    }
+
+    /// Words of a command are not there, and callbacks change no figure.
+    fn gives_its_own(&self, method: &str) -> bool {
+        method == "merge" || method.starts_with("with_")
     }
 
     fn assigns(&self, _: &str, _: &Tree) -> Option<Tree> {
@@ -72,7 +90,10 @@ fn model(name: &str, given: &[(Option<String>, Tree)]) -> Tree {
     let word = |keyword: &str| of(keyword).and_then(|(_, tree)| told(tree, "")).unwrap_or("");
     let known = if name == "llama_like" {
         let multiple = word("hidden_size_multiple_of").parse().unwrap_or(256);
-        word("d_model").parse().ok().and_then(|hidden| like(hidden, word("hidden_size_multiplier").parse().ok(), multiple))
+        word("d_model")
+            .parse()
+            .ok()
+            .and_then(|hidden| like(hidden, word("hidden_size_multiplier").parse().ok(), multiple))
     } else {
         factory(name)
     };
@@ -102,9 +123,7 @@ fn model(name: &str, given: &[(Option<String>, Tree)]) -> Tree {
                 out.retain(|(known, _)| known != path && !known.starts_with(&format!("{path}.")));
                 out.extend(tree.iter().map(|(below, scalar)| {
                     let path = if below.is_empty() { (*path).to_owned() } else { format!("{path}.{below}") };
-                    let text = scalar.text.rsplit('.').next().unwrap_or("").to_owned();
-                    let member = ["block.name", "block.sequence_mixer.backend", "block.layer_norm.name"].contains(&path.as_str());
-                    (path, Scalar { text: if member { text } else { scalar.text.clone() }, ..scalar.clone() })
+                    (path, scalar.clone())
                 }));
             }
         }
@@ -166,11 +185,13 @@ fn cookbook(given: &[(Option<String>, Tree)]) -> Tree {
 }
 
 /// Reads a script; none where it has no function that returns a part of a configuration.
-pub(crate) fn read_olmo_core(text: &str, base: u32) -> Option<Reading> {
+pub(crate) fn read_olmo_core(text: &str, base: u32) -> Option<(Format, Reading)> {
     let functions = functions(text);
     let own: Vec<(&Function<'_>, &str)> = functions
         .iter()
-        .filter_map(|function| Some((function, RETURNS.iter().find(|(returns, _)| *returns == function.returns)?.1)))
+        .filter_map(|function| {
+            Some((function, RETURNS.iter().find(|(returns, _)| *returns == function.returns)?.1))
+        })
         .collect();
     let whole = own.iter().any(|(_, part)| part.is_empty());
     let has = |wanted: &str| own.iter().any(|(_, part)| *part == wanted);
@@ -186,10 +207,12 @@ pub(crate) fn read_olmo_core(text: &str, base: u32) -> Option<Reading> {
         let given = if part.is_empty() { options.clone() } else { common.clone() };
         let outcome = evaluate_with(&functions, &calls, function.name, vec![(None, given)]);
         all.unknown.extend(outcome.unknown);
-        all.tree.extend(outcome.tree.into_iter().map(|(path, scalar)| match (path.is_empty(), part.is_empty()) {
-            (true, _) => ((*part).to_owned(), scalar),
-            (false, true) => (path, scalar),
-            (false, false) => (format!("{part}.{path}"), scalar),
+        all.tree.extend(outcome.tree.into_iter().map(|(path, scalar)| {
+            match (path.is_empty(), part.is_empty()) {
+                (true, _) => ((*part).to_owned(), scalar),
+                (false, true) => (path, scalar),
+                (false, false) => (format!("{part}.{path}"), scalar),
+            }
         }));
     }
     for (path, to) in [
@@ -201,7 +224,7 @@ pub(crate) fn read_olmo_core(text: &str, base: u32) -> Option<Reading> {
             all.tree.push((to.to_owned(), scalar.clone()));
         }
     }
-    Some(read(&all, text, base))
+    Some((Format::of(&OLMO_CORE), read(&all, text, base)))
 }
 
 fn read(outcome: &Outcome, program: &str, base: u32) -> Reading {
@@ -213,7 +236,16 @@ fn read(outcome: &Outcome, program: &str, base: u32) -> Reading {
         .map(|(path, scalar)| {
             let at = u32::try_from(scalar.at).ok().filter(|at| *at > 0).map(|at| at.saturating_add(base));
             let padded = scalar.text == PADDED;
-            let value = if padded { tokenizer.unwrap_or("").to_owned() } else { scalar.text.clone() };
+            // A member of an enumeration.
+            let member = scalar.text.split_once('.').is_some_and(|(class, _)| {
+                class.starts_with(|first: char| first.is_ascii_uppercase())
+                    && class.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            });
+            let value = match () {
+                () if padded => tokenizer.unwrap_or("").to_owned(),
+                () if member => scalar.text.rsplit('.').next().unwrap_or("").to_owned(),
+                () => scalar.text.clone(),
+            };
             let hole = (padded && tokenizer.is_none()).then(|| "the rows of its tokenizer".to_owned());
             Leaf {
                 path: path.clone(),
@@ -238,9 +270,10 @@ fn read(outcome: &Outcome, program: &str, base: u32) -> Reading {
 
 /// Rows of the tokenizer that the program names, or of the one that all of OLMo-core's own have.
 fn tokenizer(program: &str) -> Option<&'static str> {
-    let mut names = program.split("TokenizerConfig.").skip(1).map(|rest| {
-        rest.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or("")
-    });
+    let mut names = program
+        .split("TokenizerConfig.")
+        .skip(1)
+        .map(|rest| rest.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or(""));
     let first = names.next().unwrap_or("dolma2");
     let rows = TOKENIZERS.iter().find(|(name, _)| *name == first).map(|(_, rows)| *rows);
     rows.filter(|_| names.all(|other| other == first))

@@ -91,7 +91,9 @@ fn literal(value: Expression, found: &[(&str, Option<Expression>)]) -> Option<Ex
         Expression::Text(_) | Expression::Number(_) => Some(value),
         Expression::Name(name) => {
             let named = found.iter().find(|(known, _)| *known == name);
-            named.and_then(|(_, literal)| literal.clone()).filter(|value| matches!(value, Expression::Number(_)))
+            named
+                .and_then(|(_, literal)| literal.clone())
+                .filter(|value| matches!(value, Expression::Number(_)))
         }
         Expression::Computed(left, sign, right) => match (literal(*left, found)?, literal(*right, found)?) {
             (Expression::Number(left), Expression::Number(right)) => {

@@ -6,10 +6,8 @@ use crate::formats::names;
 pub(crate) fn factory(name: &str) -> Option<Vec<(&'static str, String)>> {
     let line = names::section("olmo-core factories").find(|line| line.split(' ').next() == Some(name))?;
     let mut words = line.split(' ').skip(1);
-    let mut out: Vec<(&'static str, String)> = SIZES
-        .iter()
-        .map(|path| Some((*path, words.next()?.to_owned())))
-        .collect::<Option<_>>()?;
+    let mut out: Vec<(&'static str, String)> =
+        SIZES.iter().map(|path| Some((*path, words.next()?.to_owned()))).collect::<Option<_>>()?;
     let signs = words.next()?;
     out.extend(USUAL.iter().map(|(path, value)| (*path, (*value).to_owned())));
     for (sign, path, value) in SIGNS {
@@ -21,7 +19,11 @@ pub(crate) fn factory(name: &str) -> Option<Vec<(&'static str, String)>> {
 }
 
 /// What `TransformerConfig.llama_like` makes of the sizes that it is given.
-pub(crate) fn like(hidden: u64, multiplier: Option<f64>, multiple: u64) -> Option<Vec<(&'static str, String)>> {
+pub(crate) fn like(
+    hidden: u64,
+    multiplier: Option<f64>,
+    multiple: u64,
+) -> Option<Vec<(&'static str, String)>> {
     let width = feed_forward(hidden, multiplier, multiple)?;
     let mut out: Vec<(&'static str, String)> =
         USUAL.iter().map(|(path, value)| (*path, (*value).to_owned())).collect();

@@ -11,7 +11,7 @@ use self::training::training;
 use super::row::Row;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::formats::names;
-use crate::{Effect, NotModelled};
+use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
 /// What is not known of a program that imports it and states no configuration.
@@ -39,6 +39,9 @@ pub(in crate::formats) const OLMO_CORE: Row = Row {
     lacking: None,
     extra: |leaves| {
         model(leaves);
+        if leaves.has("launch.num_nodes") {
+            leaves.state(Field::GpusPerNode, "8", Origin::Default, "of a job on Beaker (launch/beaker.py)");
+        }
         training(leaves);
         leaves.pass_everywhere("_CLASS_");
         leaves.pass_below(&names::words("olmo-core").collect::<Vec<_>>());
@@ -48,7 +51,9 @@ pub(in crate::formats) const OLMO_CORE: Row = Row {
 
 /// A leaf that is not null.
 fn stated<'t>(leaves: &Leaves<'t>, path: &str) -> Option<&'t Leaf> {
-    leaves.get(path).filter(|leaf| leaf.hole.is_some() || !matches!(leaf.value.as_str(), "" | "null" | "None" | "~"))
+    leaves
+        .get(path)
+        .filter(|leaf| leaf.hole.is_some() || !matches!(leaf.value.as_str(), "" | "null" | "None" | "~"))
 }
 
 fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {

@@ -20,7 +20,12 @@ const ONLY: &[(&str, &[&str], Effect, &str)] = &[
         "a loss fused with the output layer, at which OLMo-core's compiled graph breaks",
     ),
     ("model.block.feed_forward.name", &["default"], Effect::Memory, "an MLP with normalized weights"),
-    ("model.block.feed_forward.activation", &["silu"], Effect::Memory, "another activation than SiLU in OLMo-core's MLP"),
+    (
+        "model.block.feed_forward.activation",
+        &["silu"],
+        Effect::Memory,
+        "another activation than SiLU in OLMo-core's MLP",
+    ),
     ("model.block.layer_norm.full_precision", &["true"], Effect::Memory, "norms in 16 bits"),
     ("model.block.dropout", &["0", "0.0"], Effect::Memory, "dropout in OLMo-core's layers"),
 ];
@@ -45,7 +50,8 @@ const LACKING: &[(&str, Effect, &str)] = &[
 ];
 
 pub(super) fn model(leaves: &mut Leaves<'_>) {
-    let attention = ATTENTION.into_iter().find(|path| leaves.has(&format!("{path}.n_heads"))).unwrap_or(ATTENTION[0]);
+    let attention =
+        ATTENTION.into_iter().find(|path| leaves.has(&format!("{path}.n_heads"))).unwrap_or(ATTENTION[0]);
     let only = ONLY.iter().map(|(path, usual, effect, what)| ((*path).to_owned(), *usual, *effect, *what));
     let of_attention = ATTENTION_ONLY
         .iter()
@@ -64,8 +70,16 @@ pub(super) fn model(leaves: &mut Leaves<'_>) {
     ] {
         lack_below(leaves, &format!("{attention}.{key}"), effect, what);
     }
+    if !leaves.has(&format!("{attention}.n_heads")) {
+        return;
+    }
     // Biases are on where they are not turned off (`nn/attention/__init__.py`, `nn/feed_forward.py`, `nn/lm_head.py`).
-    for path in [&format!("{attention}.bias"), "model.block.feed_forward.bias", "model.lm_head.bias", "model.block.layer_norm.bias"] {
+    for path in [
+        &format!("{attention}.bias"),
+        "model.block.feed_forward.bias",
+        "model.lm_head.bias",
+        "model.block.layer_norm.bias",
+    ] {
         match leaves.get(path) {
             Some(leaf) if leaf.flag() == Some(false) => {}
             _ => {
@@ -84,7 +98,12 @@ pub(super) fn model(leaves: &mut Leaves<'_>) {
     let tied = leaves.flag("model.tie_word_embeddings") == Some(true);
     let untied = if tied { "false" } else { "true" };
     leaves.state(Field::UntieEmbeddingsAndOutputWeights, untied, Origin::Default, DEFAULT);
-    leaves.pass_below(&[&format!("{attention}.rope."), &format!("{attention}.qk_norm."), "model.block.layer_norm.", "model.lm_head.layer_norm."]);
+    leaves.pass_below(&[
+        &format!("{attention}.rope."),
+        &format!("{attention}.qk_norm."),
+        "model.block.layer_norm.",
+        "model.lm_head.layer_norm.",
+    ]);
 }
 
 /// Where the norms stand, and which they are.
@@ -92,7 +111,12 @@ fn block(leaves: &mut Leaves<'_>) {
     match stated(leaves, "model.block.name") {
         Some(leaf) if leaf.value == "reordered_norm" => leaves.switch(Field::NormsBehind, true, leaf),
         Some(leaf) if leaf.value != "default" => {
-            lack(leaves, leaf, Effect::Model, "blocks of another kind than OLMo-core's plain and reordered ones");
+            lack(
+                leaves,
+                leaf,
+                Effect::Model,
+                "blocks of another kind than OLMo-core's plain and reordered ones",
+            );
         }
         _ => {}
     }
@@ -140,9 +164,13 @@ fn heads(leaves: &mut Leaves<'_>, attention: &str) {
         Some(leaf) if leaf.value == "flash_2" || leaf.flag() == Some(true) => {
             leaves.say(Field::AttnImplementation, "flash_attention_2", leaf);
         }
-        Some(leaf) if leaf.value == "torch" && !windowed => leaves.say(Field::AttnImplementation, "sdpa", leaf),
+        Some(leaf) if leaf.value == "torch" && !windowed => {
+            leaves.say(Field::AttnImplementation, "sdpa", leaf)
+        }
         Some(leaf) => lack(leaves, leaf, Effect::Memory, "this kernel of attention in OLMo-core's layers"),
-        None if windowed => leaves.state(Field::AttnImplementation, "flash_attention_2", Origin::Default, DEFAULT),
+        None if windowed => {
+            leaves.state(Field::AttnImplementation, "flash_attention_2", Origin::Default, DEFAULT)
+        }
         None => leaves.state(Field::AttnImplementation, "sdpa", Origin::Default, DEFAULT),
     }
 }
@@ -157,7 +185,8 @@ fn windows(leaves: &mut Leaves<'_>, attention: &str) {
     let pattern: Vec<i64> =
         leaf.value.trim_matches(['[', ']']).split(',').filter_map(|word| word.trim().parse().ok()).collect();
     let width = pattern.iter().copied().find(|width| *width > 0);
-    let (Some(layers), Some(width)) = (leaves.reading.count(Field::NumLayers).filter(|layers| *layers <= 4096), width)
+    let (Some(layers), Some(width)) =
+        (leaves.reading.count(Field::NumLayers).filter(|layers| *layers <= 4096), width)
     else {
         return;
     };

@@ -34,7 +34,12 @@ pub(super) fn training(leaves: &mut Leaves<'_>) {
             leaves.switch(Field::LogitsZLoss, true, leaf);
         }
     } else if let Some(leaf) = squared {
-        lack(leaves, leaf, Effect::Memory, "an auxiliary loss of the logits that is not compiled with the other");
+        lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "an auxiliary loss of the logits that is not compiled with the other",
+        );
     }
     leaves.pass("train_module.compile_model");
     optimizer(leaves);
@@ -61,9 +66,19 @@ fn batch(leaves: &mut Leaves<'_>) {
         };
         match length {
             Some(length) if tokens.is_multiple_of(length) => {
-                leaves.say_noted(field, &(tokens / length).to_string(), leaf, "tokens over the sequence length");
+                leaves.say_noted(
+                    field,
+                    &(tokens / length).to_string(),
+                    leaf,
+                    "tokens over the sequence length",
+                );
             }
-            Some(_) => lack(leaves, leaf, Effect::Memory, "a batch that is no whole number of sequences, where OLMo-core stops"),
+            Some(_) => lack(
+                leaves,
+                leaf,
+                Effect::Memory,
+                "a batch that is no whole number of sequences, where OLMo-core stops",
+            ),
             None => {}
         }
     }
@@ -99,7 +114,12 @@ fn data_parallel(leaves: &mut Leaves<'_>) {
     match stated(leaves, "train_module.dp_config.param_dtype") {
         Some(leaf) if format(leaf) == "bfloat16" => leaves.switch(Field::Bf16, true, leaf),
         Some(leaf) => lack(leaves, leaf, Effect::Memory, "this format of OLMo-core's gathered weights"),
-        None => leaves.state(Field::Bf16, "false", Origin::Default, "gathered in fp32, where dp_config says nothing else"),
+        None => leaves.state(
+            Field::Bf16,
+            "false",
+            Origin::Default,
+            "gathered in fp32, where dp_config says nothing else",
+        ),
     }
     match stated(leaves, "train_module.dp_config.reduce_dtype") {
         Some(leaf) if format(leaf) == "bfloat16" => leaves.say(Field::ReduceDtype, "bf16", leaf),
@@ -112,7 +132,9 @@ fn data_parallel(leaves: &mut Leaves<'_>) {
     // `nn/transformer/model.py:apply_fsdp`.
     let tied = leaves.flag("model.tie_word_embeddings") == Some(true);
     match stated(leaves, "train_module.dp_config.wrapping_strategy") {
-        Some(leaf) if format(leaf) == "blocks" && !tied => leaves.switch(Field::FsdpEmbeddingApart, true, leaf),
+        Some(leaf) if format(leaf) == "blocks" && !tied => {
+            leaves.switch(Field::FsdpEmbeddingApart, true, leaf)
+        }
         Some(leaf) if !matches!(format(leaf).as_str(), "full" | "blocks") => {
             lack(leaves, leaf, Effect::Memory, "FSDP units of parts of a layer");
         }
@@ -122,7 +144,9 @@ fn data_parallel(leaves: &mut Leaves<'_>) {
         None => leaves.state(Field::FsdpEndsApart, "true", Origin::Default, DEFAULT),
     }
     // One layer ahead is what FSDP2 gathers by itself.
-    if let Some(leaf) = stated(leaves, "train_module.dp_config.prefetch_factor").filter(|leaf| leaf.whole() > Some(1)) {
+    if let Some(leaf) =
+        stated(leaves, "train_module.dp_config.prefetch_factor").filter(|leaf| leaf.whole() > Some(1))
+    {
         lack(leaves, leaf, Effect::Memory, "several layers gathered ahead");
     }
 }
@@ -130,7 +154,10 @@ fn data_parallel(leaves: &mut Leaves<'_>) {
 /// `TransformerActivationCheckpointingConfig`; `full` where it is there without a mode.
 fn checkpointing(leaves: &mut Leaves<'_>) {
     let below = "train_module.ac_config.";
-    let Some(first) = leaves.all().iter().find(|leaf| leaf.path.starts_with(below) && leaf.path != format!("{below}_CLASS_"))
+    let Some(first) = leaves
+        .all()
+        .iter()
+        .find(|leaf| leaf.path.starts_with(below) && leaf.path != format!("{below}_CLASS_"))
     else {
         return;
     };
@@ -149,7 +176,12 @@ fn checkpointing(leaves: &mut Leaves<'_>) {
             leaves.say(Field::RecomputeModules, "mlp", leaf);
         }
         "budget" => {
-            lack(leaves, leaf, Effect::Memory, "what torch.compile keeps within a budget, which its partitioner decides");
+            lack(
+                leaves,
+                leaf,
+                Effect::Memory,
+                "what torch.compile keeps within a budget, which its partitioner decides",
+            );
         }
         _ => lack(leaves, leaf, Effect::Memory, "checkpointing of these parts of OLMo-core's layers"),
     }
@@ -167,22 +199,31 @@ fn only_mlp(leaves: &mut Leaves<'_>) -> bool {
     let modules: Vec<&Leaf> =
         leaves.all().iter().filter(|leaf| leaf.path.starts_with("train_module.ac_config.modules")).collect();
     let all = "blocks.*.feed_forward";
-    let only = !modules.is_empty() && modules.iter().all(|leaf| leaf.value.trim_matches(['[', ']', '"', '\'']) == all);
+    let only = !modules.is_empty()
+        && modules.iter().all(|leaf| leaf.value.trim_matches(['[', ']', '"', '\'']) == all);
     only && leaves.yes("train_module.compile_model").is_some()
 }
 
 /// Adam's states in the type of the weights, fp32 (`optim/adamw.py`, `optim/lion.py`).
 fn optimizer(leaves: &mut Leaves<'_>) {
-    let paths = ["train_module.optim._CLASS_", "train_module.optim", "train_module.optim.name", "train_module.optim.type"];
+    let paths = [
+        "train_module.optim._CLASS_",
+        "train_module.optim",
+        "train_module.optim.name",
+        "train_module.optim.type",
+    ];
     if let Some(leaf) = paths.into_iter().find_map(|path| stated(leaves, path)) {
-        let class = leaf.value.rsplit('.').next().unwrap_or("").trim_end_matches("Config").to_ascii_lowercase();
+        let class =
+            leaf.value.rsplit('.').next().unwrap_or("").trim_end_matches("Config").to_ascii_lowercase();
         match class.as_str() {
             "adamw" | "skipstepadamw" | "adam" => leaves.say(Field::Optimizer, "adamw", leaf),
             "lion" | "skipsteplion" => leaves.say(Field::Optimizer, "lion", leaf),
             _ => lack(leaves, leaf, Effect::Memory, "what this optimizer of OLMo-core keeps"),
         }
     }
-    if let Some(leaf) = stated(leaves, "train_module.optim.dtype").filter(|leaf| !leaf.value.ends_with("float32")) {
+    if let Some(leaf) =
+        stated(leaves, "train_module.optim.dtype").filter(|leaf| !leaf.value.ends_with("float32"))
+    {
         lack(leaves, leaf, Effect::Memory, "optimizer states of another format than the weights'");
     }
     leaves.pass_below(&["train_module.optim."]);
