@@ -7,7 +7,7 @@
 Model, blocks, activation checkpointing and loss are the package's own. Weights are in bf16, as FSDP2 gathers them for `param_dtype`
 bfloat16, and so is what goes from block to block. flash-attn's kernels, which need a GPU, are operators of torch's library as in flash-attn
 2.7.4 (flash_attn_interface.py: `_flash_attn_forward`, `FlashAttnFunc`) that compute nothing. PyTorch's own attention is replaced by
-the same operator in the cases called "torch": its kernel on a GPU keeps the same tensors. Every storage that autograd packs is taken
+the same operator in the cases called "torch": its kernel on a GPU keeps the same tensors, but the state of random numbers. Every storage that autograd packs is taken
 once, parameters left out, and counted to the block whose forward packs it first; cosines and sines, which the model holds, stand
 under `rotation`. A compiled model is recorded in the second pass. The first line has versions, the last lines the package's
 own factories and their parameters.
@@ -74,24 +74,25 @@ def _(dout, q, k, v, out, lse, rng):
 
 class FlashAttnFunc(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, q, k, v):
+    def forward(ctx, q, k, v, has_state):
         q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k, v))
         out, lse, rng = forward(q, k, v)
-        ctx.save_for_backward(q, k, v, out, lse, rng)
+        ctx.save_for_backward(*((q, k, v, out, lse, rng) if has_state else (q, k, v, out, lse)))
         return out
 
     @staticmethod
     def backward(ctx, dout):
-        return backward(dout, *ctx.saved_tensors)
+        saved = ctx.saved_tensors
+        return (*backward(dout, *saved[:5], saved[5] if len(saved) == 6 else dout.new_empty((2,), dtype=torch.int64)), None)
 
 
 def flash(q, k, v, **_):
-    return FlashAttnFunc.apply(q, k, v)
+    return FlashAttnFunc.apply(q, k, v, True)
 
 
 def sdpa(q, k, v, **_):
     """`torch.nn.functional.scaled_dot_product_attention`, whose heads stand in front of tokens."""
-    return FlashAttnFunc.apply(*(x.transpose(1, 2) for x in (q, k, v))).transpose(1, 2)
+    return FlashAttnFunc.apply(*(x.transpose(1, 2) for x in (q, k, v)), False).transpose(1, 2)
 
 
 package = types.ModuleType("flash_attn")

@@ -184,7 +184,7 @@ fn factories_have_as_many_parameters_as_the_package_says() {
 #[test]
 fn a_script_gives_what_was_worked_out_by_hand() {
     let plan = plan_of(&script("olmo2_7B"), "64");
-    assert_eq!((plan.recipe().micro_batch_size, plan.recipe().num_microbatches), (2, 8));
+    assert_eq!((plan.recipe().micro_batch_size, plan.recipe().num_micro_batches), (2, 8));
     // Copies of nodes: eight ranks share one.
     assert_eq!(plan.layout().dense_shards(), 8);
     let (n, h, f, heads, v, layers): (u64, u64, u64, u64, u64, u64) =
@@ -196,15 +196,15 @@ fn a_script_gives_what_was_worked_out_by_hand() {
     let tables = 8 * 4096 * 128 * layers;
     let memory = memory(&plan);
     let totals = memory.ranks[0].totals;
-    // The loss's own tensors are gone when the output layer's backward is at its peak, all but what the whole keeps.
-    let held = totals.activations.get();
-    assert_eq!(
-        held,
-        layers * layer + ends + tables,
-        "{} too many",
-        held as i128 - (layers * layer + ends + tables) as i128
-    );
+    // The loss: logits, largest and sum of each token, labels, their number, sums that z-loss squares with a mask.
+    let loss = 2 * n * v + 8 * n + 8 * n + 8 + 5 * n;
+    assert_eq!(totals.activations.get(), layers * layer + ends + loss + tables);
+    // Backward of the loss: a gradient of all logits beside them; the last layer and the unit of norm and output layer are gathered
+    // in 16 bits, the embedding is not. cuBLAS has a workspace for each of two threads.
+    let weights = 4 * h * h + 3 * h * f + 4 * h;
+    let workspaces = 2 * (32 << 20);
+    assert_eq!(totals.temporaries.get(), workspaces + 2 * n * v + 2 * weights + 2 * (v * h + h));
     let shard = 7_298_617_344_u64.div_ceil(8);
     assert_eq!([totals.parameters.get(), totals.optimizer.get()], [4 * shard, 8 * shard]);
-    assert!(v > 0 && memory.verdict == Verdict::Fits, "{:?}", memory.worst);
+    assert!(memory.verdict == Verdict::Fits, "{:?}", memory.worst);
 }

@@ -153,7 +153,7 @@ fn imports_olmo_core(program: &str) -> bool {
 
 /// Whether it has what OLMo-core trains with; converting checkpoints, measuring a network and the like have not.
 fn trains_by_olmo_core(program: &str) -> bool {
-    ["TrainModule", "TrainerConfig", "adder"].iter().any(|word| program.contains(word))
+    ["TransformerConfig", "TrainModule", "TrainerConfig", "adder"].iter().any(|word| program.contains(word))
 }
 
 /// The recipe that the reader names.

@@ -71,7 +71,9 @@ fields! {
     MtpNumLayers "mtp_num_layers" Count(0, MAX_MTP), "multi-token-prediction depths";
     // What mixes tokens in each layer.
     MixerPattern "mixer_pattern" Text, "what mixes tokens in each layer, repeated to the last: * attention, w windowed attention, M the linear mixer, P both, - none";
-    HybridOverridePattern "hybrid_override_pattern" Text, "layers of one block each: M Mamba-2, * attention, - MLP, E experts";
+    HybridOverridePattern "hybrid_override_pattern" Text, "layers of one block each: M Mamba-2, * attention, - MLP, E experts; | between stages";
+    HybridAttentionRatio "hybrid_attention_ratio" Real(0.0, 1.0), "part of a hybrid model's layers that are attention (Megatron-LM before its pattern)";
+    HybridMlpRatio "hybrid_mlp_ratio" Real(0.0, 1.0), "part of a hybrid model's layers that are MLPs (Megatron-LM before its pattern)";
     AttentionWindow "attention_window" Count(1, MAX_SEQUENCE), "tokens that a windowed layer sees, its own included";
     ChunkedAttention "chunked_attention" Flag, "windows that do not slide: the sequence is cut into chunks";
     WindowAttnSkipFreq "window_attn_skip_freq" Text, "every how many layers attention is not windowed, or a list of 1 for windowed";

@@ -33,7 +33,6 @@ pub(super) const OLMO_CORE: Semantics = Semantics {
         quantizes: false,
         compiles_whole: true,
         labels_come_moved: true,
-        casts_weights_once: true,
         ..TRANSFORMERS_MODULES
     },
     attention_build: AttentionBuild::Native,

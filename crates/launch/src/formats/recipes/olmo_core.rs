@@ -247,8 +247,11 @@ fn read(outcome: &Outcome, program: &str, base: u32) -> Reading {
                 () => scalar.text.clone(),
             };
             let hole = (padded && tokenizer.is_none()).then(|| "the rows of its tokenizer".to_owned());
+            // A class that holds more stands in a key of its own, as in what is saved.
+            let group = format!("{path}.");
+            let holds = outcome.tree.iter().any(|(other, _)| other.starts_with(&group));
             Leaf {
-                path: path.clone(),
+                path: if holds { format!("{path}._CLASS_") } else { path.clone() },
                 value,
                 span: at.map(|at| Span::new(at, at)),
                 hole: scalar.hole.clone().or(hole),

@@ -154,11 +154,8 @@ fn data_parallel(leaves: &mut Leaves<'_>) {
 /// `TransformerActivationCheckpointingConfig`; `full` where it is there without a mode.
 fn checkpointing(leaves: &mut Leaves<'_>) {
     let below = "train_module.ac_config.";
-    let Some(first) = leaves
-        .all()
-        .iter()
-        .find(|leaf| leaf.path.starts_with(below) && leaf.path != format!("{below}_CLASS_"))
-    else {
+    let within = leaves.all().iter().find(|leaf| leaf.path.starts_with(below));
+    let Some(first) = within.or_else(|| stated(leaves, "train_module.ac_config")) else {
         return;
     };
     let mode = stated(leaves, "train_module.ac_config.mode");
