@@ -208,3 +208,25 @@ fn a_script_gives_what_was_worked_out_by_hand() {
     assert_eq!([totals.parameters.get(), totals.optimizer.get()], [4 * shard, 8 * shard]);
     assert!(memory.verdict == Verdict::Fits, "{:?}", memory.worst);
 }
+
+/// `src/scripts/train/OLMo3/OLMo3-7B.py`: a sequence of 8,192 at a time on H100s, and two where all GPUs are B200s. They ran.
+#[test]
+fn jobs_that_ran_fit() {
+    let job = script("olmo3_7B")
+        .replace("SEQUENCE_LENGTH = 4096", "SEQUENCE_LENGTH = 8192")
+        .replace("2 * common.max_sequence_length", "common.max_sequence_length");
+    let twice = job.replace(
+        "=common.max_sequence_length,\n        max",
+        "=2 * common.max_sequence_length,\n        max",
+    );
+    assert_ne!(job, twice);
+    let verdict = |text: &str, accelerator: &str| {
+        let set = [("world_size", "512"), ("accelerator", accelerator)];
+        let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let resolution = resolved(&Source::from_files([("train.py", text)]), &set);
+        memory(&resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics))).verdict
+    };
+    assert!(verdict(&job, "H100-SXM") == Verdict::Fits);
+    assert!(verdict(&twice, "H100-SXM") == Verdict::OutOfMemory);
+    assert!(verdict(&twice, "B200") == Verdict::Fits);
+}

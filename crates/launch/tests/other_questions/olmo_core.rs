@@ -80,6 +80,18 @@ fn what_is_not_modelled_stops_by_name() {
             "train_module.dp_config.wrapping_strategy",
         ),
         ("", "prefetch_factor=2", "train_module.dp_config.prefetch_factor"),
+        // What is computed may be anything.
+        ("", "num_replicas=get_world_size() // 64", "train_module.dp_config.num_replicas"),
+        (
+            "ac_config=TransformerActivationCheckpointingConfig(Mode.full) if big else None",
+            "",
+            "train_module.ac_config",
+        ),
+        (
+            "ac_config=TransformerActivationCheckpointingConfig(TransformerActivationCheckpointingMode.selected_ops)",
+            "",
+            "train_module.ac_config.mode",
+        ),
     ] {
         stopped(&script(SEVEN, training, parallel), &[name]);
     }
@@ -93,6 +105,7 @@ fn what_is_not_modelled_stops_by_name() {
         ),
         ("qwen3_8B(vocab_size=1024)", "model.block.layer_norm.name"),
         ("olmo2_7B(vocab_size=1024, my_own_thing=3)", "model.block_overrides"),
+        ("olmo2_7B(vocab_size=1024, attn_backend=mine)", "model.block.sequence_mixer.backend"),
     ] {
         stopped(&script(model, "", ""), &[name]);
     }

@@ -52,6 +52,8 @@ impl Calls for OlmoCore<'_> {
         }
         match last {
             "padded_vocab_size" => Some(scalar(PADDED)),
+            "TransformerActivationCheckpointingConfig" => Some(class(last, "mode", given)),
+            "TransformerDataParallelConfig" => Some(class(last, "name", given)),
             "configure_train_module" => Some(cookbook(given)),
             // Data, logs and checkpoints.
             _ if name.starts_with("TokenizerConfig.") => Some(scalar(last)),
@@ -79,6 +81,23 @@ impl Calls for OlmoCore<'_> {
     fn assigns(&self, _: &str, _: &Tree) -> Option<Tree> {
         None
     }
+}
+
+/// An object of a class whose first argument may come without its keyword.
+fn class(name: &str, first: &str, given: &[(Option<String>, Tree)]) -> Tree {
+    let mut out = scalar(name);
+    for (index, (keyword, tree)) in given.iter().enumerate() {
+        let keyword = match (keyword, index) {
+            (Some(keyword), _) => keyword,
+            (None, 0) => first,
+            // More than one without a keyword is not written anywhere.
+            (None, _) => "more",
+        };
+        out.extend(tree.iter().map(|(path, scalar)| {
+            (if path.is_empty() { keyword.to_owned() } else { format!("{keyword}.{path}") }, scalar.clone())
+        }));
+    }
+    out
 }
 
 /// What stands for the rows of a tokenizer that the program names elsewhere.
@@ -232,7 +251,7 @@ fn read(outcome: &Outcome, program: &str, base: u32) -> Reading {
     let leaves = outcome
         .tree
         .iter()
-        .filter(|(path, _)| !path.is_empty() && path != "model")
+        .filter(|(path, scalar)| !path.is_empty() && (path != "model" || scalar.hole.is_some()))
         .map(|(path, scalar)| {
             let at = u32::try_from(scalar.at).ok().filter(|at| *at > 0).map(|at| at.saturating_add(base));
             let padded = scalar.text == PADDED;
@@ -247,6 +266,8 @@ fn read(outcome: &Outcome, program: &str, base: u32) -> Reading {
                 () => scalar.text.clone(),
             };
             let hole = (padded && tokenizer.is_none()).then(|| "the rows of its tokenizer".to_owned());
+            let hole = scalar.hole.clone().or(hole);
+            let value = if value.is_empty() { hole.clone().unwrap_or_default() } else { value };
             // A class that holds more stands in a key of its own, as in what is saved.
             let group = format!("{path}.");
             let holds = outcome.tree.iter().any(|(other, _)| other.starts_with(&group));
@@ -254,7 +275,7 @@ fn read(outcome: &Outcome, program: &str, base: u32) -> Reading {
                 path: if holds { format!("{path}._CLASS_") } else { path.clone() },
                 value,
                 span: at.map(|at| Span::new(at, at)),
-                hole: scalar.hole.clone().or(hole),
+                hole,
                 ..Leaf::default()
             }
         })

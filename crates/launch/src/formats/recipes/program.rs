@@ -89,6 +89,9 @@ fn constants<'a>(statements: &[Statement<'a>]) -> Constants<'a> {
 fn literal(value: Expression, found: &[(&str, Option<Expression>)]) -> Option<Expression> {
     match value {
         Expression::Text(_) | Expression::Number(_) => Some(value),
+        Expression::Name(name) if matches!(name.as_str(), "True" | "False") => {
+            Some(Expression::Text(name.to_ascii_lowercase()))
+        }
         Expression::Name(name) => {
             let named = found.iter().find(|(known, _)| *known == name);
             named

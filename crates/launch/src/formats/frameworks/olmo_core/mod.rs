@@ -38,6 +38,7 @@ pub(in crate::formats) const OLMO_CORE: Row = Row {
     software: Software::OlmoCore,
     lacking: None,
     extra: |leaves| {
+        computed(leaves);
         model(leaves);
         if leaves.has("launch.num_nodes") {
             leaves.state(Field::GpusPerNode, "8", Origin::Default, "of a job on Beaker (launch/beaker.py)");
@@ -48,6 +49,36 @@ pub(in crate::formats) const OLMO_CORE: Row = Row {
     },
     program: None,
 };
+
+/// Settings that may be asked for where a script computes them.
+const ASKED: &[&str] = &[
+    "model.n_layers",
+    "model.d_model",
+    "model.vocab_size",
+    "dataset.sequence_length",
+    "train_module.max_sequence_length",
+    "train_module.rank_microbatch_size",
+    "data_loader.global_batch_size",
+    "launch.num_nodes",
+    "launch.num_gpus",
+];
+
+/// What a script computes may be anything, unless it changes no figure or is asked for.
+fn computed(leaves: &mut Leaves<'_>) {
+    let idle: Vec<&str> = names::words("olmo-core").collect();
+    for leaf in leaves.all().iter().filter(|leaf| leaf.hole.is_some()) {
+        let path = leaf.path.as_str();
+        let documents = path.ends_with("generate_doc_lengths");
+        let passed = ASKED.contains(&path)
+            || path.starts_with("train_module.optim.")
+            || idle.iter().any(|known| path.starts_with(known));
+        if documents || !passed {
+            let item = NotModelled::new(path, "", Effect::Memory, "a setting that the script computes")
+                .at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+    }
+}
 
 /// A leaf that is not null.
 fn stated<'t>(leaves: &Leaves<'t>, path: &str) -> Option<&'t Leaf> {
