@@ -214,7 +214,8 @@ pub(crate) fn read_olmo_core(text: &str, base: u32) -> Option<(Format, Reading)>
         .collect();
     let whole = own.iter().any(|(_, part)| part.is_empty());
     let has = |wanted: &str| own.iter().any(|(_, part)| *part == wanted);
-    if !whole && !(has("model") && has("train_module")) {
+    let both = has("model") && has("train_module");
+    if !(whole || both) {
         return None;
     }
     let options = options(text);
