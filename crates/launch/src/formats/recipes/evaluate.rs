@@ -1,8 +1,9 @@
 //! What a function of a program puts into the configuration that it returns: assignments to dotted names in order, calls of
 //! other functions of the program, and calls that a dialect knows. What else is called may change anything, and is told.
 
+use super::arithmetic::whole;
 use super::branches::{Block, enter};
-use super::expression::{Argument, Expression, expression, whole};
+use super::expression::{Argument, Expression, expression};
 use super::program::{Constants, Function};
 use super::scope::{LARGEST, Scope};
 use super::tree::{Scalar, Tree, below};

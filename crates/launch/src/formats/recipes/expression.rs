@@ -1,6 +1,8 @@
 //! Expressions of a Python program as far as configurations use them: literals, dotted names, lists, calls with keywords, and
 //! arithmetic on whole numbers. Anything else is [`Expression::Unknown`]; nothing is executed.
 
+use super::arithmetic::whole;
+
 /// Brackets inside brackets that are followed.
 const DEEPEST: u32 = 24;
 /// Values of one list, and arguments of one call.
@@ -342,20 +344,6 @@ fn computed(left: Expression, sign: &'static str, right: Expression) -> Expressi
         return Expression::Unknown;
     };
     whole(&left, sign, &right).map_or(Expression::Unknown, Expression::Number)
-}
-
-/// What two whole numbers come to.
-pub(super) fn whole(left: &str, sign: &str, right: &str) -> Option<String> {
-    let (left, right) = (left.parse::<i64>().ok()?, right.parse::<i64>().ok()?);
-    let result = match sign {
-        "*" => left.checked_mul(right),
-        "+" => left.checked_add(right),
-        "-" => left.checked_sub(right),
-        "//" => left.checked_div_euclid(right),
-        "**" => left.checked_pow(u32::try_from(right).ok()?),
-        _ => None,
-    };
-    result.map(|result| result.to_string())
 }
 
 #[cfg(test)]

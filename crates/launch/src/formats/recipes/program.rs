@@ -1,6 +1,7 @@
 //! The functions of a Python program and their statements, as text.
 
-use super::expression::{Expression, expression, parameters, whole};
+use super::arithmetic::whole;
+use super::expression::{Expression, expression, parameters};
 use std::rc::Rc;
 
 /// A statement: where it stands and how far it is indented. Lines that brackets hold together are one.
