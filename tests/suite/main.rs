@@ -42,6 +42,7 @@ mod kept_by_llamafactory;
 mod kept_by_log_probs;
 mod kept_by_modules;
 mod kept_by_olmo;
+mod kept_by_olmo_core;
 mod kept_by_open_instruct;
 mod kept_by_torchtune;
 mod kept_by_trl;

@@ -76,6 +76,12 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     add(Some(Format::new(&Recipe)), reading);
                     continue;
                 }
+                let olmo_core = imports_olmo_core(&program);
+                let script = olmo_core.then(|| recipes::read_olmo_core(&program, part.span.start)).flatten();
+                if let Some((format, reading)) = script {
+                    add(Some(format), reading);
+                    continue;
+                }
                 if let Some(reading) = recipes::read_xtuner(&program, part.span.start) {
                     add(Some(Format::new(&Xtuner)), reading);
                     continue;
@@ -89,7 +95,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                         }
                         add(Some(Format::new(&Trainer(Dialect::Transformers))), reading);
                     }
-                    None if imports_olmo_core(&program) => {
+                    None if olmo_core && trains_by_olmo_core(&program) => {
                         let what = OLMO_CORE_LACKING;
                         let item = NotModelled::new("program", "olmo_core", Effect::Memory, what);
                         add(None, Reading { not_modelled: vec![item], ..Reading::default() });
@@ -144,6 +150,11 @@ fn imports_olmo_core(program: &str) -> bool {
         imports && words.next().is_some_and(|module| module.split('.').next() == Some("olmo_core"))
     };
     program.lines().any(names)
+}
+
+/// Whether it has what OLMo-core trains with; converting checkpoints, measuring a network and the like have not.
+fn trains_by_olmo_core(program: &str) -> bool {
+    ["TransformerConfig", "TrainModule", "TrainerConfig", "adder"].iter().any(|word| program.contains(word))
 }
 
 /// The recipe that the reader names.

@@ -222,3 +222,43 @@ fn nodes_are_no_groups_where_nothing_says_so() {
         resolution.setting(Field::ShardWithinNodes).is_none_or(|setting| setting.value.written() != "true")
     );
 }
+
+/// `lingua/distributed.py:get_device_mesh`; layers stay gathered.
+#[test]
+fn lingua_shares_within_groups_of_a_size() {
+    let text = "name: mine\nsteps: 1000\noptim: {lr: 3e-3}\ndistributed: {fsdp_type: full_shard, compile: true, model_dtype: bf16, dp_shard: 4}\n\
+                model: {dim: 2048, n_layers: 25, n_heads: 16, vocab_size: 128256}\ndata: {batch_size: 4, seq_len: 4096}\nprobe_freq: null\n";
+    let source = Source::from_files([("a.yaml", text)]);
+    let of = |gpus: &str| {
+        let overrides = [("world_size", gpus), ("accelerator", "H100-SXM")];
+        let overrides = overrides.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides })
+    };
+    assert_eq!(groups(&of("16").plan.expect("a plan")), (4, 4, DpSharding::Gradients));
+    let uneven = of("6");
+    assert!(uneven.plan.is_none());
+    assert!(
+        uneven.diagnostics.iter().any(|said| said.message.contains("groups of 4")),
+        "{:?}",
+        uneven.diagnostics
+    );
+}
+
+/// `axolotl/utils/distributed.py:_get_parallel_config_kwargs`: FSDP2 alone has a mesh.
+#[test]
+fn axolotl_has_copies_of_what_ranks_share() {
+    let file = |version: u64, more: &str| {
+        format!(
+            "base_model: Qwen/Qwen3-8B\nsequence_len: 4096\nmicro_batch_size: 1\ngradient_accumulation_steps: 2\nbf16: true\noptimizer: \
+             adamw_torch_fused\nflash_attention: true\nfsdp_version: {version}\nfsdp_config:\n  reshard_after_forward: true\n  \
+             transformer_layer_cls_to_wrap: Qwen3DecoderLayer\n{more}\n"
+        )
+    };
+    let launch = "torchrun --nnodes 2 --nproc_per_node 8 -m axolotl.cli.train a.yaml";
+    let of = |more: &str| groups(&plan(&[("run.sh", launch), ("a.yaml", &file(2, more))]));
+    assert_eq!(of(""), (1, 16, DpSharding::Parameters));
+    assert_eq!(of("dp_shard_size: 4"), (4, 4, DpSharding::Parameters));
+    assert_eq!(of("dp_replicate_size: 2"), (2, 8, DpSharding::Parameters));
+    assert_eq!(of("dp_replicate_size: 2\ndp_shard_size: 8"), (2, 8, DpSharding::Parameters));
+    stopped(&[("run.sh", launch), ("a.yaml", &file(1, "dp_shard_size: 4"))], "dp_shard_size");
+}

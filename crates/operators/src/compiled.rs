@@ -2,12 +2,18 @@
 
 use super::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{HostIssue, LinearBias, NormPlaces, Normalization, PositionEmbedding};
+use shardscope_plan::{
+    AttentionKernel, HostIssue, LinearBias, LossKind, NormPlaces, Normalization, PositionEmbedding,
+    RecomputeModule,
+};
 use shardscope_units::Bytes;
 
 const SOURCE: &str = "torch/_functorch/partitioners.py:min_cut_rematerialization_partition";
+const LOSS: &str = "olmo_core/nn/lm_head.py:LMHead.forward, which torch compiles with its loss";
 /// Bytes of an fp32 statistic.
 const STATISTIC: u64 = 4;
+/// Bytes of a torch index (int64).
+const INDEX: u64 = 8;
 
 static STREAM: Formula = Formula::new("n·h·Br", "The layer's input.", SOURCE);
 static ADDED: Formula = Formula::new(
@@ -24,6 +30,25 @@ static JOINED: Formula =
 static RNG: Formula = Formula::new("16", "State of the random numbers, two int64.", SOURCE);
 static MOMENTS: Formula = Formula::new("8·n", "Mean and inverse deviation of each token, in fp32.", SOURCE);
 static BOTH: Formula = Formula::new("2·n·f·B", "Both halves in one storage.", SOURCE);
+static KEYS: Formula = Formula::new("n·K·B", "Keys, or values, of each group.", SOURCE);
+static PROJECTED_QUERY: Formula =
+    Formula::new("n·A·B", "The queries in front of their norm, which is worked out again.", SOURCE);
+static PROJECTED_KEY: Formula =
+    Formula::new("n·K·B", "The keys in front of their norm, which is worked out again.", SOURCE);
+static QUERY_DEVIATIONS: Formula =
+    Formula::new("4·n·a", "The inverse deviation of each query head, in fp32.", SOURCE);
+static KEY_DEVIATIONS: Formula =
+    Formula::new("4·n·k", "The inverse deviation of each key head, in fp32.", SOURCE);
+static LOGITS: Formula = Formula::new("n·V·B", "The logits as the output layer made them.", LOSS);
+static EXTREMES: Formula =
+    Formula::new("8·n", "Each token's largest logit and log of the softmax's sum, in fp32.", LOSS);
+static SQUARED: Formula = Formula::new(
+    "5·n",
+    "Each token's log of the softmax's sum in fp32, which z-loss squares, and whether it has a label.",
+    LOSS,
+);
+static LABELS: Formula = Formula::new("8·n", "The labels, int64.", LOSS);
+static COUNT: Formula = Formula::new("8", "Tokens that have a label, one int64.", LOSS);
 static OUTPUT: Formula = Formula::new("n·A·B", "The attention's output.", SOURCE);
 static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, in fp32.", SOURCE);
 static INNER: Formula = Formula::new("n·f·B", "Gate, linear half, or the second projection's input.", SOURCE);
@@ -76,6 +101,85 @@ fn broken(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     })
 }
 
+/// What a layer of OLMo-core keeps, which is compiled as one graph: attention's kernel is an operator of torch's library. Norms, both
+/// halves of rotations and residual sums are worked out again.
+fn whole(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
+    let (wide, inner) = ([x.n, x.h], [x.n, x.f]);
+    let (heads, groups) = ([x.n, x.a, x.d], [x.n, x.k, x.d]);
+    let model = x.model();
+    let behind = model.arrangement.norm_places == NormPlaces::Behind;
+    let deviation = |name| Saved::new(name, &[x.n], STATISTIC, &DEVIATION);
+    let projected = Saved::new("linear_proj output", &wide, x.width, &ADDED);
+    Some(match operator {
+        Operator::InputNorm | Operator::PreMlpNorm if behind => Vec::new(),
+        Operator::InputNorm => {
+            vec![Saved::new("layer input", &wide, x.width, &NORMED), deviation("norm inverse deviation")]
+        }
+        Operator::PreMlpNorm => vec![projected, deviation("norm inverse deviation")],
+        Operator::SelfAttention | Operator::WindowedAttention => {
+            let repeated = x.recipe().attention_kernel == AttentionKernel::Sdpa && x.k < x.a;
+            let (shape, formula) = if repeated { (heads, &HEADS) } else { (groups, &KEYS) };
+            let mut kept = vec![
+                Saved::new("linear_qkv input", &wide, x.width, &NORMED),
+                Saved::new("query", &heads, x.width, &HEADS),
+                Saved::new("key", &shape, x.width, formula),
+                Saved::new("value", &shape, x.width, formula),
+                Saved::new("attention output", &heads, x.width, &OUTPUT),
+                Saved::new("log-sum-exp", &[x.b, x.a, x.s], STATISTIC, &LSE),
+            ];
+            if x.recipe().attention_kernel == AttentionKernel::Flash {
+                kept.push(Saved::new("random state", &[2], 2 * STATISTIC, &RNG));
+            }
+            if model.qk_layernorm {
+                kept.push(Saved::new("projected query", &heads, x.width, &PROJECTED_QUERY));
+                kept.push(Saved::new("projected key", &groups, x.width, &PROJECTED_KEY));
+                kept.extend(if model.arrangement.norms_over_heads {
+                    ["query norm statistics", "key norm statistics"].map(deviation)
+                } else {
+                    [
+                        Saved::new("query norm statistics", &[x.n, x.a], STATISTIC, &QUERY_DEVIATIONS),
+                        Saved::new("key norm statistics", &[x.n, x.k], STATISTIC, &KEY_DEVIATIONS),
+                    ]
+                });
+            }
+            if behind {
+                kept.extend([projected, deviation("post-norm statistics")]);
+            }
+            kept
+        }
+        Operator::Mlp => {
+            let mut kept = vec![Saved::new("linear_fc1 input", &wide, x.width, &NORMED)];
+            if !x.recomputes(RecomputeModule::Mlp) {
+                kept.extend([
+                    Saved::new("gate", &inner, x.width, &INNER),
+                    Saved::new("linear half", &inner, x.width, &INNER),
+                    Saved::new("linear_fc2 input", &inner, x.width, &INNER),
+                ]);
+            }
+            if behind {
+                kept.push(Saved::new("post-norm input", &wide, x.width, &NORMED));
+                kept.push(deviation("post-norm statistics"));
+            }
+            kept
+        }
+        Operator::FinalNorm => {
+            vec![Saved::new("norm input", &wide, x.width, &NORMED), deviation("norm statistics")]
+        }
+        Operator::OutputLayer if x.recipe().loss == LossKind::Compiled => {
+            let squared = Saved::new("sums that are squared", &[x.n], STATISTIC + 1, &SQUARED);
+            let kept = [
+                Saved::new("lm_head input", &wide, x.width, &NORMED),
+                Saved::new("kept logits", &[x.n, x.v], x.width, &LOGITS),
+                Saved::new("largest logits and sums", &[x.n], 2 * STATISTIC, &EXTREMES),
+                Saved::new("labels", &[x.n], INDEX, &LABELS),
+                Saved::new("tokens with a label", &[1], INDEX, &COUNT),
+            ];
+            kept.into_iter().chain(x.recipe().transformers.z_loss.then_some(squared)).collect()
+        }
+        _ => return None,
+    })
+}
+
 /// Whether layers are those that were recorded: dense, whole on their rank, with RMS norms, rotary positions and gated MLPs.
 fn is_recorded(x: &Symbols<'_>) -> bool {
     let (model, recipe) = (x.model(), x.recipe());
@@ -99,6 +203,9 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     let recipe = x.recipe();
     if recipe.fusions.compiled_layers && recipe.software.semantics().modules.breaks_at_attention {
         return broken(operator, x);
+    }
+    if recipe.fusions.compiled_layers && recipe.software.semantics().modules.compiles_whole {
+        return whole(operator, x);
     }
     if !is_recorded(x) {
         return None;

@@ -71,7 +71,9 @@ fields! {
     MtpNumLayers "mtp_num_layers" Count(0, MAX_MTP), "multi-token-prediction depths";
     // What mixes tokens in each layer.
     MixerPattern "mixer_pattern" Text, "what mixes tokens in each layer, repeated to the last: * attention, w windowed attention, M the linear mixer, P both, - none";
-    HybridOverridePattern "hybrid_override_pattern" Text, "layers of one block each: M Mamba-2, * attention, - MLP, E experts";
+    HybridOverridePattern "hybrid_override_pattern" Text, "layers of one block each: M Mamba-2, * attention, - MLP, E experts; | between stages";
+    HybridAttentionRatio "hybrid_attention_ratio" Real(0.0, 1.0), "part of a hybrid model's layers that are attention (Megatron-LM before its pattern)";
+    HybridMlpRatio "hybrid_mlp_ratio" Real(0.0, 1.0), "part of a hybrid model's layers that are MLPs (Megatron-LM before its pattern)";
     AttentionWindow "attention_window" Count(1, MAX_SEQUENCE), "tokens that a windowed layer sees, its own included";
     ChunkedAttention "chunked_attention" Flag, "windows that do not slide: the sequence is cut into chunks";
     WindowAttnSkipFreq "window_attn_skip_freq" Text, "every how many layers attention is not windowed, or a list of 1 for windowed";
@@ -163,6 +165,7 @@ fields! {
     HierarchicalContextParallelSizes "hierarchical_context_parallel_sizes" Counts, "levels of context parallelism";
     NumDistributedOptimizerInstances "num_distributed_optimizer_instances" Count(1, MAX_WORLD), "replicas of the distributed optimizer";
     ShardWithinNodes "shard_within_nodes" Flag, "weights sharded inside each node, with copies between them (HSDP)";
+    ShardRanks "shard_ranks" Count(1, MAX_WORLD), "ranks that share one copy of the weights (HSDP)";
     MicrobatchGroupSizePerVpStage "microbatch_group_size_per_vp_stage" Count(1, MAX_BATCH), "micro-batches a chunk takes in a row";
     DecoderFirstPipelineNumLayers "decoder_first_pipeline_num_layers" Count(0, MAX_LAYERS), "layers of the first stage";
     DecoderLastPipelineNumLayers "decoder_last_pipeline_num_layers" Count(0, MAX_LAYERS), "layers of the last stage";
@@ -185,7 +188,7 @@ fields! {
     CalculatePerTokenLoss "calculate_per_token_loss" Flag, "loss averaged over tokens";
     UseCheckpointArgs "use_checkpoint_args" Flag, "model sizes read from the checkpoint";
     // The software and its precision.
-    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel", "olmo", "xtuner"]), "which software runs it";
+    Software "software" Word(&["megatron_legacy", "megatron_core_local", "megatron_core_te", "megatron_deepspeed", "torchtitan", "nanotron", "gpt_neox", "torch_fsdp", "hf_transformers", "torchtune", "torchtune_0_6", "litgpt", "unsloth", "automodel", "olmo", "xtuner", "olmo_core"]), "which software runs it";
     TransformerImpl "transformer_impl" Word(&["local", "transformer_engine", "inference_optimized"]), "layers of Megatron or of Transformer Engine";
     UseMcoreModels "use_mcore_models" Flag, "core models instead of legacy ones";
     UseLegacyModels "use_legacy_models" Flag, "legacy models instead of core ones";
@@ -222,6 +225,7 @@ fields! {
     FsdpEndsApart "fsdp_ends_apart" Flag, "embedding and output layer are FSDP units of their own, which are gathered when they run";
     StepInBackward "step_in_backward" Flag, "the optimizer steps each parameter as soon as backward has its gradient (torchtune's optimizer_in_bwd)";
     DtensorPlan "dtensor_plan" Flag, "tensor parallelism puts DTensor's column- and row-parallel styles on each linear layer, embedding and output layer, as NeMo Automodel's plans do (transformers)";
+    FsdpEmbeddingApart "fsdp_embedding_apart" Flag, "the embedding alone is an FSDP unit of its own, and the output layer is of the unit outside of layers";
     DeferReduction "defer_reduction" Flag, "FSDP2 reduces gradients with a step's last micro-batch alone and holds whole ones until then (transformers)";
     ReduceDtype "reduce_dtype" Word(DTYPES), "number format in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
     OutputDtype "output_dtype" Word(DTYPES), "number format in which FSDP2 hands on what a layer returns (transformers), where it is not the one of computation";
@@ -286,6 +290,7 @@ fields! {
     PolicyEntropy "policy_entropy" Flag, "the entropy of the logits in a policy's loss, compiled";
     LogProbChunk "log_prob_chunk" Count(1, MAX_SEQUENCE), "tokens of each sequence whose log-probabilities are taken at once";
     CompiledLayers "compiled_layers" Flag, "layers compiled as a whole by torch.compile (torchtitan)";
+    LogitsZLoss "logits_z_loss" Flag, "the square of each token's log of the softmax's sum is added to the loss (z-loss)";
     // What is kept for the backward pass.
     RecomputeGranularity "recompute_granularity" Word(&["full", "selective"]), "what is recomputed";
     RecomputeMethod "recompute_method" Word(&["uniform", "block", "every", "all_but_every"]), "which layers are recomputed";

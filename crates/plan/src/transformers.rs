@@ -57,6 +57,10 @@ pub struct Transformers {
     /// each column-parallel layer reduces the gradient of its own input
     /// (`nemo_automodel/components/distributed/optimized_tp_plans.py`).
     pub dtensor_plan: bool,
+    /// Whether the embedding is such a unit, and the output layer is not.
+    pub embedding_apart: bool,
+    /// Whether the square of each token's log of the softmax's sum is added to the loss.
+    pub z_loss: bool,
     /// Whether FSDP2 reduces gradients with the last micro-batch of a step alone (`set_requires_gradient_sync`), so that whole
     /// ones are held until then.
     pub defers_reduction: bool,
@@ -84,6 +88,8 @@ impl Default for Transformers {
             output: None,
             ends_apart: false,
             dtensor_plan: false,
+            embedding_apart: false,
+            z_loss: false,
             defers_reduction: false,
             evaluation_batch: 0,
             preference_logits: PreferenceLogits::Dropped,

@@ -2,9 +2,10 @@
 
 use super::packs::{self, Pack};
 use super::table::Table;
+use crate::Origin;
 use crate::SettingValue::Int;
-use shardscope_plan::Field;
 use shardscope_plan::hints::nearest_multiple;
+use shardscope_plan::{Field, Software};
 use shardscope_source::Code;
 
 /// Micro-batch, global batch and micro-batches of a step.
@@ -22,6 +23,14 @@ pub(super) fn follows(table: &Table) -> bool {
     !table.has(Field::MicroBatchSize)
         && table.has(Field::GlobalBatchSize)
         && table.has(Field::NumMicroBatches)
+}
+
+/// Whether the text states all three sizes of a batch to DeepSpeed's engine, which stops where they and the number of ranks disagree.
+pub(super) fn is_stated_whole(table: &Table) -> bool {
+    let whose = Software::ALL.iter().find(|software| table.says(Field::Software, software.name()));
+    let stated = |field| table.get(field).is_some_and(|setting| matches!(setting.origin, Origin::Script));
+    whose.is_some_and(|software| software.semantics().deepspeed_engine)
+        && [Field::GlobalBatchSize, Field::MicroBatchSize, Field::NumMicroBatches].into_iter().all(stated)
 }
 
 /// The batch over `data` replicas; `None` when it does not divide, which has been said then.
@@ -81,7 +90,23 @@ pub(super) fn batch(table: &mut Table, data: u64) -> Option<Batch> {
         return None;
     }
     let count = global / slice;
-    // Overruled, because a stated number that disagrees with the batch is what Megatron ignores too.
+    let said = table.number(Field::NumMicroBatches);
+    if is_stated_whole(table) && said != count {
+        let fields =
+            [Field::GlobalBatchSize, Field::MicroBatchSize, Field::NumMicroBatches, Field::DataParallelSize];
+        let batch = slice.saturating_mul(said);
+        let message = format!(
+            "global batch {global} is not micro batch {micro} x accumulation {said} x DP {data} = {batch}, where DeepSpeed's engine stops"
+        );
+        table.refuse(
+            Code::GlobalBatch,
+            &fields,
+            message,
+            &format!("{batch} would do, or accumulation over {count}"),
+        );
+        return None;
+    }
+    // Elsewhere overruled: a stated number that disagrees with the batch is what Megatron ignores too.
     table.overrule(Field::NumMicroBatches, Int(count), "global batch / (micro batch x DP)");
     ramp_up(table, slice, global);
     Some(Batch { micro, global, count, pack: None })

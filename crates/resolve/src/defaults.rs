@@ -175,6 +175,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::Automodel => "default of NeMo Automodel",
         Software::Olmo => "default of OLMo",
         Software::Xtuner => "default of XTuner",
+        Software::OlmoCore => "default of OLMo-core",
     }
 }
 

@@ -10,7 +10,9 @@ const TRIED: u64 = 64;
 /// ETP x EP x PP, and one whose replicas share the global batch evenly, where there is one.
 pub(super) fn nodes(table: &Table, per_node: u64) -> u64 {
     let per_node = per_node.max(1);
+    // Ranks that share one copy of the weights, where the text says how many.
     let dense = table.ranks_of_one();
+    let copy = dense.saturating_mul(table.degree(Field::ShardRanks));
     let tensor = table.degree(Field::TensorModelParallelSize);
     let expert = table.degree(Field::ExpertModelParallelSize);
     let expert_tensor = table.count(Field::ExpertTensorParallelSize).unwrap_or(tensor).max(1);
@@ -21,7 +23,7 @@ pub(super) fn nodes(table: &Table, per_node: u64) -> u64 {
     } else {
         1
     };
-    let ranks = common(common(dense, experts), per_node);
+    let ranks = common(common(copy, experts), per_node);
     let fewest = (ranks / per_node).max(1);
     let slice = table.degree(Field::MicroBatchSize);
     let divides = |times: &u64| {

@@ -207,7 +207,7 @@ fn has_liger(table: &Table) -> bool {
 
 /// Norms that were recorded in transformers' own modules alone.
 fn arrangement(table: &mut Table, software: Software) {
-    let recorded = matches!(software, Software::HfTransformers | Software::Olmo);
+    let recorded = matches!(software, Software::HfTransformers | Software::Olmo | Software::OlmoCore);
     let own = recorded && !has_liger(table);
     let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
     let unrecorded = table.word(Field::UnrecordedModules).to_owned();

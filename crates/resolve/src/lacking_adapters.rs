@@ -62,6 +62,13 @@ pub(super) fn fused(table: &mut Table, software: Software) {
     table.lack(Field::LoraKernels, &value, Effect::Memory, message);
 }
 
+/// Layers of Megatron's hybrid patterns that no estimator has (`megatron/core/models/hybrid/hybrid_layer_allocation.py:Symbols`).
+const OTHER_SIGNS: &[(char, &str)] = &[
+    ('G', "layers of gated delta rules alone (G) in a hybrid pattern"),
+    ('D', "layers of DeepSeek's sparse attention alone (D) in a hybrid pattern"),
+    ('+', "layers of latent attention alone (+) in a hybrid pattern"),
+];
+
 /// Whether a target module is the input projection of a linear mixer.
 pub(super) fn is_of_mixer(name: &str) -> bool {
     name.rsplit(['.', '/']).next() == Some("in_proj")
@@ -77,6 +84,12 @@ pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
         let message =
             "depths of multi-token prediction in a hybrid model, which have patterns of layers of their own";
         table.lack(Field::MtpNumLayers, &depths.to_string(), Effect::Model, message);
+    }
+    for (sign, message) in OTHER_SIGNS {
+        let pattern = table.word(Field::HybridOverridePattern).to_owned();
+        if pattern.contains(*sign) {
+            table.lack(Field::HybridOverridePattern, &pattern, Effect::Model, message);
+        }
     }
     let short = table.says(Field::LinearMixer, LinearKind::ShortConvolution.name());
     if short && software != Software::HfTransformers {

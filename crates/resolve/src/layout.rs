@@ -67,6 +67,19 @@ fn copies_of_nodes(table: &mut Table) {
         let rule = "nodes: each holds all shards (HSDP)";
         table.overrule(Field::NumDistributedOptimizerInstances, Int(nodes), rule);
     }
+    if let Some(shards) = table.count(Field::ShardRanks) {
+        let data = table.degree(Field::DataParallelSize);
+        if data.is_multiple_of(shards) {
+            let rule = "DP / ranks that share one copy (HSDP)";
+            table.overrule(Field::NumDistributedOptimizerInstances, Int(data / shards), rule);
+        } else {
+            let message = format!(
+                "{data} data-parallel ranks do not divide into groups of {shards} that share one copy"
+            );
+            let fields = [Field::ShardRanks, Field::DataParallelSize];
+            table.refuse(Code::Instances, &fields, message, "");
+        }
+    }
 }
 
 fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {

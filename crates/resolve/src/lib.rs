@@ -9,6 +9,7 @@ mod defaults;
 mod evaluation;
 mod fitting;
 mod frequency;
+mod hybrid;
 mod kernels;
 mod lacking;
 mod lacking_adapters;

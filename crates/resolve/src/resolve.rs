@@ -3,8 +3,8 @@
 use super::recipe::Basis;
 use super::table::Table;
 use super::{
-    batch, defaults, lacking, layout, model, named, packs, recipe, rollout, spelling, tuning, variables,
-    world,
+    batch, defaults, hybrid, lacking, layout, model, named, packs, recipe, rollout, spelling, tuning,
+    variables, world,
 };
 use crate::{NotModelled, Origin, Reading, Resolution, Setting, SettingValue};
 use shardscope_plan::{Accelerator, Field, Marks, Plan, Software};
@@ -60,6 +60,7 @@ impl<'a> Stated<'a> {
         // first.
         spelling::spell_out(&mut table);
         tuning::spell_out(&mut table, software);
+        hybrid::spell_out(&mut table);
         packs::fill(&mut table);
         rollout::batch(&mut table);
         // Last of the fillers: whatever still has no value gets its software's.

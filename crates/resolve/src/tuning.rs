@@ -316,6 +316,8 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         output: number(table.word(Field::OutputDtype)),
         ends_apart: table.on(Field::FsdpEndsApart),
         dtensor_plan: table.on(Field::DtensorPlan),
+        embedding_apart: table.on(Field::FsdpEmbeddingApart),
+        z_loss: table.on(Field::LogitsZLoss),
         defers_reduction: table.on(Field::DeferReduction),
         steps_in_backward: table.on(Field::StepInBackward),
         evaluation_batch: table.number(Field::EvaluationBatchSize),

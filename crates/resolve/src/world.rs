@@ -1,5 +1,6 @@
 //! How many accelerators there are, and which.
 
+use super::batch;
 use super::fitting;
 use super::table::Table;
 use crate::SettingValue::{Int, Text};
@@ -130,6 +131,7 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
     {
         table.derive(Field::WorldSize, Int(data.saturating_mul(block)), "DP x TP x PP x CP");
     }
+    of_batch(table, block);
     let usual = catalog::usual_gpus_per_node(accelerator);
     let (nodes, per_node) = (table.count(Field::NumNodes), table.count(Field::GpusPerNode));
     match (table.count(Field::WorldSize), nodes, per_node) {
@@ -160,6 +162,23 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
             open(table, nodes, per_node, usual);
             None
         }
+    }
+}
+
+/// DeepSpeed's engine stops unless its batch is micro-batch x accumulation x ranks (`runtime/config.py:_batch_assertion`), so that
+/// where all three sizes are stated, and no machines are, they say how many ranks there are.
+fn of_batch(table: &mut Table, block: u64) {
+    let machines =
+        table.has(Field::WorldSize) || (table.has(Field::NumNodes) && table.has(Field::GpusPerNode));
+    if machines || !batch::is_stated_whole(table) {
+        return;
+    }
+    let global = table.number(Field::GlobalBatchSize);
+    let share = table.number(Field::MicroBatchSize).saturating_mul(table.number(Field::NumMicroBatches));
+    if share > 0 && global > 0 && global.is_multiple_of(share) {
+        let world = (global / share).saturating_mul(block);
+        let rule = "train batch / (micro batch x accumulation) x TP x PP x CP, as DeepSpeed's engine asserts";
+        table.derive(Field::WorldSize, Int(world), rule);
     }
 }
 

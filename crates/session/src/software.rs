@@ -41,6 +41,7 @@ const fn written(software: Software) -> &'static str {
         Software::Automodel => "NeMo Automodel",
         Software::Olmo => "OLMo",
         Software::Xtuner => "XTuner",
+        Software::OlmoCore => "OLMo-core",
         Software::Torchtitan
         | Software::Nanotron
         | Software::Torchtune

@@ -192,7 +192,7 @@ pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: 
             layer = layer.max(elements(unit));
             own = own.max(trained(unit));
             layers += count;
-        } else {
+        } else if !(x.recipe().transformers.embedding_apart && kind.is_before_layers()) {
             ends += elements(unit) * count;
         }
     }

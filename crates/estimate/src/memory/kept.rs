@@ -37,6 +37,11 @@ static WIDE_ROTARY_PAIR: Formula = Formula::new(
     "Cosines and sines of the rotation in fp32, one of each for all layers.",
     "transformers: Olmo2RotaryEmbedding.forward",
 );
+static LAYERS_PAIRS: Formula = Formula::new(
+    "8·L·s·rot",
+    "Cosines and sines of the rotation in fp32, a pair for each layer.",
+    "olmo_core/nn/rope.py:RotaryEmbedding, whose cache is of its own",
+);
 pub(super) static ROTARY: Formula = Formula::new(
     "4·s·d",
     "The fp32 rotary table, an argument of every recomputed run, one for all.",
@@ -151,6 +156,11 @@ pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
             RotationTables::Complex => (x.rotated / 2, FLOAT, &COMPLEX_PAIR),
             RotationTables::Layer | RotationTables::Fp32Layer | RotationTables::Each => return None,
         };
+        if semantics.modules.rotation == Rotation::EachLayer {
+            let tables = [2 * x.model().num_layers, x.s, x.rotated];
+            return (x.model().position_embedding == PositionEmbedding::Rope)
+                .then(|| Saved::new("rotary cosines and sines", &tables, FLOAT, &LAYERS_PAIRS));
+        }
         return (semantics.modules.rotation == Rotation::Shared
             && x.model().position_embedding == PositionEmbedding::Rope)
             .then(|| Saved::new("rotary cosines and sines", &[2, x.s, columns], width, formula));

@@ -38,7 +38,6 @@ fn compiled_layers_stay_gathered_over_fp32_shards() {
 fn what_lingua_does_otherwise_stops_by_name() {
     for (distributed, model, more, name) in [
         (", compile: false", "", "", "distributed.compile"),
-        (", dp_shard: 4", "", "", "distributed.dp_shard"),
         (", tp_size: 2", "", "", "distributed.tp_size"),
         (", fsdp_type: no_shard", "", "", "distributed.fsdp_type"),
         (

@@ -8,6 +8,7 @@ mod drawn_frameworks;
 mod frameworks;
 mod lingua;
 mod olmo;
+mod olmo_core;
 mod pretraining;
 mod rollouts;
 mod sharding;
@@ -217,12 +218,7 @@ fn the_large_switches_of_fsdp_are_read() {
 
 #[test]
 fn layers_of_another_kind_stop_the_verdict() {
-    for more in [
-        "--hybrid-layer-pattern M*ME",
-        "--is-hybrid-model",
-        "--heterogeneous-layers-config-path a.json",
-        "--spec mine layer_spec",
-    ] {
+    for more in ["--is-hybrid-model", "--heterogeneous-layers-config-path a.json", "--spec mine layer_spec"] {
         let name = more.split(' ').next().unwrap_or(more);
         stopped(&script(&launch("pretrain_gpt.py", more)), &[name]);
     }

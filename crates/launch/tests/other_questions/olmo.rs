@@ -120,15 +120,18 @@ fn words_of_a_command_override_the_file() {
 }
 
 #[test]
-fn olmo_core_stops_by_name() {
+fn olmo_core_programs_without_a_configuration_stop_by_name() {
     let script = "import argparse\nfrom olmo_core.nn.transformer import TransformerConfig\n\n\
                   def build_config(opts):\n    model_config = TransformerConfig.olmo2_7B(vocab_size=100352)\n";
     stopped(&said("train.py", script, &[]), &["program"]);
     let saved = r#"{"model": {"d_model": 4096, "n_layers": 32, "vocab_size": 100352},
         "train_module": {"rank_microbatch_size": 16384, "max_sequence_length": 8192}}"#;
     let read = said("config.json", saved, &[("world_size", "64")]);
-    stopped(&read, &["framework"]);
-    assert_eq!(value(&read, Field::SeqLength), "8192");
+    stopped(&read, &["train_module.dp_config"]);
+    assert_eq!([value(&read, Field::SeqLength), value(&read, Field::MicroBatchSize)], ["8192", "2"]);
+    // Converting checkpoints trains nothing.
+    let other = said("merge.py", "from olmo_core.io import join_path\nmerge(a, b)\n", &[]);
+    assert!(other.not_modelled.is_empty() && other.plan.is_none(), "{:?}", other.not_modelled);
 }
 
 #[test]

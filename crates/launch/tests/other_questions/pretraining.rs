@@ -238,3 +238,58 @@ fn depths_of_hybrid_models_stop() {
     let dense = script(&launch("pretrain_gpt.py", "--mtp-num-layers 1 --position-embedding-type rope"));
     assert!(dense.plan.is_some(), "{:?}", dense.diagnostics);
 }
+
+/// `--hybrid-layer-pattern` (megatron/core/models/hybrid/hybrid_layer_allocation.py): signs say how many layers there are, bars where a
+/// stage ends, slashes that depths of multi-token prediction follow; before it there were ratios.
+#[test]
+fn patterns_of_hybrid_models_are_spelt_out() {
+    let sizes =
+        "--mamba-num-heads 16 --mamba-head-dim 64 --mamba-num-groups 4 --position-embedding-type rope";
+    let run = |more: &str| {
+        let line = "torchrun --nproc_per_node 8 pretrain_mamba.py --hidden-size 1024 --num-attention-heads 16 --seq-length 4096 \
+            --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 64 --bf16 --vocab-size 50000";
+        script(&format!("{line} {sizes} {more}\n"))
+    };
+    let layers = |resolution: &Resolution| {
+        let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+        (plan.model().num_layers, plan.model().count_layers(|kind| kind.mixer.attends()))
+    };
+    assert_eq!(layers(&run("--hybrid-layer-pattern M-M*M-")), (6, 1));
+    let staged = run("--hybrid-layer-pattern M-M-|M-M*- --pipeline-model-parallel-size 2");
+    assert_eq!(layers(&staged), (9, 1));
+    let stages = &staged.plan.as_ref().unwrap_or_else(|| panic!("{:?}", staged.diagnostics)).layout().stages;
+    let ends: Vec<u64> = stages.stages.iter().map(shardscope_plan::Stage::layers).collect();
+    assert_eq!(ends, [4, 5]);
+    // `pattern_from_ratios(6, 0.25, 0.25)`: two of attention, two MLPs.
+    assert_eq!(layers(&run("--num-layers 6 --hybrid-attention-ratio 0.25 --hybrid-mlp-ratio 0.25")), (6, 2));
+    stopped(&run("--hybrid-layer-pattern M-M*/M-/M-"), &["mtp_num_layers"]);
+    stopped(&run("--hybrid-layer-pattern GMG*"), &["hybrid_override_pattern"]);
+}
+
+/// `train_batch_size` is micro-batch x accumulation x ranks over which data is parallel (`deepspeed/runtime/config.py:_batch_assertion`).
+#[test]
+fn a_batch_stated_whole_says_how_many_gpus_there_are() {
+    let run = |more: &str, set: &[(&str, &str)]| {
+        let text = format!(
+            "pipe_parallel_size: 2\nmodel_parallel_size: 2\nnum_layers: 24\nhidden_size: 1024\nnum_attention_heads: 16\n\
+             seq_length: 2048\nmax_position_embeddings: 2048\npos_emb: rotary\npadded_vocab_size: 50304\n\
+             train_micro_batch_size_per_gpu: 4\nprecision: fp16\n{more}"
+        );
+        said("neox.yml", &text, set)
+    };
+    let whole = "train_batch_size: 64\ngradient_accumulation_steps: 2\n";
+    let told = run(whole, &[]);
+    assert!(told.plan.is_some(), "{:?}", told.diagnostics);
+    assert_eq!([value(&told, Field::WorldSize), value(&told, Field::NumMicroBatches)], ["32", "2"]);
+    // Other machines are a contradiction, where accumulation gave way.
+    let other = run(whole, &[("world_size", "64")]);
+    assert!(other.plan.is_none());
+    assert!(
+        other.diagnostics.iter().any(|said| said.message.contains("accumulation 2")),
+        "{:?}",
+        other.diagnostics
+    );
+    // Two of the three leave the third to the machines.
+    let open = run("train_batch_size: 64\n", &[("world_size", "16")]);
+    assert_eq!(value(&open, Field::NumMicroBatches), "4");
+}

@@ -359,7 +359,7 @@ fn next_token(tape: &mut Tape<'_, '_>) {
     } else {
         tape.keep(true, "log-softmax", &[x.n, x.v], FLOAT, &LOG_SOFTMAX);
     }
-    if x.b == 1 {
+    if x.b == 1 && !x.recipe().software.semantics().modules.labels_come_moved {
         tape.keep(true, "labels", &[x.s + 1], INDEX, &PADDED_LABELS);
     } else {
         tape.keep(true, "labels", &[x.n], INDEX, &LABELS);

@@ -74,6 +74,8 @@ static PROJECTED: Formula = Formula::new(
 );
 static QUERY_FP32: Formula = Formula::new("4·n·A", "The normalised queries in fp32.", GEMMA);
 static KEY_FP32: Formula = Formula::new("4·n·K", "The normalised keys in fp32.", GEMMA);
+static WIDE_QUERY_WEIGHT: Formula = Formula::new("4·A", "The weight of the queries' norm in fp32.", WIDENED);
+static WIDE_KEY_WEIGHT: Formula = Formula::new("4·K", "The weight of the keys' norm in fp32.", WIDENED);
 static HEAD_SCALE: Formula = Formula::new("4·d", "One plus the weight of a norm of heads, in fp32.", GEMMA);
 
 /// Names of what norms of queries and of keys keep: input, statistics, weight and bias in fp32.
@@ -314,8 +316,13 @@ pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     tape.keep(flow.key && !viewed, "key norm input", &[x.n, x.k, x.d], FLOAT, &KEY_INPUT);
     tape.keep(flow.key, "key norm statistics", &keys.0, FLOAT, keys.1);
     tape.keep(trains, "normalised keys", &[x.n, x.k, x.d], width, normed[1]);
-    tape.keep(flow.query && scale, "query norm weight plus one", &[x.d], FLOAT, &HEAD_SCALE);
-    tape.keep(flow.key && scale, "key norm weight plus one", &[x.d], FLOAT, &HEAD_SCALE);
+    let [queries, keys] = if x.model().arrangement.norms_over_heads {
+        [(x.a * x.d, &WIDE_QUERY_WEIGHT), (x.k * x.d, &WIDE_KEY_WEIGHT)]
+    } else {
+        [(x.d, &HEAD_SCALE); 2]
+    };
+    tape.keep(flow.query && scale, "query norm weight plus one", &[queries.0], FLOAT, queries.1);
+    tape.keep(flow.key && scale, "key norm weight plus one", &[keys.0], FLOAT, keys.1);
 }
 
 /// The norm of a latent of the first width in a projection's output of the second; `needed`: whether it requires a gradient.

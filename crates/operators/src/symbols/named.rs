@@ -63,6 +63,7 @@ impl Symbols<'_> {
             "Bx" => self.expert_width(),
             "r" => self.lora_rank,
             "rot" => self.rotated,
+            "L" => self.model().num_layers,
             "labels" => self.labels().unwrap_or(0),
             "rows" => self.chunk_rows(),
             "entropy_rows" => self.entropy_rows(),

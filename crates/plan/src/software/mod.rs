@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 mod offers;
+mod olmo;
 mod rows;
 mod semantics;
 
@@ -48,11 +49,13 @@ pub enum Software {
     Olmo,
     /// XTuner before its version 1: transformers' modules with attention of its own.
     Xtuner,
+    /// OLMo-core's own modules and trainer (allenai/OLMo-core).
+    OlmoCore,
 }
 
 impl Software {
     /// Every software with its name in the report.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -69,6 +72,7 @@ impl Software {
         Self::Automodel,
         Self::Olmo,
         Self::Xtuner,
+        Self::OlmoCore,
     ];
 
     /// The name used in settings and reports.
@@ -91,6 +95,31 @@ impl Software {
             Self::Automodel => "automodel",
             Self::Olmo => "olmo",
             Self::Xtuner => "xtuner",
+            Self::OlmoCore => "olmo_core",
+        }
+    }
+
+    /// What is known of how it keeps, fuses and gathers.
+    #[must_use]
+    pub const fn semantics(self) -> &'static Semantics {
+        match self {
+            Self::MegatronLegacy => &rows::LEGACY,
+            Self::MegatronCoreLocal => &rows::CORE_LOCAL,
+            Self::MegatronCoreTe => &rows::CORE_TE,
+            Self::Torchtitan => &rows::TORCHTITAN,
+            Self::Nanotron => &rows::NANOTRON,
+            Self::HfTransformers => &rows::HF_TRANSFORMERS,
+            Self::Torchtune => &rows::TORCHTUNE,
+            Self::Torchtune06 => &rows::TORCHTUNE_06,
+            Self::Litgpt => &rows::LITGPT,
+            Self::Unsloth => &rows::UNSLOTH,
+            Self::Automodel => &rows::AUTOMODEL,
+            Self::Olmo => &olmo::OLMO,
+            Self::Xtuner => &rows::XTUNER,
+            Self::OlmoCore => &olmo::OLMO_CORE,
+            Self::MegatronDeepspeed => &rows::MEGATRON_DEEPSPEED,
+            Self::TorchFsdp => &rows::TORCH_FSDP,
+            Self::GptNeox => &rows::NEOX,
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The rows: each software as it differs from the one it is nearest to.
 
-use super::Software;
 use super::offers::{HostOptimizer, Offers, RecomputedModules};
 use super::semantics::{
     AttentionBuild, BatchMask, ColumnInput, GatedActivation, GradientBuffers, HostIssue, MemoryBuffer,
@@ -106,7 +105,7 @@ const TORCHTITAN_OFFERS: Offers = Offers {
 };
 
 /// Megatron core with Transformer Engine, from which the others differ.
-const CORE_TE: Semantics = Semantics {
+pub(super) const CORE_TE: Semantics = Semantics {
     eager_modules: false,
     steps_parameters: false,
     cuts_models: true,
@@ -142,7 +141,7 @@ const CORE_TE: Semantics = Semantics {
     offers: CORE_OFFERS,
 };
 
-const CORE_LOCAL: Semantics = Semantics {
+pub(super) const CORE_LOCAL: Semantics = Semantics {
     norm_in_projection: false,
     stand_in_each_time: true,
     copies_attention_inputs: false,
@@ -153,7 +152,7 @@ const CORE_LOCAL: Semantics = Semantics {
 };
 
 /// Layers that are not Megatron core's.
-const OTHER: Semantics = Semantics {
+pub(super) const OTHER: Semantics = Semantics {
     gated_activation: GatedActivation::Separate,
     copies_attention_inputs: false,
     batch_mask: BatchMask::Absent,
@@ -164,7 +163,7 @@ const OTHER: Semantics = Semantics {
     ..CORE_TE
 };
 
-const LEGACY: Semantics = Semantics {
+pub(super) const LEGACY: Semantics = Semantics {
     positions_before_cut: true,
     batch_mask: BatchMask::One,
     accumulates_output_layer: true,
@@ -179,7 +178,7 @@ const LEGACY: Semantics = Semantics {
 };
 
 /// GPT-NeoX, whose loss follows its options, and whose layers after GPT-J's reduce once (`megatron/model/transformer.py`).
-const NEOX: Semantics = Semantics {
+pub(super) const NEOX: Semantics = Semantics {
     sums_before_reducing: true,
     issue: HostIssue::MegatronLegacy,
     deepspeed_engine: true,
@@ -188,15 +187,15 @@ const NEOX: Semantics = Semantics {
     ..OTHER
 };
 
-const MEGATRON_DEEPSPEED: Semantics =
+pub(super) const MEGATRON_DEEPSPEED: Semantics =
     Semantics { loss: Some(LossKind::Legacy), sums_before_reducing: false, ..NEOX };
 
 /// Software with PyTorch's own layers under its own loop.
-const PYTORCH: Semantics = Semantics { issue: HostIssue::Eager, pytorch_linears: true, ..OTHER };
+pub(super) const PYTORCH: Semantics = Semantics { issue: HostIssue::Eager, pytorch_linears: true, ..OTHER };
 
 /// FP8 is torchao's, whose products hand autograd the 16-bit operands (`float8/float8_linear.py`,
 /// `prototype/mx_formats/mx_linear.py`: `ctx.save_for_backward(input_hp, weight_hp)`).
-const TORCH_FSDP: Semantics = Semantics {
+pub(super) const TORCH_FSDP: Semantics = Semantics {
     keeps_unquantized_inputs: true,
     makes_gradients_anew: true,
     loss: Some(LossKind::Torch),
@@ -206,7 +205,7 @@ const TORCH_FSDP: Semantics = Semantics {
     ..PYTORCH
 };
 
-const TORCHTITAN: Semantics = Semantics {
+pub(super) const TORCHTITAN: Semantics = Semantics {
     gathers_pipeline_outputs: true,
     keeps_every_second_product: true,
     issue: HostIssue::Compiled,
@@ -219,7 +218,7 @@ const TORCHTITAN: Semantics = Semantics {
 /// (`parallel/tensor_parallel/functional.py:column_linear`, `_ShardedCrossEntropy`). Since January 2024 its Llama rotates
 /// queries in place and joins keys with values for flash-attn (`models/llama.py:CausalSelfAttention`), and returns fp32 logits
 /// alone (`LlamaModel.forward_with_hidden_states`).
-const NANOTRON: Semantics = Semantics {
+pub(super) const NANOTRON: Semantics = Semantics {
     column_input: ColumnInput::Gathered,
     loss: Some(LossKind::Legacy),
     queries_hold_projection: true,
@@ -229,7 +228,7 @@ const NANOTRON: Semantics = Semantics {
 
 /// Which of its ends FSDP wraps depends on the engine (Trainer's FSDP, DeepSpeed) and is asked of the recipe. Its attention is
 /// `sdpa` since release 4.36, or flash-attn 2: the same kernel (`modeling_utils.py:_check_and_adjust_attn_implementation`).
-const HF_TRANSFORMERS: Semantics = Semantics {
+pub(super) const HF_TRANSFORMERS: Semantics = Semantics {
     eager_modules: true,
     attention_build: AttentionBuild::Pytorch,
     steps_parameters: true,
@@ -238,7 +237,7 @@ const HF_TRANSFORMERS: Semantics = Semantics {
     ..TORCH_FSDP
 };
 
-const TRANSFORMERS_MODULES: Modules = Modules {
+pub(super) const TRANSFORMERS_MODULES: Modules = Modules {
     name: "transformers",
     norm: NormModule::CastBefore,
     rotation: Rotation::Shared,
@@ -256,7 +255,9 @@ const TRANSFORMERS_MODULES: Modules = Modules {
     fp32_layer_norm: false,
     rotates_in_place: false,
     breaks_at_attention: false,
+    compiles_whole: false,
     shifts_logits: false,
+    labels_come_moved: false,
     hands_on_fp32: false,
     holds_last_reference: false,
     casts_weights_once: false,
@@ -264,7 +265,7 @@ const TRANSFORMERS_MODULES: Modules = Modules {
 
 /// torchtune (`modules/attention.py:MultiHeadAttention`, `modules/position_embeddings.py`, `modules/loss`); tensor parallelism
 /// of its recipes is left out.
-const TORCHTUNE: Semantics = Semantics {
+pub(super) const TORCHTUNE: Semantics = Semantics {
     modules: Modules {
         name: "torchtune",
         rotation: Rotation::Buffers,
@@ -282,7 +283,7 @@ const TORCHTUNE: Semantics = Semantics {
 /// Its recipes of DPO hold the last reference's logits as `_` (`recipes/lora_dpo_single_device.py`).
 /// `modules/rms_norm.py:RMSNorm` of 0.6 hands its fp32 input to `torch.nn.functional.rms_norm`, which casts the product with
 /// the weight.
-const TORCHTUNE_06: Semantics = Semantics {
+pub(super) const TORCHTUNE_06: Semantics = Semantics {
     modules: Modules { norm: NormModule::CastAfter, holds_last_reference: true, ..TORCHTUNE.modules },
     loss: Some(LossKind::ChunkedLogits),
     ..TORCHTUNE
@@ -290,7 +291,7 @@ const TORCHTUNE_06: Semantics = Semantics {
 
 /// litgpt (`model.py`, `finetune/full.py`, `finetune/lora.py`, `utils.py:chunked_cross_entropy`). Lightning's plugin replaces every linear
 /// layer, and hands bitsandbytes weights in fp16 (`fabric/plugins/precision/bitsandbytes.py:_Linear4bit.quantize`).
-const LITGPT: Semantics = Semantics {
+pub(super) const LITGPT: Semantics = Semantics {
     modules: Modules {
         name: "litgpt",
         norm: NormModule::Widened,
@@ -316,7 +317,7 @@ const UNSLOTH_LOGITS: u64 = 4 << 30;
 /// unsloth (`kernels/fast_lora.py`, `kernels/rms_layernorm.py`, `kernels/rope_embedding.py`, `utils/attention_dispatch.py`): keys
 /// and values are repeated for xFormers, which its installation brings; flash-attn, which it prefers where it is there, needs
 /// none of that. Its rotation is in buffers of each device.
-const UNSLOTH: Semantics = Semantics {
+pub(super) const UNSLOTH: Semantics = Semantics {
     modules: Modules {
         name: "unsloth",
         norm: NormModule::Kernel,
@@ -334,7 +335,7 @@ const UNSLOTH: Semantics = Semantics {
 /// NeMo Automodel (`components/models/llama/model.py`, `qwen2/model.py`): transformers' modules but for norms, which are compiled
 /// (`components/models/common/utils.py:Float32RMSNorm`) and keep their input in its own type. Those of Qwen3 (`qwen3/model.py`) are
 /// transformers', norms and all.
-const AUTOMODEL: Semantics = Semantics {
+pub(super) const AUTOMODEL: Semantics = Semantics {
     modules: Modules { name: "NeMo Automodel", norm: NormModule::KernelAlone, ..TRANSFORMERS_MODULES },
     fsdp_fp32_shards: false,
     // It computes the modules of a layer again one by one, which is not modelled.
@@ -342,52 +343,9 @@ const AUTOMODEL: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
-/// OLMo (`olmo/model.py:OLMoSequentialBlock`, `olmo/train.py:Trainer`): one projection for queries, keys and values and one for
-/// both halves of the MLP, flash-attn's package, and its own loop over FSDP1.
-const OLMO: Semantics = Semantics {
-    modules: Modules {
-        name: "OLMo",
-        repeats_for_sdpa: true,
-        quantizes: false,
-        fp32_layer_norm: true,
-        rotates_in_place: true,
-        breaks_at_attention: true,
-        shifts_logits: true,
-        ..TRANSFORMERS_MODULES
-    },
-    attention_build: AttentionBuild::Native,
-    checkpoints_between: true,
-    ..HF_TRANSFORMERS
-};
-
 /// XTuner before its version 1 (`xtuner/model/sft.py`): transformers' modules, but that attention of Llama, Mistral and Qwen2
 /// repeats keys and values for every query head ahead of flash-attn (`model/modules/dispatch/llama.py:llama_attn_forward`).
-const XTUNER: Semantics = Semantics {
+pub(super) const XTUNER: Semantics = Semantics {
     modules: Modules { name: "XTuner", repeats_groups: true, ..TRANSFORMERS_MODULES },
     ..HF_TRANSFORMERS
 };
-
-impl Software {
-    /// What is known of how it keeps, fuses and gathers.
-    #[must_use]
-    pub const fn semantics(self) -> &'static Semantics {
-        match self {
-            Self::MegatronLegacy => &LEGACY,
-            Self::MegatronCoreLocal => &CORE_LOCAL,
-            Self::MegatronCoreTe => &CORE_TE,
-            Self::Torchtitan => &TORCHTITAN,
-            Self::Nanotron => &NANOTRON,
-            Self::HfTransformers => &HF_TRANSFORMERS,
-            Self::Torchtune => &TORCHTUNE,
-            Self::Torchtune06 => &TORCHTUNE_06,
-            Self::Litgpt => &LITGPT,
-            Self::Unsloth => &UNSLOTH,
-            Self::Automodel => &AUTOMODEL,
-            Self::Olmo => &OLMO,
-            Self::Xtuner => &XTUNER,
-            Self::MegatronDeepspeed => &MEGATRON_DEEPSPEED,
-            Self::TorchFsdp => &TORCH_FSDP,
-            Self::GptNeox => &NEOX,
-        }
-    }
-}

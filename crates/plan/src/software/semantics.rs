@@ -165,8 +165,13 @@ pub struct Modules {
     /// Whether a compiled layer is in parts, in front of the attention's kernel and behind it, which the compiler cannot look
     /// into.
     pub breaks_at_attention: bool,
+    /// Whether a compiled layer is one graph, its attention's kernel an operator of it, and last norm, output layer and loss are
+    /// another, which keeps the logits as they are.
+    pub compiles_whole: bool,
     /// Whether the loss is taken of a copy of the logits without each sequence's last token.
     pub shifts_logits: bool,
+    /// Whether labels come moved by one, so that the loss takes all of the logits.
+    pub labels_come_moved: bool,
     /// Whether what the model returns is handed on in fp32 under autocast, but for DeepSpeed's engine and FSDP2
     /// (`accelerate/accelerator.py:prepare_model`, `convert_outputs_to_fp32`).
     pub hands_on_fp32: bool,
@@ -201,6 +206,8 @@ pub enum Rotation {
     Buffers,
     /// In buffers of the model, and used as they are.
     Whole,
+    /// In fp32, made once by each layer for itself and held.
+    EachLayer,
 }
 
 /// What a column-parallel layer keeps of its input where sequence parallelism has cut it.

@@ -51,7 +51,16 @@ fn lingua(leaves: &mut Leaves<'_>) {
         leaves.say(Field::ZeroStage, stage, leaf);
     }
     leaves.state_all(&FIXED, Origin::Default, "lingua");
+    copies(leaves);
     stops(leaves);
+}
+
+/// So many ranks share one copy (`lingua/distributed.py:get_device_mesh`); of copies there are as many as the machines hold, whatever
+/// `dp_replicate` says (`apps/main/train.py:validate_train_args`). With one shard FSDP2 shares over what would be copies.
+fn copies(leaves: &mut Leaves<'_>) {
+    if let Some(leaf) = leaves.get("distributed.dp_shard").filter(|leaf| leaf.whole() > Some(1)) {
+        leaves.say(Field::ShardRanks, &leaf.value, leaf);
+    }
 }
 
 /// What is so in every run: compiled layers and loss, FSDP2 with fp32 shards and reductions.
@@ -86,7 +95,6 @@ fn stops(leaves: &mut Leaves<'_>) {
     }
     for (path, effect, what) in [
         ("distributed.tp_size", Effect::Memory, "tensor parallelism of lingua"),
-        ("distributed.dp_shard", Effect::Memory, "sharding inside groups with copies between them (HSDP)"),
         ("grad_acc_steps", Effect::Communication, "gradients that wait for the last micro-batch"),
     ] {
         if let Some(leaf) = more(path) {

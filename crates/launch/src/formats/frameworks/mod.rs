@@ -23,7 +23,7 @@ pub(super) use llm_foundry::LLM_FOUNDRY;
 pub(crate) use maxtext::MaxText;
 pub(super) use neuron::NEURON;
 pub(super) use olmo::OLMO;
-pub(crate) use olmo_core::LACKING as OLMO_CORE_LACKING;
 pub(super) use olmo_core::OLMO_CORE;
+pub(crate) use olmo_core::{LACKING as OLMO_CORE_LACKING, factory, like};
 pub(super) use prime_rl::{PRIME_RL, PRIME_SFT};
 pub(super) use torchtune::TORCHTUNE;

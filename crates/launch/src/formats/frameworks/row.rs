@@ -95,6 +95,11 @@ impl Row {
         Some(words.iter().filter(own).count()).filter(|count| *count > 0)
     }
 
+    /// Reads settings that a program came to.
+    pub(in crate::formats) fn read_leaves(&self, scalars: &Scalars) -> Reading {
+        self.read_scalars(scalars)
+    }
+
     fn read_scalars(&self, scalars: &Scalars) -> Reading {
         let mut leaves = Leaves::over(scalars);
         for (paths, field) in self.keys {

@@ -1,6 +1,7 @@
 //! What a function of a program puts into the configuration that it returns: assignments to dotted names in order, calls of
 //! other functions of the program, and calls that a dialect knows. What else is called may change anything, and is told.
 
+use super::arithmetic::whole;
 use super::branches::{Block, enter};
 use super::expression::{Argument, Expression, expression};
 use super::program::{Constants, Function};
@@ -21,6 +22,10 @@ pub(super) trait Calls {
     fn value(&self, name: &str, arguments: &[(Option<String>, Tree)]) -> Option<Tree>;
     /// What a call of this name assigns below its first argument; none where it is not known.
     fn assigns(&self, name: &str, tree: &Tree) -> Option<Tree>;
+    /// Whether a method of this name gives what it is called on, as far as figures go.
+    fn gives_its_own(&self, _method: &str) -> bool {
+        false
+    }
     /// Whether a call of this name is one of a class, whose keywords are what it holds.
     fn is_class(&self, name: &str) -> bool {
         let last = name.rsplit('.').next().unwrap_or(name).trim_start_matches('_');
@@ -37,6 +42,16 @@ pub(super) struct Outcome {
 
 /// Runs a function without arguments.
 pub(super) fn evaluate(functions: &[Function<'_>], calls: &dyn Calls, name: &str) -> Outcome {
+    evaluate_with(functions, calls, name, Vec::new())
+}
+
+/// Runs a function with these arguments.
+pub(super) fn evaluate_with(
+    functions: &[Function<'_>],
+    calls: &dyn Calls,
+    name: &str,
+    arguments: Vec<(Option<String>, Tree)>,
+) -> Outcome {
     let mut programs: Vec<&Constants<'_>> = Vec::new();
     for function in functions {
         let constants: &Constants<'_> = &function.constants;
@@ -46,7 +61,7 @@ pub(super) fn evaluate(functions: &[Function<'_>], calls: &dyn Calls, name: &str
     }
     let mut run = Run { functions, programs, calls, left: MOST, depth: 0, unknown: Vec::new() };
     let tree = match functions.iter().find(|function| function.name == name) {
-        Some(function) => run.call(function, Vec::new()).0,
+        Some(function) => run.call(function, arguments).0,
         None => Tree::new(),
     };
     // What is returned by a call that is not followed may be anything.
@@ -142,7 +157,8 @@ impl Run<'_> {
             }
             return;
         };
-        let mut tree = self.value(&expression(value), scope);
+        let (target, value) = changed(target, expression(value));
+        let mut tree = self.value(&value, scope);
         if let Some(condition) = undecided {
             tree = vec![(String::new(), Scalar { hole: Some(condition), at: scope.at, ..Scalar::default() })];
         }
@@ -264,6 +280,10 @@ impl Run<'_> {
                 if let Some(function) = functions.iter().find(|function| function.name == name) {
                     return self.call(function, given).0;
                 }
+                let own = name.rsplit_once('.').filter(|(_, method)| self.calls.gives_its_own(method));
+                if let Some((object, _)) = own.filter(|(object, _)| scope.holds(object)) {
+                    return scope.below(object);
+                }
                 if let Some(known) = self.calls.value(name, &given) {
                     return known;
                 }
@@ -288,9 +308,42 @@ impl Run<'_> {
                 }
                 open(&format!("{name}()"))
             }
+            Expression::Computed(left, sign, right) => {
+                let [first, second] = [left, right].map(|side| self.value(side, scope));
+                let scalar = |tree: &Tree| match tree.as_slice() {
+                    [(path, only)] if path.is_empty() && only.hole.is_none() => Some(only.text.clone()),
+                    _ => None,
+                };
+                if *sign == "or" {
+                    return match scalar(&first) {
+                        Some(text) if text.is_empty() => second,
+                        Some(_) => first,
+                        None => open("an expression that is not read"),
+                    };
+                }
+                match (scalar(&first), scalar(&second)) {
+                    (Some(left), Some(right)) => match whole(&left, sign, &right) {
+                        Some(result) => plain(&result),
+                        None => open("an expression that is not read"),
+                    },
+                    _ => open("an expression that is not read"),
+                }
+            }
             Expression::Unknown => open("an expression that is not read"),
         }
     }
+}
+
+/// Target and value of an assignment that changes what was there: `name *= 2`.
+fn changed(target: &str, value: Expression) -> (&str, Expression) {
+    for sign in ["//", "**", "+", "-", "*", "/", "%"] {
+        if let Some(name) = target.strip_suffix(sign) {
+            let name = name.trim();
+            let before = Expression::Name(name.to_owned());
+            return (name, Expression::Computed(Box::new(before), sign, Box::new(value)));
+        }
+    }
+    (target, value)
 }
 
 /// Target and value of an assignment to a dotted name.
@@ -303,6 +356,9 @@ fn assignment(written: &str) -> Option<(&str, &str)> {
     // `name: Type = value`
     let target = target.split_once(':').map_or(target, |(name, _)| name).trim();
     let dotted = !target.is_empty()
-        && target.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
+        && target
+            .trim_end_matches(['/', '*', '+', '-', '%', ' '])
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
     dotted.then(|| (target, value.trim()))
 }

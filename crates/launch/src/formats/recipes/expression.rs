@@ -1,6 +1,8 @@
 //! Expressions of a Python program as far as configurations use them: literals, dotted names, lists, calls with keywords, and
 //! arithmetic on whole numbers. Anything else is [`Expression::Unknown`]; nothing is executed.
 
+use super::arithmetic::whole;
+
 /// Brackets inside brackets that are followed.
 const DEEPEST: u32 = 24;
 /// Values of one list, and arguments of one call.
@@ -19,6 +21,8 @@ pub(super) enum Expression {
     List(Vec<Expression>),
     /// A call by its dotted name; methods called on what it gives are left out.
     Call(String, Vec<Argument>),
+    /// Arithmetic with names, which is worked out where these stand for whole numbers; `or` takes the first that is there.
+    Computed(Box<Expression>, &'static str, Box<Expression>),
     /// Something that is not read.
     Unknown,
 }
@@ -28,7 +32,7 @@ pub(super) type Argument = (Option<String>, Expression);
 
 /// The expression that a text is.
 pub(super) fn expression(text: &str) -> Expression {
-    let mut cursor = Cursor { text, at: 0, depth: 0 };
+    let mut cursor = Cursor { text, at: 0, depth: 0, signs: 0 };
     let read = cursor.sum();
     cursor.blanks();
     if cursor.at < text.len() { Expression::Unknown } else { read }
@@ -36,7 +40,7 @@ pub(super) fn expression(text: &str) -> Expression {
 
 /// The parameters in the parentheses that a text begins with, each with its default.
 pub(super) fn parameters(text: &str) -> Vec<(String, Option<Expression>)> {
-    let mut cursor = Cursor { text, at: 1, depth: 0 };
+    let mut cursor = Cursor { text, at: 1, depth: 0, signs: 0 };
     let mut out = Vec::new();
     while out.len() < LONGEST {
         cursor.blanks();
@@ -59,6 +63,8 @@ struct Cursor<'a> {
     text: &'a str,
     at: usize,
     depth: u32,
+    /// Signs of arithmetic that have been read.
+    signs: usize,
 }
 
 impl<'a> Cursor<'a> {
@@ -82,28 +88,49 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Terms joined by signs of arithmetic.
+    /// Terms joined by signs of arithmetic, or by `or`.
     fn sum(&mut self) -> Expression {
-        let mut left = self.term();
-        loop {
-            self.blanks();
-            let rest = self.rest();
-            let Some(sign) =
-                ["//", "**", "*", "+", "-", "/", "%"].into_iter().find(|sign| rest.starts_with(sign))
-            else {
-                break;
-            };
-            self.at += sign.len();
-            let right = self.term();
-            left = computed(&left, sign, &right);
+        let mut left = self.joined(&["+", "-"]);
+        while self.rest().starts_with("or ") {
+            self.at += "or ".len();
+            let right = self.joined(&["+", "-"]);
+            left = self.computed(left, "or", right);
         }
-        self.blanks();
         // Conditions, comparisons, subscripts: not read, up to where the value ends.
         if !matches!(self.sign(), None | Some(b',' | b')' | b']' | b'}')) {
             self.skip();
             return Expression::Unknown;
         }
         left
+    }
+
+    /// Parts joined by these signs, or by those that bind closer, from left to right.
+    fn joined(&mut self, signs: &'static [&'static str]) -> Expression {
+        const PRODUCTS: &[&str] = &["//", "*", "/", "%"];
+        const POWERS: &[&str] = &["**"];
+        let part = |cursor: &mut Self| match signs {
+            ["+", ..] => cursor.joined(PRODUCTS),
+            ["//", ..] => cursor.joined(POWERS),
+            _ => cursor.term(),
+        };
+        let mut left = part(self);
+        loop {
+            self.blanks();
+            let rest = self.rest();
+            let closer = signs != POWERS && rest.starts_with("**");
+            let Some(sign) = signs.iter().find(|sign| rest.starts_with(**sign) && !closer) else {
+                return left;
+            };
+            self.at += sign.len();
+            let right = part(self);
+            left = self.computed(left, sign, right);
+        }
+    }
+
+    /// Two parts as one, unless there are too many to be followed.
+    fn computed(&mut self, left: Expression, sign: &'static str, right: Expression) -> Expression {
+        self.signs += 1;
+        if self.signs > LONGEST { Expression::Unknown } else { computed(left, sign, right) }
     }
 
     fn term(&mut self) -> Expression {
@@ -306,21 +333,17 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Arithmetic on whole numbers.
-fn computed(left: &Expression, sign: &str, right: &Expression) -> Expression {
-    let whole = |side: &Expression| match side {
-        Expression::Number(text) => text.parse::<i64>().ok(),
-        _ => None,
+/// Arithmetic on whole numbers, or on names that may stand for some.
+fn computed(left: Expression, sign: &'static str, right: Expression) -> Expression {
+    let open = |side: &Expression| matches!(side, Expression::Name(_) | Expression::Computed(..));
+    let known = |side: &Expression| open(side) || matches!(side, Expression::Number(_));
+    if known(&left) && known(&right) && (open(&left) || open(&right)) {
+        return Expression::Computed(Box::new(left), sign, Box::new(right));
+    }
+    let (Expression::Number(left), Expression::Number(right)) = (left, right) else {
+        return Expression::Unknown;
     };
-    let (Some(left), Some(right)) = (whole(left), whole(right)) else { return Expression::Unknown };
-    let result = match sign {
-        "*" => left.checked_mul(right),
-        "+" => left.checked_add(right),
-        "-" => left.checked_sub(right),
-        "//" => left.checked_div_euclid(right),
-        _ => None,
-    };
-    result.map_or(Expression::Unknown, |result| Expression::Number(result.to_string()))
+    whole(&left, sign, &right).map_or(Expression::Unknown, Expression::Number)
 }
 
 #[cfg(test)]
@@ -336,6 +359,8 @@ mod tests {
             ("\"bf16\"", text("bf16")),
             ("'a' \"b\"", text("ab")),
             ("8 * 2_048", number("16384")),
+            ("1 + 2 * 3 ** 2", number("19")),
+            ("2**21 // 2", number("1048576")),
             ("3e-4", number("3e-4")),
             ("-1", number("-1")),
             ("torch.bfloat16", Name("torch.bfloat16".to_owned())),

@@ -1,10 +1,12 @@
 //! Configurations that Python functions return: recipes of Megatron-Bridge, torchtitan's registries. The functions are
 //! followed as far as they assign literals; nothing is executed.
 
+mod arithmetic;
 mod branches;
 mod bridge;
 mod evaluate;
 mod expression;
+mod olmo_core;
 mod program;
 mod scope;
 mod table;
@@ -20,6 +22,7 @@ use program::Function;
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
 
+pub(crate) use olmo_core::read_olmo_core;
 use shardscope_resolve::RECIPE;
 pub(crate) use table::{BRIDGE, TITAN};
 pub(crate) use words::{read_changes, read_words};

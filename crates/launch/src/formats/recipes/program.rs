@@ -1,5 +1,6 @@
 //! The functions of a Python program and their statements, as text.
 
+use super::arithmetic::whole;
 use super::expression::{Expression, expression, parameters};
 use std::rc::Rc;
 
@@ -79,13 +80,33 @@ fn constants<'a>(statements: &[Statement<'a>]) -> Constants<'a> {
             *again = None;
             continue;
         }
-        let literal = match expression(value.trim()) {
-            value @ (Expression::Text(_) | Expression::Number(_)) => Some(value),
-            _ => None,
-        };
+        let literal = literal(expression(value.trim()), &found);
         found.push((name, literal));
     }
     found.into_iter().filter_map(|(name, literal)| Some((name, literal?))).collect()
+}
+
+/// A literal, or what whole numbers of the program come to.
+fn literal(value: Expression, found: &[(&str, Option<Expression>)]) -> Option<Expression> {
+    match value {
+        Expression::Text(_) | Expression::Number(_) => Some(value),
+        Expression::Name(name) if matches!(name.as_str(), "True" | "False") => {
+            Some(Expression::Text(name.to_ascii_lowercase()))
+        }
+        Expression::Name(name) => {
+            let named = found.iter().find(|(known, _)| *known == name);
+            named
+                .and_then(|(_, literal)| literal.clone())
+                .filter(|value| matches!(value, Expression::Number(_)))
+        }
+        Expression::Computed(left, sign, right) => match (literal(*left, found)?, literal(*right, found)?) {
+            (Expression::Number(left), Expression::Number(right)) => {
+                whole(&left, sign, &right).map(Expression::Number)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The statements of a program, without comments of their own lines.

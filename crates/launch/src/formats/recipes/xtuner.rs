@@ -264,7 +264,7 @@ fn flatten(
                 }
             }
         }
-        Expression::Call(..) | Expression::Unknown => {}
+        Expression::Call(..) | Expression::Computed(..) | Expression::Unknown => {}
     }
 }
 

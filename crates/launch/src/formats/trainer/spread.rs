@@ -43,6 +43,7 @@ pub(in crate::formats) fn spread(leaves: &mut Leaves<'_>) {
         }
     }
     fsdp(leaves);
+    mesh(leaves);
     if let Some(leaf) = leaves.get("config_file") {
         let name = leaf.value.to_ascii_lowercase();
         let engine = if name.contains("fsdp") {
@@ -210,6 +211,27 @@ pub(super) fn changing(leaves: &mut Leaves<'_>) {
             let item = NotModelled::new(group.trim_end_matches('.'), "", effect, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
             leaves.pass_below(&[group]);
+        }
+    }
+}
+
+/// axolotl's mesh of FSDP2 (`axolotl/utils/distributed.py:_get_parallel_config_kwargs`): so many ranks share, or so many copies are
+/// there; the rest are the other.
+fn mesh(leaves: &mut Leaves<'_>) {
+    let engine = leaves.reading.value(Field::DataParallelEngine).map(str::to_owned);
+    for (path, field) in
+        [("dp_replicate_size", Field::NumDistributedOptimizerInstances), ("dp_shard_size", Field::ShardRanks)]
+    {
+        let Some(leaf) = leaves.get(path).filter(|leaf| leaf.whole() != Some(1)) else { continue };
+        if leaf.value == "null" {
+            continue;
+        }
+        if engine.as_deref() == Some("fsdp2") && leaves.has("base_model") {
+            leaves.say(field, &leaf.value, leaf);
+        } else {
+            let what = "this way of cutting a model of transformers";
+            let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
         }
     }
 }

@@ -282,6 +282,10 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         let name = "output layer's weight, back from the host";
         backward.push(Saved::new(name, &[x.v, x.h], x.width, &FROM_HOST));
     }
+    // One kernel reads the logits, which are kept themselves, and writes their gradient.
+    if x.recipe().loss == LossKind::Compiled && x.recipe().software.semantics().modules.compiles_whole {
+        forward.clear();
+    }
     if tuning.objective == Objective::NextToken && x.recipe().loss != LossKind::Compiled {
         if narrow {
             forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));

@@ -1,0 +1,105 @@
+//! OLMo-core, whose scripts are Python and save what they come to as `config.json`. Keys: `olmo_core/nn/transformer/config.py`,
+//! `olmo_core/train/train_module/transformer/config.py` (version 2.6).
+
+mod factories;
+mod model;
+mod training;
+
+pub(crate) use self::factories::{factory, like};
+use self::model::model;
+use self::training::training;
+use super::row::Row;
+use crate::formats::leaves::{Leaf, Leaves};
+use crate::formats::names;
+use crate::{Effect, NotModelled, Origin};
+use shardscope_plan::{Field, Software};
+
+/// What is not known of a program that imports it and states no configuration.
+pub(crate) const LACKING: &str = "OLMo-core's layers, and what its trainer keeps";
+/// The origin of what nothing states.
+const DEFAULT: &str = "default of OLMo-core";
+
+/// The settings that OLMo-core saves.
+pub(in crate::formats) const OLMO_CORE: Row = Row {
+    trainer: "OLMo-core",
+    title: "a configuration of OLMo-core",
+    about: "OLMo-core: shape, norms, windows, batch in tokens, compiler, checkpointing, FSDP2 and HSDP; also its scripts in Python, \
+            whose functions are followed",
+    signs: &[&["train_module.rank_microbatch_size", "model.d_model"]],
+    keys: &[
+        (&["model.n_layers"], Field::NumLayers),
+        (&["model.d_model"], Field::HiddenSize),
+        (&["model.vocab_size"], Field::PaddedVocabSize),
+        (&["dataset.sequence_length", "train_module.max_sequence_length"], Field::SeqLength),
+        (&["launch.num_nodes"], Field::NumNodes),
+        (&["launch.num_gpus"], Field::GpusPerNode),
+    ],
+    models: &[],
+    software: Software::OlmoCore,
+    lacking: None,
+    extra: |leaves| {
+        computed(leaves);
+        model(leaves);
+        if leaves.has("launch.num_nodes") {
+            leaves.state(Field::GpusPerNode, "8", Origin::Default, "of a job on Beaker (launch/beaker.py)");
+        }
+        training(leaves);
+        leaves.pass_everywhere("_CLASS_");
+        leaves.pass_below(&names::words("olmo-core").collect::<Vec<_>>());
+    },
+    program: None,
+};
+
+/// Settings that may be asked for where a script computes them.
+const ASKED: &[&str] = &[
+    "model.n_layers",
+    "model.d_model",
+    "model.vocab_size",
+    "dataset.sequence_length",
+    "train_module.max_sequence_length",
+    "train_module.rank_microbatch_size",
+    "data_loader.global_batch_size",
+    "launch.num_nodes",
+    "launch.num_gpus",
+];
+
+/// What a script computes may be anything, unless it changes no figure or is asked for.
+fn computed(leaves: &mut Leaves<'_>) {
+    let idle: Vec<&str> = names::words("olmo-core").collect();
+    for leaf in leaves.all().iter().filter(|leaf| leaf.hole.is_some()) {
+        let path = leaf.path.as_str();
+        let documents = path.ends_with("generate_doc_lengths");
+        let passed = ASKED.contains(&path)
+            || path.starts_with("train_module.optim.")
+            || idle.iter().any(|known| path.starts_with(known));
+        if documents || !passed {
+            let item = NotModelled::new(path, "", Effect::Memory, "a setting that the script computes")
+                .at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+    }
+}
+
+/// A leaf that is not null.
+fn stated<'t>(leaves: &Leaves<'t>, path: &str) -> Option<&'t Leaf> {
+    leaves
+        .get(path)
+        .filter(|leaf| leaf.hole.is_some() || !matches!(leaf.value.as_str(), "" | "null" | "None" | "~"))
+}
+
+fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
+    let item = NotModelled::new(&leaf.path, leaf.shown(), effect, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
+}
+
+/// Lacks `what` where anything is stated at `path` or below.
+fn lack_below(leaves: &mut Leaves<'_>, path: &str, effect: Effect, what: &str) {
+    let below = format!("{path}.");
+    let first = leaves.all().iter().find(|leaf| leaf.path.starts_with(&below));
+    if let Some(leaf) = first.or_else(|| stated(leaves, path)) {
+        let item = NotModelled::new(path, "", effect, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    leaves.pass(path);
+    leaves.pass_below(&[below.as_str()]);
+}
