@@ -76,7 +76,7 @@ fn a_rank_keeps_what_was_recorded() {
     let mut layers = 0;
     for case in cases() {
         let plan = plan(&case);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let operators = layer_operators(&x, plan.model().layer_kind(0));
         let again = plan.recipe().recompute != Recompute::None;
         let layer = if again { x.s_local * x.h * x.width } else { kept(&x, &operators) };
@@ -99,7 +99,7 @@ fn a_rank_holds_what_was_recorded() {
         let plan = plan(&case);
         let trained = int(&case, "trained_params");
         assert_eq!(parameters(&plan).ranks[0].trained.get(), trained, "{}", case["id"]);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         // The word embedding's gradient alone is of every rank's rows when backward leaves it.
         let moments = Operator::Embedding.transients(&x);
         let words = moments.iter().flat_map(|moment| &moment.tensors);
@@ -117,7 +117,7 @@ fn a_rank_holds_what_was_recorded() {
 /// Messages of all layers and of what stands around them, by pass, kind and bytes; a layer that is computed again repeats those of
 /// its forward pass that say so.
 fn sent(plan: &Plan, asked: Pass) -> BTreeMap<String, u64> {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     let again = plan.recipe().recompute != Recompute::None;
     let mut out = BTreeMap::new();
     let mut add = |message: &Message, times: u64| {

@@ -245,7 +245,7 @@ fn published_peaks_over_four_bits_are_met_within_a_hundredth() {
         let read = read(&Request { source: &source, environment: &environment, overrides: &set });
         let plan = read.plan.unwrap_or_else(|| panic!("{checkpoint}: {:?}", read.diagnostics));
         assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let totals = memory(&plan).ranks[0].totals;
         let chunk = &plan.layout().stages.stages[0].chunks[0];
         // Paged moments are no memory of PyTorch's.

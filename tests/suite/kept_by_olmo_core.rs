@@ -87,7 +87,7 @@ fn recorded_blocks_are_met_to_the_byte() {
             resolution
         };
         let plan = resolution.plan.unwrap_or_else(|| panic!("{id}: {:?}", resolution.diagnostics));
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let recompute = &plan.recipe().recompute;
         let recorded = |place: &str| case["kept"][place].as_u64().unwrap_or(0);
         let mut check = |place: &str, ours: u64, recorded: u64| {

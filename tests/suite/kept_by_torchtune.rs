@@ -213,7 +213,7 @@ fn ends_of_their_own_and_shards_on_the_host_are_read() {
     };
     let plan = |more: &str| of(more).plan.unwrap_or_else(|| panic!("{more}: {:?}", of(more).diagnostics));
     let gathered = |plan: &Plan| {
-        let points = Operator::OutputLayer.transients(&Symbols::of(plan));
+        let points = Operator::OutputLayer.transients(&Symbols::new(plan));
         let backward = points.iter().find(|point| point.name == "backward of the output layer");
         let tensors = backward.expect("a point").tensors.clone();
         tensors.iter().find(|tensor| tensor.name.starts_with("gathered")).map(|tensor| tensor.bytes.get())

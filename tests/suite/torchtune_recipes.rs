@@ -41,7 +41,7 @@ fn recorded_preferences_are_met_to_the_byte() {
             ("loss_kind", "torch"),
             ("preference_logits", "named"),
         ]);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let saved = Operator::OutputLayer.saved(&x);
         for saved in &saved {
             let value = evaluate(saved.formula.expression, &|name| x.value(name));
@@ -108,7 +108,7 @@ fn the_references_logits_are_held_until_the_next() {
     // Four pairs, of which each sequence has one token less behind it; the vocabulary in fp32.
     let (logits, behind) = (4 * 8 * 1024 * 128_256, 4 * 8 * 1023 * 128_256);
     let at_loss = |plan: &Plan| -> u64 {
-        let points = Operator::OutputLayer.transients(&Symbols::of(plan));
+        let points = Operator::OutputLayer.transients(&Symbols::new(plan));
         let loss = points.iter().find(|point| point.name == "loss").expect("a loss");
         loss.tensors.iter().map(|tensor| tensor.bytes.get()).sum()
     };

@@ -76,7 +76,7 @@ fn recorded_adapters_are_met_to_the_byte() {
             case["type"], case["parts"], case["adapters"], case["dropout"], case["autocast"]
         );
         let plan = plan_of(&case);
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let vision = plan.model().vision.expect("a tower");
         assert_eq!(vision.gradients, TowerGradients::Adapted, "{name}");
         let patches = int(&case, "patches");

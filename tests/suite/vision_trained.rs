@@ -96,7 +96,7 @@ fn recorded_norms_of_liger_are_met_to_the_byte() {
         let name = format!("{} {} {} {}", case["type"], case["way"], case["liger"], case["autocast"]);
         let plan = plan_of(&case, false);
         assert_eq!(tower(&plan), int(&case, "tower"), "{name}");
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         assert_eq!(bytes(&x, &Operator::VisionLayer.saved(&x)), int(&case, "layer"), "{name}");
         compared += 1;
     }
@@ -151,7 +151,7 @@ fn recorded_parts_are_met_to_the_byte() {
         assert_eq!(int(&case, "decoder"), 0, "{name}");
         // Every parameter is counted once, and trains where its part does.
         let vision = plan.model().vision.expect("a tower");
-        let x = Symbols::of(&plan);
+        let x = Symbols::new(&plan);
         let mut weights = [0, 0];
         for (kind, times) in [
             (SectionKind::VisionLayer, vision.layers),

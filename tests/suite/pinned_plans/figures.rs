@@ -70,7 +70,7 @@ fn params(to: &mut Numbers, plan: &Plan) {
 
 /// What each kind of section is made of: weights, what is kept, allocated, computed and sent.
 fn operators(to: &mut Numbers, plan: &Plan) {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     let variants = [x, x.unsharded(), x.recomputed(), x.in_first_trained_layer()];
     let chunks: Vec<&Chunk> = plan.layout().stages.stages.iter().flat_map(|stage| &stage.chunks).collect();
     let alike = |pair: &[&Chunk]| are_alike(&x, pair[0], pair[1]);
@@ -82,7 +82,7 @@ fn operators(to: &mut Numbers, plan: &Plan) {
                 "counts",
                 &(section_counts(&x, chunk), frozen_counts(&x, chunk), layers_backward(&x, chunk).len()),
             );
-            let created = Creation::of(&x, chunk);
+            let created = Creation::new(&x, chunk);
             to.add("backwards", &created.backwards().map(|weight| weight.count()).collect::<Vec<_>>());
             for section in sections(&x, chunk) {
                 if !seen.contains(&section.kind) {
@@ -186,7 +186,7 @@ fn of_traffic(to: &mut Numbers, plan: &Plan) {
 }
 
 fn wires(to: &mut Numbers, plan: &Plan, of: &Traffic) {
-    let x = Symbols::of(plan);
+    let x = Symbols::new(plan);
     for dimension in &of.dimensions {
         to.add("dimension", &(dimension.busiest(), dimension.per_gpu()));
         for operation in &dimension.operations {
@@ -210,7 +210,7 @@ const LOOKED_AT: usize = 6;
 
 fn groups(to: &mut Numbers, plan: &Plan) {
     let (layout, cluster) = (plan.layout(), plan.cluster());
-    let groups = Groups::of(layout);
+    let groups = Groups::new(layout);
     let world = groups.world();
     let ranks = (0..world.min(LOOKED_AT as u64)).chain([world / 2, world - 1]).map(Rank::new);
     let ranks: Vec<Rank> = ranks.collect();
@@ -261,7 +261,7 @@ const MOST_STAGES: u32 = 4;
 const WRITTEN: u32 = 24;
 
 fn schedule(to: &mut Numbers, plan: &Plan) {
-    let shape = Shape::of(plan);
+    let shape = Shape::from_plan(plan);
     to.add("shape", &(shape, shape.placement(), shape.parts(), shape.splits_backward(), shape.steps()));
     let even =
         ChunkTime { forward: Seconds::new(1.0), backward: Seconds::new(1.25), weight: Seconds::new(0.75) };
@@ -283,13 +283,13 @@ fn schedule(to: &mut Numbers, plan: &Plan) {
             to.add("part", &(part, shape.holder(part, 0), shape.holder(part, 1)));
         }
     }
-    for rehearsal in [Rehearsal::of(shape), Rehearsal::quick(shape, 5), Rehearsal::quick(shape, 2)] {
+    for rehearsal in [Rehearsal::new(shape), Rehearsal::quick(shape, 5), Rehearsal::quick(shape, 2)] {
         to.add("rehearsal", &(rehearsal.micro_batches(), rehearsal.is_exact(), rehearsal.totals([&uneven])));
     }
     let blocking = StageDurations { blocking: true, ..uneven.clone() };
     to.add("least", &(shape.least(&uneven), shape.least(&blocking)));
     let short = Shape { micro_batches: shape.micro_batches.min(WRITTEN), ..shape };
-    let order = Order::of(short);
+    let order = Order::new(short);
     for stage in 0..order.shape().stages {
         let ones = vec![1; order.shape().chunks as usize];
         let events: Vec<_> = order.events(stage).collect();
@@ -306,7 +306,7 @@ fn schedule(to: &mut Numbers, plan: &Plan) {
 fn others(to: &mut Numbers, shape: Shape, durations: &StageDurations) {
     for micro_batches in [3, 17, 64, 1000, 50_000, 3_000_000] {
         let shape = Shape { micro_batches: micro_batches * shape.group.max(1), ..shape };
-        for rehearsal in [Rehearsal::of(shape), Rehearsal::quick(shape, 3), Rehearsal::quick(shape, 8)] {
+        for rehearsal in [Rehearsal::new(shape), Rehearsal::quick(shape, 3), Rehearsal::quick(shape, 8)] {
             to.add("continued", &(rehearsal.micro_batches(), rehearsal.is_exact()));
         }
     }
@@ -316,7 +316,7 @@ fn others(to: &mut Numbers, shape: Shape, durations: &StageDurations) {
     for kind in KINDS {
         let micro_batches = 2 * shape.stages + 2;
         let shape = Shape { kind, micro_batches, group: shape.stages, ..shape }.settled();
-        let order = Order::of(shape);
+        let order = Order::new(shape);
         for stage in 0..shape.stages {
             to.add(
                 "events",
@@ -339,9 +339,9 @@ fn of_time(to: &mut Numbers, plan: &Plan) {
     to.add("steps", &(exact_step_seconds(plan), step_seconds(plan), measured_factor(plan)));
     to.add("unknown", &unknowns(plan, &of));
     let mut known = Sections::default();
-    let draft = Draft::of(plan, &mut known);
+    let draft = Draft::new(plan, &mut known);
     // What is known of the plan's sections is taken the second time.
-    let draft_again = Draft::of(plan, &mut known);
+    let draft_again = Draft::new(plan, &mut known);
     to.add("again", &(draft_again.least(), draft_again.exact()));
     let least = [draft.least(), draft.least_before_reduction(), draft.least_over(24, 3), draft.exact()];
     to.add("draft", &least);
@@ -359,7 +359,7 @@ fn constants(to: &mut Numbers, plan: &Plan) {
     for share in Share::ALL {
         let mut changed = set;
         share.set(&mut changed, 0.37);
-        to.add("share", &(share.of(&set), share.most(), changed));
+        to.add("share", &(share.value(&set), share.most(), changed));
     }
 }
 

@@ -244,7 +244,7 @@ pub(crate) fn read_olmo_core(text: &str, base: u32) -> Option<(Format, Reading)>
             all.tree.push((to.to_owned(), scalar.clone()));
         }
     }
-    Some((Format::of(&OLMO_CORE), read(&all, text, base)))
+    Some((Format::new(&OLMO_CORE), read(&all, text, base)))
 }
 
 fn read(outcome: &Outcome, program: &str, base: u32) -> Reading {
