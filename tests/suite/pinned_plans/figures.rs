@@ -152,9 +152,13 @@ fn of_memory(to: &mut Numbers, plan: &Plan) {
     let of = memory(plan);
     to.add("memory", &of);
     for rank in &of.ranks {
+        // When the peak is stands in words alone.
+        to.text(rank.at);
+        to.text(rank.within.unwrap_or_default());
         let totals = &rank.totals;
         to.add("shown", &(totals.shown_on(of.capacity), totals.cached_on(of.capacity), totals.columns()));
     }
+    to.text(of.worst.at);
     to.text(&of.worst.needs.condition());
     let mut known = KnownUnits::default();
     to.add("totals", &memory_totals(plan));
