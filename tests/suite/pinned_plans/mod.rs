@@ -14,6 +14,7 @@
 mod draw;
 mod figures;
 mod numbers;
+mod schedules;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -26,7 +26,7 @@ impl Numbers {
         if let Some(told) = &mut self.told {
             let _ = write!(told, "\n{name}:");
         }
-        let _ = write!(self, "{figures:?}\n");
+        let _ = writeln!(self, "{figures:?}");
     }
 
     /// Takes in a text as it is: a rule that is told by nothing else.
