@@ -105,6 +105,7 @@ fields! {
     VisionRecompute "vision_recompute" Flag, "layers of the vision tower are recomputed where the decoder's are";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
     // How a model's published modules are arranged.
+    WholeKeys "whole_keys" Flag, "keys and values are a projection of their own, whole on each tensor rank (bigcode's Megatron-LM)";
     FusedQkv "fused_qkv" Flag, "one projection for queries, keys and values in the model's own modules";
     FusedGateUp "fused_gate_up" Flag, "one projection for both halves of a gated MLP in the model's own modules";
     ParallelResidual "parallel_residual" Flag, "attention and MLP read the same residual stream";
