@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use shardscope::estimate::parameters;
-use shardscope::operators::{SectionKind, Symbols, sections};
+use shardscope::operators::{Operator, SectionKind, Symbols, sections};
 use shardscope::plan::*;
 
 use super::drafts::{Draft, cases, draft, even_stages, flag, int, stage_map};
@@ -196,4 +196,32 @@ fn whole_models_are_as_published() {
     assert_eq!(counted.total.get(), 46_702_792_704, "Mixtral-8x7B");
     // Mistral AI, "Mixtral of Experts", abstract: 13 billion active parameters.
     assert_eq!(counted.active_per_token.get(), 12_879_925_248);
+}
+
+/// bigcode-project/Megatron-LM, `megatron/model/transformer.py:ParallelAttention`, multiquery: queries are cut over four tensor ranks, the one
+/// head of keys and values is whole on each, and the gradient of both is summed over them.
+#[test]
+fn one_head_of_keys_and_values_is_whole_on_every_rank() {
+    let mut draft = draft();
+    let model = &mut draft.model;
+    (model.hidden_size, model.num_attention_heads, model.num_query_groups) = (6144, 48, 1);
+    (model.kv_channels, model.ffn_hidden_size, model.arrangement.whole_keys) = (128, 24576, true);
+    (draft.layout.tensor, draft.layout.world_size) = (4, 4);
+    let plan = draft.plan();
+    let x = Symbols::of(&plan);
+    let rows: u64 = Operator::SelfAttention
+        .weights(&x)
+        .iter()
+        .filter(|weight| ["linear_qkv.weight", "key_value.weight"].contains(&weight.name))
+        .map(|weight| weight.local.iter().product::<u64>() / 6144)
+        .sum();
+    // 48 / 4 heads and two of the one: 1792, where a fused projection of 6400 cut evenly has 1600.
+    assert_eq!(rows, 12 * 128 + 2 * 128);
+    let sent: Vec<u64> = Operator::SelfAttention
+        .messages(&x)
+        .iter()
+        .filter(|message| message.name == "key_value")
+        .map(|message| message.bytes().get())
+        .collect();
+    assert_eq!(sent, [2 * x.n * 128 * x.width]);
 }

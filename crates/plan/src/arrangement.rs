@@ -6,6 +6,9 @@
 pub struct Arrangement {
     /// One projection for queries, keys and values (Phi-3, GPT-NeoX).
     pub fused_qkv: bool,
+    /// Whether keys and values are a projection of their own, which every tensor rank has whole (bigcode-project/Megatron-LM,
+    /// `megatron/model/transformer.py:ParallelAttention`, multiquery).
+    pub whole_keys: bool,
     /// One projection for both halves of a gated MLP (Phi-3).
     pub fused_gate_up: bool,
     /// Attention and MLP read the same residual stream and are added together (GPT-NeoX).
@@ -188,6 +191,7 @@ impl Default for Arrangement {
     fn default() -> Self {
         Self {
             fused_qkv: false,
+            whole_keys: false,
             fused_gate_up: false,
             parallel_residual: false,
             norm_places: NormPlaces::InFront,

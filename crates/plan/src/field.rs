@@ -107,6 +107,7 @@ fields! {
     VisionLiger "vision_liger" Word(&["layers", "class"]), "whose norms in the vision tower are Liger's, where it has any: those of layers, or all of their class";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
     // How a model's published modules are arranged.
+    WholeKeys "whole_keys" Flag, "keys and values are a projection of their own, whole on each tensor rank (bigcode's Megatron-LM)";
     FusedQkv "fused_qkv" Flag, "one projection for queries, keys and values in the model's own modules";
     FusedGateUp "fused_gate_up" Flag, "one projection for both halves of a gated MLP in the model's own modules";
     ParallelResidual "parallel_residual" Flag, "attention and MLP read the same residual stream";

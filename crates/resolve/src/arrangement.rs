@@ -12,6 +12,7 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
     let differs = |name: &str| variants.contains(&name);
     Arrangement {
         fused_qkv: table.on(Field::FusedQkv),
+        whole_keys: table.on(Field::WholeKeys),
         fused_gate_up: table.on(Field::FusedGateUp),
         parallel_residual: table.on(Field::ParallelResidual),
         // Checks stand from the special to the usual; a model type states at most one of each group.

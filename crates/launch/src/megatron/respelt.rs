@@ -27,7 +27,7 @@ const CONTEXT: &str = "context-parallel-algo";
 const MEMORY: &str = "zero-bubble-v-schedule-mem-setup";
 
 /// Flags of forks, their values, and the setting and value that stand for them.
-const RESPELT: [(&str, &str, Field, &str); 19] = [
+const RESPELT: [(&str, &str, Field, &str); 20] = [
     (CONTEXT, "ulysses_cp_algo", Field::CpCommType, "a2a"),
     (CONTEXT, "megatron_cp_algo", Field::CpCommType, "p2p"),
     (CONTEXT, "kvallgather_cp_algo", Field::CpCommType, "all_gather"),
@@ -41,6 +41,7 @@ const RESPELT: [(&str, &str, Field, &str); 19] = [
     // bigcode's Megatron-LM: all query heads share one key/value head.
     (HEADS, "multiquery", Field::GroupQueryAttention, "true"),
     (HEADS, "multiquery", Field::NumQueryGroups, "1"),
+    (HEADS, "multiquery", Field::WholeKeys, "true"),
     (HEADS, "multihead", Field::GroupQueryAttention, "false"),
     ("peft-scheme", "lora", Field::TrainType, "lora"),
     ("peft-scheme", "none", Field::TrainType, "full"),

@@ -155,7 +155,7 @@ fn another_model_is_not_taken_for_one_whose_name_begins_alike() {
 #[test]
 fn heads_and_experts_of_forks_are_read() {
     let multi = script(&launch("pretrain_gpt.py", "--attention-head-type multiquery"));
-    assert_eq!(value(&multi, Field::NumQueryGroups), "1");
+    assert_eq!([value(&multi, Field::NumQueryGroups), value(&multi, Field::WholeKeys)], ["1", "true"]);
     let experts =
         script(&launch("third_party/Megatron-LM/pretrain_gpt.py", "--moe-num-experts 64 --moe-top-k 2"));
     assert_eq!(

@@ -2,7 +2,32 @@
 
 use crate::context::{ContextCalls, HeadColumns, Sizes, context};
 use crate::exchange::{FROM_RESIDUAL, column, one_by_one, row};
-use crate::{Message, Symbols};
+use crate::message::Call;
+use crate::{Collective, Dimension, Message, Symbols};
+use shardscope_explain::Formula;
+
+const WHOLE_KEYS: &str =
+    "bigcode-project/Megatron-LM, megatron/model/transformer.py:ParallelAttention.forward";
+const TENSOR: Dimension = Dimension::Tensor;
+
+static REDUCE_KEYS: Call = Call::backward(
+    TENSOR,
+    Collective::AllReduce,
+    "gradient of keys and values",
+    Formula::new("2·s·b·K·B", "Every rank has a summand of it, from its own query heads.", WHOLE_KEYS),
+);
+static GATHER_KEYS: Call = Call::forward(
+    TENSOR,
+    Collective::AllGather,
+    "keys and values",
+    Formula::new("2·s·b·K·B", "Each rank makes them of its part of the sequence.", WHOLE_KEYS),
+);
+static SCATTER_KEYS: Call = Call::backward(
+    TENSOR,
+    Collective::ReduceScatter,
+    "gradient of keys and values",
+    Formula::new("2·s·b·K·B", "Every rank has a summand of it; it is cut by sequence.", WHOLE_KEYS),
+);
 
 static CONTEXT: ContextCalls = ContextCalls::new(&Sizes {
     keys_and_values: "2·s·b·K·B",
@@ -19,6 +44,11 @@ pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     let columns = HeadColumns { query: queries, key: keys, value: keys, output: queries };
     // Queries, keys and values.
     let mut messages = one_by_one(x, column(x, &FROM_RESIDUAL, "linear_qkv", x.h), 3);
+    if x.model().arrangement.whole_keys && x.t > 1 {
+        let cut: &[&'static Call] = &[&GATHER_KEYS, &SCATTER_KEYS];
+        let calls = if x.plan.layout().sequence_parallel { cut } else { &[&REDUCE_KEYS] };
+        messages.extend(Message::each(x, calls, "key_value", &[x.s, x.b, 2 * keys], 1));
+    }
     messages.extend(context(x, &CONTEXT, columns));
     // What the MLP adds is reduced with it, there.
     if !x.sums_before_reducing() {

@@ -6,10 +6,16 @@ use shardscope_plan::{AttentionSoftmax, LinearBias, Model};
 
 pub(crate) fn weights(x: &Symbols<'_>) -> Vec<Weight> {
     let model = x.model();
-    let rows = qkv_rows(model) + gate(x, model.num_attention_heads);
+    let keys = if model.arrangement.whole_keys { 2 * model.num_query_groups * model.kv_channels } else { 0 };
+    let rows = qkv_rows(model) + gate(x, model.num_attention_heads) - keys;
     let mut out = vec![Weight::column("linear_qkv.weight", Account::Attention, [rows, x.h], x.t)];
-    if model.linear_bias != LinearBias::None {
+    let biases = model.linear_bias != LinearBias::None;
+    if biases {
         out.push(Weight::split_vector("linear_qkv.bias", Account::Attention, rows, x.t));
+    }
+    if keys > 0 {
+        out.push(Weight::whole("key_value.weight", Account::Attention, &[keys, x.h]));
+        out.extend(biases.then(|| Weight::whole("key_value.bias", Account::Attention, &[keys])));
     }
     if model.qk_layernorm {
         let [queries, keys] = if model.arrangement.norms_over_heads {

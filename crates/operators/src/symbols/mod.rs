@@ -324,7 +324,11 @@ fn qkv_width(model: &Model, t: u64) -> u64 {
     let (heads, groups) = (model.num_attention_heads, model.num_query_groups);
     // A gate is as wide as the queries.
     let queries = if model.mixers.output_gate { 2 * heads } else { heads };
-    let rows = if groups >= t { queries / t + 2 * (groups / t) } else { queries + 2 * groups };
+    let rows = match () {
+        () if model.arrangement.whole_keys => queries / t + 2 * groups,
+        () if groups >= t => queries / t + 2 * (groups / t),
+        () => queries + 2 * groups,
+    };
     rows * model.kv_channels
 }
 

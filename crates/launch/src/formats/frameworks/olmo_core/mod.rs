@@ -3,21 +3,20 @@
 
 mod factories;
 mod model;
+mod stated;
 mod training;
 
 pub(crate) use self::factories::{factory, like};
 use self::model::model;
 use self::training::training;
 use super::row::Row;
-use crate::formats::leaves::{Leaf, Leaves};
+use crate::formats::leaves::Leaves;
 use crate::formats::names;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
 
 /// What is not known of a program that imports it and states no configuration.
 pub(crate) const LACKING: &str = "OLMo-core's layers, and what its trainer keeps";
-/// The origin of what nothing states.
-const DEFAULT: &str = "default of OLMo-core";
 
 /// The settings that OLMo-core saves.
 pub(in crate::formats) const OLMO_CORE: Row = Row {
@@ -78,28 +77,4 @@ fn computed(leaves: &mut Leaves<'_>) {
             leaves.reading.not_modelled.push(item);
         }
     }
-}
-
-/// A leaf that is not null.
-fn stated<'t>(leaves: &Leaves<'t>, path: &str) -> Option<&'t Leaf> {
-    leaves
-        .get(path)
-        .filter(|leaf| leaf.hole.is_some() || !matches!(leaf.value.as_str(), "" | "null" | "None" | "~"))
-}
-
-fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
-    let item = NotModelled::new(&leaf.path, leaf.shown(), effect, what).at_some(leaf.span);
-    leaves.reading.not_modelled.push(item);
-}
-
-/// Lacks `what` where anything is stated at `path` or below.
-fn lack_below(leaves: &mut Leaves<'_>, path: &str, effect: Effect, what: &str) {
-    let below = format!("{path}.");
-    let first = leaves.all().iter().find(|leaf| leaf.path.starts_with(&below));
-    if let Some(leaf) = first.or_else(|| stated(leaves, path)) {
-        let item = NotModelled::new(path, "", effect, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-    }
-    leaves.pass(path);
-    leaves.pass_below(&[below.as_str()]);
 }

@@ -1,6 +1,6 @@
 //! `TransformerConfig`: blocks, attention, norms, MLP and the output layer.
 
-use super::{DEFAULT, lack, lack_below, stated};
+use super::stated::{DEFAULT, lack, lack_below, stated};
 use crate::formats::leaves::Leaves;
 use crate::{Effect, Origin};
 use shardscope_plan::Field;

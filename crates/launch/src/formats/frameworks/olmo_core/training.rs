@@ -1,6 +1,6 @@
 //! `TransformerTrainModuleConfig`: batch, data parallelism, compiler, checkpointing, loss and optimizer.
 
-use super::{DEFAULT, lack, lack_below, stated};
+use super::stated::{DEFAULT, lack, lack_below, stated};
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
