@@ -30,6 +30,10 @@ fn drafted(case: &Value) -> Draft {
     if arch == "qwen2" {
         model.linear_bias = LinearBias::QkvOnly;
     }
+    if arch == "gemma" {
+        model.activation = Activation::Geglu;
+        model.arrangement.norm_product = NormProduct::PlusOne;
+    }
     if flag(case, "tied") {
         model.embeddings = Embeddings::Tied;
     }
@@ -124,6 +128,8 @@ fn recorded_layers_are_met_to_the_byte() {
             let rows = if flag(&case, "later") { x.n - x.b } else { x.n };
             outside -= rows * x.h;
         }
+        // Another: the number that Gemma's embedding is multiplied by, a tensor of 16 bits where the embedding trains.
+        outside += if arch == "gemma" && full { 2 } else { 0 };
         check("outside", outside);
         formulas(&case, &x, &operators);
     }

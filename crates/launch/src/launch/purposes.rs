@@ -3,7 +3,7 @@
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
 use super::program::{Purpose, installs, is_olmo_core, purpose};
-use crate::formats::OLMO_CORE_LACKING;
+use crate::formats::{OLMO_CORE_LACKING, turn_dropout_off};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_plan::{Field, Software};
@@ -131,6 +131,8 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
                 Found::new(Field::ReferenceModel, "precomputed", Origin::Derived)
                     .by("program", Some(program.origin())),
             );
+        } else {
+            turn_dropout_off(reading);
         }
         return;
     }
@@ -142,6 +144,7 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
             Found::new(Field::TrainingObjective, "reward", Origin::Derived)
                 .by("program", Some(program.origin())),
         );
+        turn_dropout_off(reading);
         return;
     }
     let read =

@@ -154,6 +154,16 @@ fn trainers_of_preferences_turn_dropout_off() {
                    sequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: true\n";
     assert!(!dropout(axolotl));
     assert!(dropout(&axolotl.replace("rl: dpo\n", "lora_qkv_kernel: false\n")));
+    // Told by the program's name alone.
+    let by_name = |program: &str| {
+        let read = script(&format!(
+            "torchrun --nproc_per_node 8 {program} --model_name_or_path Qwen/Qwen2.5-7B --use_peft --lora_r 16 --lora_dropout 0.1 \
+             --lora_target_modules q_proj v_proj --max_length 2048 --per_device_train_batch_size 1 --learning_rate 5e-6 --bf16 True"
+        ));
+        let plan = read.plan.unwrap_or_else(|| panic!("{program}: {:?}", read.diagnostics));
+        plan.recipe().tuning.lora.expect("adapters").dropout
+    };
+    assert!(by_name("sft.py") && !by_name("scripts/dpo.py"));
 }
 
 /// PEFT writes LoftQ's weights back in their own type (`peft/utils/loftq_utils.py:loftq_init`): examples/llama-2/loftq.yml of axolotl.

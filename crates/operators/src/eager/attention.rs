@@ -213,7 +213,8 @@ fn fused(tape: &mut Tape<'_, '_>, flow: &Flow, kernel: AttentionKernel) {
     rotations(tape, flow);
     let modules = &x.recipe().software.semantics().modules;
     let for_sdpa = modules.repeats_for_sdpa && kernel == AttentionKernel::Sdpa;
-    let repeated = masked || for_sdpa || modules.repeats_groups;
+    let repeats = modules.repeats_groups && !(modules.views_one_group && x.k == 1);
+    let repeated = masked || for_sdpa || repeats;
     if repeated && x.k < x.a {
         tape.keep(any, "key", &wide, width, &REPEATED);
         tape.keep(any, "value", &wide, width, &REPEATED);

@@ -136,6 +136,8 @@ pub struct Modules {
     pub rotation: Rotation,
     /// Whether keys and values are repeated for every query head before the attention's kernel.
     pub repeats_groups: bool,
+    /// Whether the only group is not repeated: expanding it is a view.
+    pub views_one_group: bool,
     /// Whether they are where that kernel is PyTorch's, as flash-attn takes groups as they are.
     pub repeats_for_sdpa: bool,
     /// Whose adapters stand beside its linear layers.

@@ -11,7 +11,7 @@ use shardscope_plan::{Field, Software};
 pub(in crate::formats) const TORCHTUNE: Row = Row {
     trainer: "torchtune",
     title: "a configuration of torchtune",
-    about: "torchtune: model by name, batch, adapters, its losses; Llama, Mistral, Qwen and Phi",
+    about: "torchtune: model by name, batch, adapters, its losses; Llama, Mistral, Qwen, Phi and the first Gemma",
     signs: &[&["model._component_", "tokenizer._component_"]],
     keys: &[
         (&["tokenizer.max_seq_len"], Field::SeqLength),
@@ -32,7 +32,8 @@ pub(in crate::formats) const TORCHTUNE: Row = Row {
 const CHUNKS: u64 = 8;
 
 /// Families of `torchtune.models` whose layers were recorded.
-const FAMILIES: [&str; 12] = [
+const FAMILIES: [&str; 13] = [
+    "gemma",
     "llama2",
     "code_llama2",
     "llama3",

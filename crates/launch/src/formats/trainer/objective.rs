@@ -3,7 +3,7 @@
 use super::dialect::Dialect;
 use super::rollouts::{lack, rollouts};
 use crate::formats::leaves::{Leaf, Leaves};
-use crate::{Effect, Found, NotModelled, Origin, Question};
+use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::Field;
 
 /// Words of objectives, by what they need.
@@ -250,11 +250,18 @@ pub(super) fn without_dropout(leaves: &mut Leaves<'_>, dialect: Dialect) {
         Some("reward") => matches!(dialect, Dialect::Trl | Dialect::Swift | Dialect::Axolotl),
         _ => false,
     };
-    let kept = leaves.flag("disable_dropout") == Some(false);
-    if off && !kept && leaves.reading.value(Field::LoraDropout).is_some() {
-        leaves.reading.keep(&|found| found.field != Field::LoraDropout);
+    if off && leaves.flag("disable_dropout") != Some(false) {
+        turn_dropout_off(&mut leaves.reading);
+    }
+}
+
+/// Adapters of a trainer of preferences, which turns every dropout off, unless a switch for it is left unread.
+pub(crate) fn turn_dropout_off(reading: &mut Reading) {
+    let told = reading.not_read.iter().any(|item| item.name.ends_with("disable_dropout"));
+    if reading.value(Field::LoraDropout).is_some() && !told {
+        reading.keep(&|found| found.field != Field::LoraDropout);
         let why = "trainers of preferences turn every dropout off (disable_dropout)";
-        leaves.state(Field::LoraDropout, "0", Origin::Derived, why);
+        reading.take(Found::new(Field::LoraDropout, "0", Origin::Derived).note(why));
     }
 }
 
