@@ -1,7 +1,8 @@
 """Records what vision towers and their projectors keep for backward with PEFT's adapters beside linear layers.
 
-Models and counting are those of `vision_trained.py`; attention is SDPA's, a sample has two images. Adapters have rank 8; PEFT holds them
-in fp32 beside weights in bf16 unless told otherwise. Dropout keeps a mask of a byte for each element, as it does on CUDA. Written to standard output, a line of JSON for each run:
+Models and counting are those of `vision_trained.py`; attention is SDPA's but for Mistral 3, whose tower has a mask with it; a sample
+has two images. Adapters have rank 8; PEFT holds them in fp32 beside weights in bf16 unless told otherwise. Dropout keeps a mask of a
+byte for each element, as it does on CUDA. Written to standard output, a line of JSON for each run:
 
   type      model_type of the whole
   config    its sizes
@@ -10,6 +11,7 @@ in fp32 beside weights in bf16 unless told otherwise. Dropout keeps a mask of a 
   adapters  number format of the adapters
   dropout   of the adapters
   autocast  whether `torch.autocast` is on, over weights in bf16
+  attention "sdpa" or "flash"
   patches   patches of all images
   trained   parameters of the adapters
   tower     bytes kept of tower and projector
@@ -56,13 +58,20 @@ def inputs(kind, config, small):
         ids[0, at + 1 : at + 17] = IMAGE
         at += 18
     given = {key: torch.cat([value] * 2) for key, value in given.items()}
-    given |= dict(input_ids=ids, labels=ids, mm_token_type_ids=(ids == IMAGE).long())
+    given |= dict(input_ids=ids, labels=ids)
+    if kind.startswith("qwen"):
+        given["mm_token_type_ids"] = (ids == IMAGE).long()
+    if kind == "gemma3":
+        given["token_type_ids"] = (ids == IMAGE).long()
     return given, patches * 2
 
 
 def run(kind, parts, hooked, adapters, dropout, autocast):
     _, text, small, _, more = CASES[kind]
+    small = dict(small, vision_use_head=False) if kind == "gemma3" else small
     model, config = towers["build"](kind, text, small, more)
+    if kind == "mistral3":
+        whole["use_flash"](model, config)
     given, patches = inputs(kind, config, small)
     *_, frozen = whole["kept"](model, given, autocast)
     names = [name for name, module in model.named_modules() if whole["is_tower"](name) and isinstance(module, torch.nn.Linear)]
@@ -80,11 +89,11 @@ def run(kind, parts, hooked, adapters, dropout, autocast):
     recomputed, *_ = whole["kept"](model, given, autocast)
     sizes = dict(model_type=kind, text_config=text, vision_config=small, **more)
     row = dict(type=kind, config=sizes, parts=parts, hooked=hooked, adapters=adapters, dropout=dropout, autocast=autocast, patches=patches,
-               trained=trained, tower=tower, layer=layer, recomputed=recomputed, decoder=outside - frozen)
+               attention="flash" if kind == "mistral3" else "sdpa", trained=trained, tower=tower, layer=layer, recomputed=recomputed, decoder=outside - frozen)
     print(json.dumps(row), flush=True)
 
 
-for kind in ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5"]:
+for kind in ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "gemma3", "internvl", "mistral3"]:
     for parts in ("tower", "tower projector deep" if kind == "qwen3_vl" else "tower projector"):
         for hooked in (False, True) if kind.startswith("qwen2") else (False,):
             for adapters, autocast in (("bf16", False), ("fp32", False), ("fp32", True)):

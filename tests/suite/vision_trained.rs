@@ -167,9 +167,10 @@ fn recorded_parts_are_met_to_the_byte() {
         let kept = vision.kept.expect("what it keeps");
         let way = case["way"].as_str().unwrap_or_default();
         let deep = u64::from(way.contains("deep")) * kept.deep_projector;
-        let trained = match way.contains("tower") {
-            true => vision.parameters - kept.projector - kept.deep_projector + deep,
-            false => kept.projector + deep,
+        let trained = if way.contains("tower") {
+            vision.parameters - kept.projector - kept.deep_projector + deep
+        } else {
+            kept.projector + deep
         };
         assert_eq!(weights, [vision.parameters - trained, trained], "{name}");
         compared += 1;

@@ -60,7 +60,7 @@ impl Tower {
 }
 
 /// Sizes that say what a tower keeps, by their names in the rules.
-const KEPT: [&str; 25] = [
+const KEPT: [&str; 29] = [
     "heads",
     "f",
     "prefix",
@@ -80,6 +80,10 @@ const KEPT: [&str; 25] = [
     "merge_wide",
     "merge_wide_once",
     "merge_more",
+    "width_0",
+    "width_1",
+    "width_2",
+    "width_3",
     "deep_mergers",
     "deep_projector",
     "deep",

@@ -99,6 +99,8 @@ pub struct VisionKept {
     pub merge: Kept,
     /// What a projector keeps more where its weights train than where gradients only pass it.
     pub merge_more: u64,
+    /// Widths between which linear layers project, the first one's input first; 0 behind the last.
+    pub widths: [u64; 4],
     /// Mergers of deep layers.
     pub deep_mergers: u64,
     /// Parameters of mergers of deep layers.
@@ -161,6 +163,11 @@ impl VisionKept {
 
     fn size(&mut self, word: &str) -> Option<()> {
         let (name, number) = word.split_once('=')?;
+        if let Some(place) = name.strip_prefix("width_") {
+            let width = self.widths.get_mut(place.parse::<usize>().ok()?)?;
+            *width = number.parse().ok().filter(|size| *size <= MAX_KEPT)?;
+            return Some(());
+        }
         let size = match name {
             "heads" => &mut self.heads,
             "f" => &mut self.ffn,

@@ -166,10 +166,9 @@ fn in_engine(table: &Table) -> bool {
 }
 
 /// Beside which of the tower, its projector and mergers of deep layers adapters stand, as far as that is known: beside every linear
-/// layer of the tower's, whose blocks have one projection for queries, keys and values.
+/// layer of it.
 fn adapters(table: &Table) -> [bool; 3] {
-    let known = kept(table).is_some_and(|kept| kept.fused_queries);
-    if !(adapted(table) && table.on(Field::VisionAdapters) && known) {
+    if !(adapted(table) && table.on(Field::VisionAdapters) && kept(table).is_some()) {
         return [false; 3];
     }
     let frozen = table.words(Field::FrozenModules);

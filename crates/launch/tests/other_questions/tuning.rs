@@ -157,7 +157,9 @@ fn qwens_program_for_vision_trains_what_its_switches_name() {
         )
     };
     let frozen = |switches: &str| value(&script(&text(switches)), Field::FrozenModules);
-    assert_eq!(frozen("--tune_mm_vision False --tune_mm_mlp True --tune_mm_llm True"), "vision_tower");
+    // Of Qwen3-VL the switch of the merger leaves those of deep layers to the tower's.
+    let merger = frozen("--tune_mm_vision False --tune_mm_mlp True --tune_mm_llm True");
+    assert_eq!(merger, "vision_tower deepstack_merger_list");
     assert_eq!(frozen("--tune_mm_vision True --tune_mm_mlp True --tune_mm_llm True"), "");
     let read = script(&text("--tune_mm_mlp True --tune_mm_llm True --data_flatten True"));
     let shown =

@@ -1,5 +1,4 @@
-//! PEFT's adapters beside linear layers of a vision tower whose blocks have one projection for queries, keys and values (Qwen's): met
-//! to the byte of the runs in `tests/data/activations/vision_lora.jsonl`.
+//! PEFT's adapters beside linear layers of a vision tower and of what projects its output: met to the byte of the runs in `tests/data/activations/vision_lora.jsonl`.
 
 use crate::{Account, Operator, Saved, Symbols, Weight, WeightPart, WeightRole};
 use shardscope_explain::Formula;
@@ -38,15 +37,23 @@ fn sites(operator: Operator, x: &Symbols<'_>) -> Vec<Site> {
     if operator == Operator::VisionLayer {
         // Flash attention keeps its output, which the output projection reads.
         let joined = kept.joined_output && x.recipe().attention_kernel != AttentionKernel::Flash;
-        let mut out = vec![one(tokens, width, 3 * width, false), one(tokens, width, width, !joined)];
+        let mut out = if kept.fused_queries {
+            vec![one(tokens, width, 3 * width, false)]
+        } else {
+            [false, true, true].map(|shared| one(tokens, width, width, shared)).to_vec()
+        };
+        // Where nothing joins them, the output is the kernel's own.
+        out.push(one(tokens, width, width, !joined));
         out.push(one(tokens, width, ffn, false));
         out.extend(kept.gated.then(|| one(tokens, width, ffn, true)));
         out.push(one(tokens, ffn, width, false));
         return out;
     }
-    let merged = width * tower.patches_per_token;
-    let merger =
-        |times| [merged, x.h].map(|outer| Site { times, ..one(x.image_tokens(), merged, outer, false) });
+    let merger = |times| {
+        let between = kept.widths.windows(2).filter_map(|pair| <[u64; 2]>::try_from(pair).ok());
+        let between = between.filter(|[inner, outer]| *inner > 0 && *outer > 0);
+        between.map(move |[inner, outer]| Site { times, ..one(x.image_tokens(), inner, outer, false) })
+    };
     let mut out = Vec::new();
     out.extend(tower.projector_trains.then(|| merger(1)).into_iter().flatten());
     out.extend(tower.deep_trains.then(|| merger(kept.deep_mergers)).into_iter().flatten());
