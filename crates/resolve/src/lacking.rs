@@ -90,6 +90,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         table.lack(Field::GradientCheckpointing, "", Effect::Memory, message);
     }
     cut(table, software);
+    one_by_one(table, software);
     // Whose adapters are known for Megatron core's layers.
     let library = tuning::library(table, software);
     let adapters = library.is_some_and(AdapterLibrary::is_of_megatron);
@@ -183,7 +184,8 @@ fn cut(table: &mut Table, software: Software) {
         return;
     }
     let adapted = matches!(table.word(Field::TrainType), "lora" | "qlora" | "freeze");
-    let planned = table.on(Field::DtensorPlan) && !adapted;
+    let by_modules = table.word(Field::RecomputeGranularity) == "selective";
+    let planned = table.on(Field::DtensorPlan) && !adapted && !by_modules;
     for (field, what) in [
         (Field::TensorModelParallelSize, "tensor parallelism with modules of plain PyTorch (DTensor)"),
         (Field::PipelineModelParallelSize, "pipelines of modules of plain PyTorch"),
@@ -193,6 +195,28 @@ fn cut(table: &mut Table, software: Software) {
         if degree > 1 && !(planned && field == Field::TensorModelParallelSize) {
             table.lack(field, &degree.to_string(), Effect::Memory, what);
         }
+    }
+}
+
+/// Modules of plain PyTorch that are computed again one by one: known where attention, MLP and norms are, of dense layers that train.
+fn one_by_one(table: &mut Table, software: Software) {
+    if !software.semantics().eager_modules || table.word(Field::RecomputeGranularity) != "selective" {
+        return;
+    }
+    let modules = table.words(Field::RecomputeModules);
+    let all =
+        modules.len() == 3 && ["self_attn", "mlp", "layernorm"].iter().all(|name| modules.contains(name));
+    let whole = matches!(table.word(Field::TrainType), "" | "full");
+    let llama = table.words(Field::ModuleVariants).is_empty()
+        && table.word(Field::UnrecordedModules).is_empty()
+        && !table.has(Field::VisionTower)
+        && !table.has(Field::LinearMixer)
+        && table.number(Field::NumExperts) == 0
+        && !table.on(Field::PostNorms);
+    let known = matches!(software, Software::HfTransformers | Software::Automodel);
+    if !(all && whole && llama && known) || has_liger(table) {
+        let message = "modules computed again one by one, other than attention, MLP and norms of dense layers that train";
+        table.lack(Field::RecomputeModules, "", Effect::Memory, message);
     }
 }
 
