@@ -12,6 +12,7 @@ mod frequency;
 mod kernels;
 mod lacking;
 mod lacking_adapters;
+mod lacking_modules;
 mod layout;
 mod mixers;
 mod model;
