@@ -16,6 +16,8 @@ const DORA: &str = include_str!("../data/activations/dora.jsonl");
 const AUTOMODEL: &str = include_str!("../data/activations/automodel.jsonl");
 /// Its own modules, and its memory-efficient adapters.
 const OWN: &str = include_str!("../data/activations/automodel_own.jsonl");
+/// Layers whose modules are checkpointed one by one.
+const MODULES: &str = include_str!("../data/activations/checkpointed_modules.jsonl");
 /// Experts and experts of a token in the recorded mixtures.
 const EXPERTS: [u64; 2] = [4, 2];
 /// Rank of the recorded adapters.
@@ -233,6 +235,47 @@ fn recorded_runs_are_met_to_the_byte() {
     }
     assert!(wrong.is_empty(), "{} of {runs} runs:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
     assert!(runs > 723 && layers > 2104, "{runs} runs and {layers} layers compared");
+}
+
+/// Attention, MLP and norms checkpointed one by one hold what each is given, and what they save while they run again is what they save
+/// where nothing is checkpointed.
+#[test]
+fn modules_computed_again_one_by_one_hold_their_inputs() {
+    let mut layers = 0;
+    for line in MODULES.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let plan = |modules: &[RecomputeModule]| {
+            let mut draft = drafted(&case);
+            if !modules.is_empty() {
+                draft.recipe.recompute = Recompute::Selective(modules.to_vec());
+            }
+            draft.plan()
+        };
+        let again = plan(&[RecomputeModule::Attention, RecomputeModule::Mlp, RecomputeModule::LayerNorm]);
+        let whole = plan(&[]);
+        let x = Symbols::of(&again);
+        let operators = layer_operators(&x, again.model().layer_kind(0));
+        assert_eq!(int(&case, "saved within"), 0);
+        for held in case["held"].as_array().expect("layers") {
+            assert_eq!(Some(kept(&x, &operators)), held.as_u64(), "{}", case["id"]);
+            layers += 1;
+        }
+        assert_eq!(kept(&x.recomputed(), &operators), kept(&Symbols::of(&whole), &operators));
+        for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {
+            assert_eq!(saved.bytes.get() as f64, evaluate(saved.formula.expression, &|name| x.value(name)));
+        }
+        // A module at a time: less than the whole layer at once, and more than nothing.
+        let peak = |plan: &Plan| memory(plan).ranks[0].totals.peak_allocated;
+        let mut layer = Draft::of(&whole);
+        layer.recipe.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
+        assert!(peak(&again) < peak(&whole) && peak(&layer.plan()) < peak(&whole));
+        // Work of the modules is done once more, the residual additions not.
+        let work = |operator: Operator| operator.work(&x).into_iter().map(|work| work.modules().is_empty());
+        for operator in [Operator::SelfAttention, Operator::Mlp] {
+            assert_eq!(work(operator).filter(|alone| *alone).count(), 1);
+        }
+    }
+    assert_eq!(layers, 36);
 }
 
 #[test]

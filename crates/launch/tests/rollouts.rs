@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::{Field, LossKind, Number, Recompute, Residence, RolloutEngine};
+use shardscope_plan::{Field, LossKind, Number, Recompute, RecomputeModule, Residence, RolloutEngine};
 use shardscope_source::{Code, Source};
 
 /// A policy of 4B parameters under slime, on accelerators of which some only generate.
@@ -265,14 +265,22 @@ fn layers_of_nemo_rl_hand_on_fp32() {
     assert_eq!([plan.recipe().params_dtype, plan.recipe().grads_dtype], [Number::Fp32; 2]);
 }
 
-/// `checkpoint_wrapper` around `mlp`, `self_attn` and both norms (`nemo_rl/models/dtensor/parallelize.py`), where `_v2` is off.
+/// `checkpoint_wrapper` around `mlp`, `self_attn` and both norms (`nemo_rl/models/dtensor/parallelize.py`), where `_v2` is off. Shards on
+/// the host are those of `CPUOffloadPolicy`.
 #[test]
 fn the_older_worker_of_nemo_rl_checkpoints_modules() {
-    let older = dtensor("grpo_math_1B.yaml", "    _v2: false\n");
-    assert_eq!(stopped_by(&older), ["policy.dtensor_cfg.activation_checkpointing"]);
+    let modules = [RecomputeModule::Attention, RecomputeModule::Mlp, RecomputeModule::LayerNorm];
+    let older = dtensor("grpo_math_1B.yaml", "    _v2: false\n    cpu_offload: true\n");
+    assert!(stopped_by(&older).is_empty(), "{:?}", older.diagnostics);
+    let plan = older.plan.unwrap_or_else(|| panic!("{:?}", older.diagnostics));
+    assert_eq!(plan.recipe().recompute, Recompute::Selective(modules.to_vec()));
+    assert!(plan.recipe().offload.parameters && plan.recipe().offload.optimizer);
     let based =
         dtensor("dapo-qwen2.5-7b.v2.yaml", "    tensor_parallel_size: 1\n    context_parallel_size: 1\n");
-    assert!(stopped_by(&based).contains(&"policy.dtensor_cfg.activation_checkpointing"));
+    let plan = based.plan.unwrap_or_else(|| panic!("{:?}", based.diagnostics));
+    assert_eq!(plan.recipe().recompute, Recompute::Selective(modules.to_vec()));
+    let cut = dtensor("grpo_math_1B.yaml", "    _v2: false\n    tensor_parallel_size: 2\n");
+    assert_eq!(stopped_by(&cut), ["tensor_model_parallel_size"]);
 }
 
 /// One depth of multi-token prediction, or none, shares its layer with no other.

@@ -5,7 +5,7 @@ use super::{Kernel, Matmul, MatmulKind, Symbols, Work};
 use shardscope_plan::{AttentionKernel, LinearBias, RecomputeModule};
 use shardscope_units::{Bytes, Count, Quantity};
 
-const CORE: &[RecomputeModule] = &[RecomputeModule::CoreAttention];
+const CORE: &[RecomputeModule] = &[RecomputeModule::CoreAttention, RecomputeModule::Attention];
 
 /// Widths of one head: of queries and keys, and of values.
 #[derive(Clone, Copy)]

@@ -223,6 +223,7 @@ impl RecomputeModule {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Attention => "self_attn",
             Self::CoreAttention => "core_attn",
             Self::MoeActivation => "moe_act",
             Self::LayerNorm => "layernorm",

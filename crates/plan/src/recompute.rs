@@ -78,6 +78,8 @@ impl Recompute {
 /// `--recompute-modules`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecomputeModule {
+    /// Attention as one module of plain PyTorch, its projections included.
+    Attention,
     /// Scores, softmax, dropout and values.
     CoreAttention,
     /// Activation of the experts.

@@ -2,6 +2,7 @@
 //! goes on without them.
 
 use super::lacking_adapters::{beside_adapters, fused, is_of_mixer, of_linear_mixers, over_expert_tensor};
+use super::lacking_modules::{cut, has_liger, one_by_one};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use super::{evaluation, offload, tuning, vision};
@@ -90,6 +91,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         table.lack(Field::GradientCheckpointing, "", Effect::Memory, message);
     }
     cut(table, software);
+    one_by_one(table, software);
     // Whose adapters are known for Megatron core's layers.
     let library = tuning::library(table, software);
     let adapters = library.is_some_and(AdapterLibrary::is_of_megatron);
@@ -179,30 +181,6 @@ pub(super) fn find(table: &mut Table, software: Software) {
             "frozen parts; all weights would be counted as trained",
         );
     }
-}
-
-/// A model of plain PyTorch modules that is cut over ranks. Without it the ranks hold copies, which go on with data alone.
-fn cut(table: &mut Table, software: Software) {
-    if software.semantics().cuts_models {
-        return;
-    }
-    let adapted = matches!(table.word(Field::TrainType), "lora" | "qlora" | "freeze");
-    let planned = table.on(Field::DtensorPlan) && !adapted;
-    for (field, what) in [
-        (Field::TensorModelParallelSize, "tensor parallelism with modules of plain PyTorch (DTensor)"),
-        (Field::PipelineModelParallelSize, "pipelines of modules of plain PyTorch"),
-        (Field::ExpertModelParallelSize, "expert parallelism with modules of plain PyTorch"),
-    ] {
-        let degree = table.degree(field);
-        if degree > 1 && !(planned && field == Field::TensorModelParallelSize) {
-            table.lack(field, &degree.to_string(), Effect::Memory, what);
-        }
-    }
-}
-
-/// Whether some of Liger's kernels stand in the place of transformers'.
-fn has_liger(table: &Table) -> bool {
-    table.on(Field::LigerKernel) || table.has(Field::LigerParts)
 }
 
 /// Norms that were recorded in transformers' own modules alone.

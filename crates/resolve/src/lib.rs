@@ -13,6 +13,7 @@ mod hybrid;
 mod kernels;
 mod lacking;
 mod lacking_adapters;
+mod lacking_modules;
 mod layout;
 mod mixers;
 mod model;

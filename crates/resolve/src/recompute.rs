@@ -104,8 +104,9 @@ fn selective(table: &mut Table, software: Software) -> Recompute {
     Recompute::Selective(modules)
 }
 
-/// Modules by Megatron's names.
-const MODULES: [(&str, RecomputeModule); 7] = [
+/// Modules by Megatron's names, and by transformers' where they are of plain PyTorch.
+const MODULES: [(&str, RecomputeModule); 8] = [
+    ("self_attn", RecomputeModule::Attention),
     ("core_attn", RecomputeModule::CoreAttention),
     ("moe_act", RecomputeModule::MoeActivation),
     ("layernorm", RecomputeModule::LayerNorm),

@@ -275,13 +275,21 @@ fn copied(plan: &Plan) -> Breakdown<Bytes> {
     leaf("all weights, copied", count.bytes(width) * times, &COPIED, &given)
 }
 
+/// The largest rank's shards of weights that train on the host.
+fn shards(plan: &Plan) -> Bytes {
+    let most = parameters(plan).ranks.iter().map(|rank| rank.count).max().unwrap_or_default();
+    Bytes::new(
+        most.bytes(plan.recipe().params_dtype.width()).get().div_ceil(plan.layout().dense_shards().max(1)),
+    )
+}
+
 /// What is on the accelerator only while weights are handed over.
 fn handed_over(plan: &Plan, rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
     let semantics = rollout.framework.semantics(plan.recipe().software.semantics().cuts_models);
     let mut out = Vec::new();
     if semantics.loads_weights && rollout.offloads.weights {
-        let given = [("W", totals.parameters.number())];
-        out.push(leaf("the policy's weights", totals.parameters, &LOADED, &given));
+        let weights = if plan.recipe().offload.parameters { shards(plan) } else { totals.parameters };
+        out.push(leaf("the policy's weights", weights, &LOADED, &[("W", weights.number())]));
     }
     let bucket = match semantics.bucket {
         Bucket::Tensor => {

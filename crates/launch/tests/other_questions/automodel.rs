@@ -2,7 +2,7 @@
 
 use super::{said, stopped, value};
 use shardscope_launch::Resolution;
-use shardscope_plan::Field;
+use shardscope_plan::{Field, Recompute, RecomputeModule};
 
 fn recipe(model: &str, distributed: &str, more: &str) -> Resolution {
     let text = format!(
@@ -107,7 +107,12 @@ fn modules_of_its_own_are_known_for_llama_and_qwen() {
         stopped(&llama(model, "8", "distributed: {strategy: fsdp2}\n"), &["model.force_hf"]);
     }
     let one = |more: &str| llama("meta-llama/Llama-3.1-8B", "8", more);
-    stopped(&one("distributed: {activation_checkpointing: true}\n"), &["gradient_checkpointing"]);
+    // `apply_submodule_checkpointing`.
+    let again = one("distributed: {activation_checkpointing: true}\n").plan.expect("a plan");
+    let modules = [RecomputeModule::Attention, RecomputeModule::Mlp, RecomputeModule::LayerNorm];
+    assert_eq!(again.recipe().recompute, Recompute::Selective(modules.to_vec()));
+    let adapted = "distributed: {activation_checkpointing: full}\npeft: {dim: 8}\n";
+    stopped(&one(adapted), &["recompute_modules"]);
     stopped(
         &one("packed_sequence: {packed_sequence_size: 4096}\n"),
         &["packed_sequence.packed_sequence_size"],

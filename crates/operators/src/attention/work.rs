@@ -2,7 +2,9 @@
 
 use crate::shared::{HeadWidths, bias_gradient, core_attention, kernel, residual_addition, rotary};
 use crate::{Symbols, Work};
-use shardscope_plan::{LinearBias, PositionEmbedding};
+use shardscope_plan::{LinearBias, PositionEmbedding, RecomputeModule};
+
+const ATTENTION: &[RecomputeModule] = &[RecomputeModule::Attention];
 
 pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let model = x.model();
@@ -25,6 +27,9 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         work.push(kernel("output_gate", [x.bytes(3 * moved), x.bytes(5 * moved)], [2, 3]));
     }
     work.push(Work::linear("linear_proj", [x.n, x.h, inner], [tokens, x.h, full_inner]));
+    for part in work.iter_mut().filter(|part| part.modules().is_empty()) {
+        Work::within(std::slice::from_mut(part), ATTENTION);
+    }
     work.push(residual_addition(x, "self_attn_bda"));
     work
 }

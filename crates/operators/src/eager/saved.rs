@@ -3,16 +3,42 @@
 use super::tape::{Step, Tape};
 use super::{attention, ends, experts, latent, linear_mixer, mlp, norm};
 use crate::{Operator, Saved, Symbols};
+use shardscope_explain::Formula;
+use shardscope_plan::RecomputeModule;
+
+const MODULES: &str =
+    "nemo_automodel/components/distributed/activation_checkpointing.py:apply_submodule_checkpointing";
+
+static STREAM: Formula = Formula::new("S·h·B", "What the checkpointed norm is given.", MODULES);
+static NORMED: Formula = Formula::new("n·h·B", "What the checkpointed module is given.", MODULES);
 
 /// What `operator` keeps where the software runs such modules; none where it runs others.
 pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     Some(by_step(operator, x)?.into_iter().map(|(_, saved)| saved).collect())
 }
 
+/// What is held of a module that is checkpointed by itself: what it is given. Cosines and sines are every layer's.
+fn input_alone(operator: Operator, x: &Symbols<'_>) -> Option<Saved> {
+    let again = |module| x.recomputes(module);
+    let (name, tokens, formula) = match operator {
+        Operator::InputNorm if again(RecomputeModule::LayerNorm) => ("layer input", x.s_local, &STREAM),
+        Operator::PreMlpNorm if again(RecomputeModule::LayerNorm) => ("residual stream", x.s_local, &STREAM),
+        Operator::SelfAttention | Operator::WindowedAttention if again(RecomputeModule::Attention) => {
+            ("attention input", x.n, &NORMED)
+        }
+        Operator::Mlp if again(RecomputeModule::Mlp) => ("MLP input", x.n, &NORMED),
+        _ => return None,
+    };
+    Some(Saved::new(name, &[tokens, x.h], x.width, formula))
+}
+
 /// The same, each with the step of the operator that keeps it.
 pub(super) fn by_step(operator: Operator, x: &Symbols<'_>) -> Option<Vec<(Step, Saved)>> {
     if !x.recipe().software.semantics().eager_modules {
         return None;
+    }
+    if let Some(input) = input_alone(operator, x) {
+        return Some(vec![(Step::First, input)]);
     }
     let windowed = x.windowed();
     let mut tape = Tape::new(if operator == Operator::WindowedAttention { &windowed } else { x });

@@ -340,7 +340,7 @@ pub(super) const UNSLOTH: Semantics = Semantics {
 pub(super) const AUTOMODEL: Semantics = Semantics {
     modules: Modules { name: "NeMo Automodel", norm: NormModule::KernelAlone, ..TRANSFORMERS_MODULES },
     fsdp_fp32_shards: false,
-    // It computes the modules of a layer again one by one, which is not modelled.
+    // It computes the modules of a layer again one by one, and no layer whole.
     offers: Offers { recomputes_layers: false, ..OTHER_OFFERS },
     ..HF_TRANSFORMERS
 };

@@ -314,10 +314,29 @@ fn implementation(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// Attention, MLP and both norms of each layer are checkpointed by themselves.
+pub(in crate::formats) fn one_by_one(leaves: &mut Leaves<'_>, leaf: &Leaf) {
+    leaves.say(Field::RecomputeGranularity, "selective", leaf);
+    leaves.say(Field::RecomputeModules, "self_attn mlp layernorm", leaf);
+}
+
 /// What differs with modules of Automodel's own.
 fn own(leaves: &mut Leaves<'_>) {
     let why = "Automodel has modules of its own for this model".to_owned();
     leaves.reading.software = Some((Software::Automodel, why));
+    let again = leaves.get("distributed.activation_checkpointing");
+    if let Some(leaf) = again.filter(|leaf| leaf.flag() == Some(true) || leaf.value == "full") {
+        leaves.reading.keep(&|found| {
+            !matches!(
+                found.field,
+                Field::GradientCheckpointing
+                    | Field::RecomputeGranularity
+                    | Field::RecomputeMethod
+                    | Field::RecomputeNumLayers
+            )
+        });
+        one_by_one(leaves, leaf);
+    }
     if leaves.whole("packed_sequence.packed_sequence_size").is_some_and(|size| size > 0) {
         let what =
             "packed sequences under modules of Automodel's own, which Transformer Engine's attention takes";

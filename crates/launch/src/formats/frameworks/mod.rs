@@ -15,7 +15,7 @@ mod prime_rl;
 mod row;
 mod torchtune;
 
-pub(super) use automodel::{AUTOMODEL, DRAFTS, has_recorded_plan};
+pub(super) use automodel::{AUTOMODEL, DRAFTS, has_recorded_plan, one_by_one};
 pub(super) use levanter::LEVANTER;
 pub(super) use lingua::LINGUA;
 pub(super) use litgpt::LITGPT;

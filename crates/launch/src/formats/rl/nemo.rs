@@ -1,6 +1,7 @@
 //! NeMo-RL: a policy under DTensor or Megatron, vLLM beside it (`nemo_rl/models/policy`, `examples/configs`).
 
 use super::super::frameworks::has_recorded_plan;
+use super::super::frameworks::one_by_one;
 use super::super::leaves::{Leaf, Leaves};
 use super::common::{ask, lack, lack_yes, lora, model, policy, transformers};
 use super::{nemo_megatron, nemo_rollout};
@@ -184,11 +185,13 @@ fn dtensor(leaves: &mut Leaves<'_>) {
     leaves.state(Field::OutputDtype, "fp32", Origin::Default, policy);
     leaves.state(Field::GradientCheckpointing, "false", Origin::Default, "default of NeMo-RL");
     if let Some(leaf) = leaves.get("policy.dtensor_cfg.activation_checkpointing") {
-        leaves.switch(Field::GradientCheckpointing, leaf.flag() == Some(true), leaf);
-        // The older worker wraps the modules of each layer, by which four inputs of a layer are kept and not one.
-        if leaf.flag() == Some(true) && leaves.flag("policy.dtensor_cfg._v2") != Some(true) {
-            let what = "attention, MLP and norms computed again one by one, as the older DTensor worker does (_v2: false)";
-            lack(leaves, leaf, Effect::Memory, what);
+        // The older worker wraps the modules of each layer, by which four inputs of a layer are kept and not one
+        // (`nemo_rl/models/dtensor/parallelize.py`).
+        let again = leaf.flag() == Some(true);
+        if again && leaves.flag("policy.dtensor_cfg._v2") != Some(true) {
+            one_by_one(leaves, leaf);
+        } else {
+            leaves.switch(Field::GradientCheckpointing, again, leaf);
         }
     }
     for (key, field) in [
@@ -232,14 +235,12 @@ fn dtensor(leaves: &mut Leaves<'_>) {
         leaves.state(Field::LoraTargetModules, "all-linear", Origin::Default, "match_all_linear");
     }
     leaves.pass_below(&["policy.dtensor_cfg.lora_cfg.", "policy.megatron_cfg."]);
-    lack_yes(
-        leaves,
-        &[(
-            "policy.dtensor_cfg.cpu_offload",
-            Effect::Memory,
-            "weights, gradients and optimizer states on the host (FSDP)",
-        )],
-    );
+    // CPUOffloadPolicy: shards of weights, gradients and states live on the host.
+    if let Some(leaf) = leaves.yes("policy.dtensor_cfg.cpu_offload") {
+        leaves.switch(Field::OffloadParam, true, leaf);
+        leaves.switch(Field::OffloadOptimizer, true, leaf);
+    }
+    leaves.pass("policy.dtensor_cfg.cpu_offload");
 }
 
 /// Tensor parallelism of DTensor: the plan for the model's class, and log-probabilities over ranks that share the vocabulary, of

@@ -1,0 +1,52 @@
+//! What is not modelled of modules of plain PyTorch that ranks share, or that are computed again one by one.
+
+use super::table::Table;
+use crate::Effect;
+use shardscope_plan::{Field, Software};
+
+/// A model of plain PyTorch modules that is cut over ranks. Without it the ranks hold copies, which go on with data alone.
+pub(super) fn cut(table: &mut Table, software: Software) {
+    if software.semantics().cuts_models {
+        return;
+    }
+    let adapted = matches!(table.word(Field::TrainType), "lora" | "qlora" | "freeze");
+    let by_modules = table.word(Field::RecomputeGranularity) == "selective";
+    let planned = table.on(Field::DtensorPlan) && !adapted && !by_modules;
+    for (field, what) in [
+        (Field::TensorModelParallelSize, "tensor parallelism with modules of plain PyTorch (DTensor)"),
+        (Field::PipelineModelParallelSize, "pipelines of modules of plain PyTorch"),
+        (Field::ExpertModelParallelSize, "expert parallelism with modules of plain PyTorch"),
+    ] {
+        let degree = table.degree(field);
+        if degree > 1 && !(planned && field == Field::TensorModelParallelSize) {
+            table.lack(field, &degree.to_string(), Effect::Memory, what);
+        }
+    }
+}
+
+/// Modules of plain PyTorch that are computed again one by one: known where attention, MLP and norms are, of dense layers that train.
+pub(super) fn one_by_one(table: &mut Table, software: Software) {
+    if !software.semantics().eager_modules || table.word(Field::RecomputeGranularity) != "selective" {
+        return;
+    }
+    let modules = table.words(Field::RecomputeModules);
+    let all =
+        modules.len() == 3 && ["self_attn", "mlp", "layernorm"].iter().all(|name| modules.contains(name));
+    let whole = matches!(table.word(Field::TrainType), "" | "full");
+    let llama = table.words(Field::ModuleVariants).is_empty()
+        && table.word(Field::UnrecordedModules).is_empty()
+        && !table.has(Field::VisionTower)
+        && !table.has(Field::LinearMixer)
+        && table.number(Field::NumExperts) == 0
+        && !table.on(Field::PostNorms);
+    let known = matches!(software, Software::HfTransformers | Software::Automodel);
+    if !(all && whole && llama && known) || has_liger(table) {
+        let message = "modules computed again one by one, other than attention, MLP and norms of dense layers that train";
+        table.lack(Field::RecomputeModules, "", Effect::Memory, message);
+    }
+}
+
+/// Whether some of Liger's kernels stand in the place of transformers'.
+pub(super) fn has_liger(table: &Table) -> bool {
+    table.on(Field::LigerKernel) || table.has(Field::LigerParts)
+}
