@@ -101,7 +101,7 @@ impl Evaluator<'_> {
     }
 
     /// What runs now hangs on the first undecided branch before it.
-    fn doubt_from(&mut self, skipped: &[Skipped]) {
+    pub(crate) fn doubt_from(&mut self, skipped: &[Skipped]) {
         let undecided = skipped.iter().find(|arm| arm.2).map(|arm| arm.0);
         // The outermost stays: whether what is inside is even asked hangs on it.
         self.doubt = self.doubt.or(undecided);
@@ -129,6 +129,7 @@ impl Evaluator<'_> {
         holes: &[HoleId],
         sets: &[(String, Span)],
     ) -> u16 {
+        self.undecided += u32::from(!decided);
         // In a loop or function the same condition is met often; the reader is asked once.
         let known = self.branches.iter().position(|branch| branch.span == span);
         if let Some(known) = known {

@@ -46,11 +46,12 @@ pub(crate) fn run(
         "shift" => shift(shell, arguments),
         "eval" => return Some(evaluate(shell, arguments)),
         "source" | "." => return Some(source(shell, arguments, span)),
-        "exit" => return Some(exit(shell)),
+        "exit" => {
+            leave_with(shell, arguments);
+            return Some(exit(shell));
+        }
         "return" => {
-            if let Some(code) = arguments.first().and_then(Word::known) {
-                shell.status = Status::certain(code == "0");
-            }
+            leave_with(shell, arguments);
             return Some(Flow::Return);
         }
         "break" => return Some(Flow::Break(levels(arguments))),
@@ -151,9 +152,9 @@ fn declare(
             .any(|text| is_option(text) && !text.contains('=') && text.contains(flag))
     };
     let exports = program == "export" || has('x');
-    // In a function `declare` is `local`. Only one that has locals already is told from the top level.
-    let is_local =
-        program == "local" || (matches!(program, "declare" | "typeset") && !shell.locals.is_empty());
+    // In a function `declare` is `local`, unless `-g` says otherwise.
+    let is_local = program == "local"
+        || (matches!(program, "declare" | "typeset") && shell.calls > 0 && !has('g'));
     let shape = match (has('A'), has('a')) {
         (true, _) => Some(Shape::Map),
         (_, true) => Some(Shape::Array),
@@ -162,6 +163,9 @@ fn declare(
     for assignment in declared {
         if is_local {
             shell.localize(&assignment.name);
+        }
+        if has('i') {
+            shell.make_integer(&assignment.name, assignment.span);
         }
         // Before the assignment, which reads `([a]=1)` by the shape that the variable has then.
         if shape == Some(Shape::Map) && matches!(assignment.value, Assigned::Array(_)) {
@@ -182,12 +186,19 @@ fn declare(
         if is_local {
             shell.localize(name);
         }
+        if has('i') {
+            shell.make_integer(name, span);
+        }
         match shape {
             _ if name.len() < text.len() => {
                 shell.set(name, word.value.rest(name.len() + 1), Some(word.origin()))
             }
-            // `declare -A m` alone: what follows may be `m[key]=value`.
-            Some(shape) => shell.set_elements(name, shape, Elements::default(), span),
+            // `declare -A m` alone: what follows may be `m[key]=value`. One that is there keeps what it holds.
+            Some(shape) => match shell.slot(name) {
+                Some(slot) if slot.shape == shape => {}
+                Some(slot) if shape == Shape::Array => slot.shape = shape,
+                _ => shell.set_elements(name, shape, Elements::default(), span),
+            },
             // Unset in bash, which expands to nothing; unset here would be an unknown from outside.
             None if is_local && !exports => shell.set(name, Value::default(), Some(span)),
             None => {}
@@ -241,15 +252,20 @@ fn shift(shell: &mut Evaluator<'_>, arguments: &[Word]) {
 
 /// `set -- words` replaces the positional parameters; other options change nothing that matters here.
 fn set(shell: &mut Evaluator<'_>, arguments: &[Word]) {
-    let start = match arguments.iter().position(|word| word.text() == "--") {
-        Some(at) => at + 1,
-        None => arguments
-            .iter()
-            .take_while(|word| word.text().starts_with(['-', '+']) || word.text() == "pipefail")
-            .count(),
-    };
-    // `set --` without words clears them.
-    if start < arguments.len() || arguments.iter().any(|word| word.text() == "--") {
+    let mut start = 0;
+    let mut clears = false;
+    while let Some(text) = arguments.get(start).map(Word::text) {
+        clears = matches!(text, "--" | "-");
+        let options = text.starts_with(['-', '+']);
+        start += usize::from(options);
+        if clears || !options {
+            break;
+        }
+        // `set -eo pipefail`: each `o` takes the name behind it.
+        start += text.matches('o').count();
+    }
+    // `set --` without words clears them; `set -` leaves them.
+    if start < arguments.len() || (clears && arguments.iter().any(|word| word.text() == "--")) {
         shell.positional.values = values(arguments.get(start..).unwrap_or(&[]));
         shell.positional.open = false;
         shell.positional.shifted = 0;
@@ -282,6 +298,16 @@ fn source(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Flow {
     }
     shell.status = Status::ASSUMED;
     Flow::Next
+}
+
+/// The status that `return` and `exit` are given, in the low byte of their number.
+fn leave_with(shell: &mut Evaluator<'_>, arguments: &[Word]) {
+    let Some(first) = arguments.first() else { return };
+    let code = first.known().and_then(|text| text.parse::<i64>().ok());
+    shell.status = code.map_or(Status::UNKNOWN, |code| {
+        let code = u8::try_from(code.rem_euclid(256)).unwrap_or(1);
+        Status { code, ..Status::certain(code == 0) }
+    });
 }
 
 fn exit(shell: &mut Evaluator<'_>) -> Flow {

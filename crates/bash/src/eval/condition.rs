@@ -265,7 +265,7 @@ impl Tester<'_, '_> {
                 }
             },
         };
-        Status { ok, certainty }
+        Status { ok, certainty, code: 1 }
     }
 
     /// Both sides as integers; `[[ ]]` computes them, an empty text being zero.
@@ -318,7 +318,7 @@ pub(crate) fn both(left: Status, right: Status) -> Status {
     match (left.ok, right.ok) {
         _ if decisive(left) => left,
         _ if decisive(right) => right,
-        (true, true) => Status { ok: true, certainty: left.certainty.min(right.certainty) },
+        (true, true) => Status { ok: true, certainty: left.certainty.min(right.certainty), code: 1 },
         (false, true) => left,
         (true, false) => right,
         (false, false) => {
@@ -342,6 +342,6 @@ pub(crate) fn either(left: Status, right: Status) -> Status {
         }
         (true, false) => left,
         (false, true) => right,
-        (false, false) => Status { ok: false, certainty: left.certainty.min(right.certainty) },
+        (false, false) => Status { ok: false, certainty: left.certainty.min(right.certainty), code: 1 },
     }
 }

@@ -12,6 +12,7 @@ mod control;
 mod finish;
 mod format;
 mod inner;
+mod joined;
 mod number;
 mod operation;
 mod parameter;

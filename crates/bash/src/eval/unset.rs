@@ -11,6 +11,7 @@ const CHOICES: usize = 64;
 const ALWAYS_SET: &[&str] = &[
     "0",
     "!",
+    "?",
     "$",
     "-",
     "_",
