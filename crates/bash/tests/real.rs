@@ -10,7 +10,8 @@ use shardscope_source::Source;
 /// The last value of TP.
 fn ours(text: &str) -> (String, bool) {
     let script: Script = evaluate(&Source::new(text), &Environment::default());
-    let value = script.variable("TP").and_then(|variable| variable.values.first().cloned()).unwrap_or_default();
+    let value =
+        script.variable("TP").and_then(|variable| variable.values.first().cloned()).unwrap_or_default();
     let doubted = value
         .doubts()
         .any(|doubt| script.branches.get(usize::from(doubt)).is_some_and(|branch| !branch.decided));
@@ -113,7 +114,10 @@ fn endless_loops_run_to_their_break() {
     known(&[
         ("i=0; while true; do i=$((i+1)); [ $i -eq 4 ] && break; done; TP=$i", "4"),
         ("i=0; while :; do i=$((i+1)); if [ $i -ge 8 ]; then break; fi; done; TP=$i", "8"),
-        ("set -- --tp 8 --pp 2; while true; do case $1 in --tp) TP=$2; shift 2;; --pp) shift 2;; *) break;; esac; done", "8"),
+        (
+            "set -- --tp 8 --pp 2; while true; do case $1 in --tp) TP=$2; shift 2;; --pp) shift 2;; *) break;; esac; done",
+            "8",
+        ),
     ]);
     open(&[
         "TP=1; while true; do TP=$((TP*2)); [ -f /stop ] && break; done",

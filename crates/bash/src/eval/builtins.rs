@@ -153,8 +153,8 @@ fn declare(
     };
     let exports = program == "export" || has('x');
     // In a function `declare` is `local`, unless `-g` says otherwise.
-    let is_local = program == "local"
-        || (matches!(program, "declare" | "typeset") && shell.calls > 0 && !has('g'));
+    let is_local =
+        program == "local" || (matches!(program, "declare" | "typeset") && shell.calls > 0 && !has('g'));
     let shape = match (has('A'), has('a')) {
         (true, _) => Some(Shape::Map),
         (_, true) => Some(Shape::Array),

@@ -4,9 +4,9 @@ use super::super::limits;
 use super::super::script::HoleKind;
 use super::super::tree::{Command, CommandForm, List, Pipeline, Word};
 use super::super::value::Value;
+use super::state::{Certainty, Evaluator, Flow, Positional, Status};
 use super::texts::joined;
 use super::{assigned, simple};
-use super::state::{Certainty, Evaluator, Flow, Positional, Status};
 use shardscope_source::{Code, Diagnostic, Span};
 
 impl Evaluator<'_> {

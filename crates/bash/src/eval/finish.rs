@@ -50,7 +50,10 @@ impl<'a> Evaluator<'a> {
         for (name, text) in &environment.variables {
             if is_name(name) && name != ARGUMENTS {
                 let elements = Elements::scalar(given(text));
-                variables.put(name, Slot { shape: Shape::Scalar, elements, exported: true, integer: false, span: None });
+                variables.put(
+                    name,
+                    Slot { shape: Shape::Scalar, elements, exported: true, integer: false, span: None },
+                );
             }
         }
         Self {

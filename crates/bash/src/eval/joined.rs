@@ -71,8 +71,8 @@ impl Evaluator<'_> {
             self.unguard(uncertain);
             if unknown {
                 // Together with what is not known: false only where the other side alone makes it so.
-                let sure = self.status.certainty == Certainty::Certain
-                    && self.status.ok == (*joint == Joint::Or);
+                let sure =
+                    self.status.certainty == Certainty::Certain && self.status.ok == (*joint == Joint::Or);
                 if !sure {
                     self.status = Status::UNKNOWN;
                 }
