@@ -162,3 +162,93 @@ fn declarations() {
         ("TP=4; f(){ readonly TP=8; }; f", "8"),
     ]);
 }
+
+#[test]
+fn small_programs() {
+    known(&[
+        ("TP=$(printf '1\n2\n3\n4\n5\n' | tail -n +4 | head -n 1)", "4"),
+        ("TP=$(printf '1\n2\n3\n' | head -n -1 | tail -n 1)", "2"),
+        ("TP=$(printf '1\n2\n3\n' | tail -1)", "3"),
+        ("TP=$(echo 864 | head -c 1)", "8"),
+        ("TP=$(printf 864 | tail -c 1)", "4"),
+        ("TP=$(echo 8 | sed 's/^/TP/')", "TP8"),
+        ("TP=$(echo 8 | sed 's/$/x/')", "8x"),
+        ("TP=$(echo tp8x | tr -cd 0-9)", "8"),
+        ("TP=$(echo tp8x | tr -dc '0-9')", "8"),
+        ("TP=$(echo 'a   8' | tr -s ' ' | cut -d' ' -f2)", "8"),
+        ("TP=$(echo tp8 | tr -d '[:alpha:]')", "8"),
+        ("TP=$(echo aab | tr -s ab xy)", "xy"),
+        ("TP=$(echo a8b | tr -c '0-9\n' ' ')", " 8 "),
+        ("TP=$(echo 'tp::8' | awk -F'::' '{print $2}')", "8"),
+        ("TP=$(echo 'a:b:' | awk -F: '{print $NF}')", ""),
+        ("TP=$(printf 'a\\t\\t8\\n' | awk -F'\\t' '{print $3}')", "8"),
+        ("TP=$(echo '4 8' | awk '{print $0}')", "4 8"),
+        ("TP=$(awk 'BEGIN {print 10/3}')", "3.33333"),
+        ("TP=$(echo '9.5/2' | bc)", "4"),
+        ("TP=$(echo 'scale=1; 4/3*3' | bc)", "3.9"),
+        ("TP=$(echo '1/4' | bc -l)", ".25000000000000000000"),
+        ("TP=$(python3 -c 'print(-2**2+8)')", "4"),
+        ("TP=$(python3 -c 'print(-7 % 3)')", "2"),
+        ("TP=$(python3 -c 'print(7 // -2)')", "-4"),
+        ("TP=$(expr 010 + 0)", "10"),
+        ("TP=$(printf 'a\nb\n' | xargs)", "a b"),
+        ("TP=$(printf %d 0x4)", "4"),
+        ("TP=$(printf %d 010)", "8"),
+        ("TP=$(printf '%g' 0.5)", "0.5"),
+        ("TP=$(printf '%.2e' 12345)", "1.23e+04"),
+        ("TP=$(printf '%g' 1e10)", "1e+10"),
+    ]);
+}
+
+#[test]
+fn options_of_programs_that_are_not_modelled_are_open() {
+    open(&[
+        "TP=$(python3 -c 'print(6^2)')",
+        "TP=$(expr 4 '|' 8)",
+        "TP=$(echo 8 | uniq -c)",
+        "TP=$(echo tp8 | sed -E 's/tp([0-9]+)/\\1/')",
+        "TP=$(echo aaa | sed 's/x*/-/g')",
+        "TP=$(printf '1\n2\n' | head --lines=1)",
+        "TP=$(echo 'a1b8' | awk -F'[0-9]' '{print $2}')",
+        "TP=$(echo abc | tr '[:punct:]' x)",
+    ]);
+}
+
+#[test]
+fn lines_are_read_into_variables() {
+    known(&[
+        ("read A TP <<< '  4 8'; TP=$A-$TP", "4-8"),
+        ("read A TP <<< '  4  8 2'; TP=$A-$TP", "4-8 2"),
+        ("IFS=, read A B TP <<< '1,2,3,4'", "3,4"),
+        ("read TP <<< '  8  '", "8"),
+        ("read -d , TP <<< '8,4'", "8"),
+        ("mapfile -t A < <(printf '4\n\n8\n'); TP=${A[2]}", "8"),
+        ("mapfile -t A < <(printf '4\n\n8\n'); TP=${#A[@]}", "3"),
+        ("readarray A < <(printf '4\n8\n'); TP=${A[0]}x", "4\nx"),
+    ]);
+    open(&[
+        "read -n 1 TP <<< '84'",
+        "read TP <<< 'a\\b'",
+        "mapfile -t -n 1 TP < <(printf '4\n8\n')",
+    ]);
+}
+
+#[test]
+fn patterns() {
+    known(&[
+        ("shopt -s nocasematch; TP=1; [[ h100 == H100 ]] && TP=8", "8"),
+        ("shopt -s nocasematch; case h100 in H100) TP=8;; *) TP=4;; esac", "8"),
+        ("shopt -s nocasematch; shopt -u nocasematch; TP=1; [[ h100 == H100 ]] && TP=8", "1"),
+        ("TP=1; [[ tp8 == tp+([0-9]) ]] && TP=8", "8"),
+        ("TP=1; [[ h100 == @(a100|h100) ]] && TP=8", "8"),
+        ("TP=1; [[ v100 == @(a100|h100) ]] && TP=8", "1"),
+        ("TP=1; X=h100; [[ $X == ?(x)h*([0-9]) ]] && TP=8", "8"),
+        ("[[ tp8-pp4 =~ tp([0-9]+)-pp([0-9]+) ]]; TP=${BASH_REMATCH[1]}", "8"),
+        ("[[ tp8-pp4 =~ pp([0-9]+) ]] && TP=${BASH_REMATCH[0]}", "pp4"),
+    ]);
+    open(&[
+        "TP=1; [[ h100 == !(a100|h200) ]] && TP=8",
+        "shopt -s extglob\nX=tp08; TP=${X##tp+(0)}",
+        "[[ abc =~ (a|ab)(c|bc) ]]; TP=${BASH_REMATCH[1]}",
+    ]);
+}

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod assign;
 mod assigned;
+mod bc;
 mod braces;
 mod branch;
 mod builtins;
