@@ -226,11 +226,7 @@ fn lines_are_read_into_variables() {
         ("mapfile -t A < <(printf '4\n\n8\n'); TP=${#A[@]}", "3"),
         ("readarray A < <(printf '4\n8\n'); TP=${A[0]}x", "4\nx"),
     ]);
-    open(&[
-        "read -n 1 TP <<< '84'",
-        "read TP <<< 'a\\b'",
-        "mapfile -t -n 1 TP < <(printf '4\n8\n')",
-    ]);
+    open(&["read -n 1 TP <<< '84'", "read TP <<< 'a\\b'", "mapfile -t -n 1 TP < <(printf '4\n8\n')"]);
 }
 
 #[test]

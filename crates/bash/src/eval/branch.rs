@@ -239,12 +239,9 @@ impl Evaluator<'_> {
             match text {
                 Some(text) if value.has_holes() => {
                     self.add_pattern_choice(value, &pattern);
-                    pattern::matches(&pattern, text)
+                    pattern::decided(&pattern, text, self.any_case) == Some(true)
                 }
-                Some(text) => {
-                    text.len().saturating_mul(pattern.len()) <= pattern::MATCH_COST
-                        && pattern::matches(&pattern, text)
-                }
+                Some(text) => pattern::decided(&pattern, text, self.any_case) == Some(true),
                 None => {
                     self.add_pattern_choice(value, &pattern);
                     // Whatever the unknown is, `*` takes it, unless an arm above would have.

@@ -3,7 +3,7 @@
 use super::super::parse::DECLARATIONS;
 use super::super::script::HoleKind;
 use super::super::tree::{Assigned, Assignment};
-use super::super::value::{Value, Word, is_blank};
+use super::super::value::{Value, Word};
 use super::format;
 use super::parameter::is_name;
 use super::state::{Evaluator, Flow, Status};
@@ -13,8 +13,8 @@ use shardscope_source::Span;
 
 /// Builtins that change nothing here.
 const IDLE: &[&str] = &[
-    ":", "true", "trap", "ulimit", "umask", "shopt", "wait", "hash", "alias", "unalias", "times", "disown",
-    "bg", "fg", "jobs", "sleep", "sync", "enable", "bind", "history",
+    ":", "true", "trap", "ulimit", "umask", "wait", "hash", "alias", "unalias", "times", "disown", "bg",
+    "fg", "jobs", "sleep", "sync", "enable", "bind", "history",
 ];
 
 /// Runs a builtin; none if `program` is no builtin.
@@ -29,6 +29,7 @@ pub(crate) fn run(
     match program {
         program if IDLE.contains(&program) => {}
         "set" => set(shell, arguments),
+        "shopt" => shopt(shell, arguments),
         // The stack of folders is not kept: where it leads is not known.
         "pushd" | "popd" => shell.forget("PWD"),
         "false" => shell.status = Status::certain(false),
@@ -56,8 +57,8 @@ pub(crate) fn run(
         }
         "break" => return Some(Flow::Break(levels(arguments))),
         "continue" => return Some(Flow::Continue(levels(arguments))),
-        "read" => read(shell, arguments, span),
-        "mapfile" | "readarray" => mapfile(shell, arguments, span),
+        "read" => super::lines::read(shell, arguments, span),
+        "mapfile" | "readarray" => super::lines::mapfile(shell, arguments, span),
         "let" => {
             for word in arguments {
                 shell.status = match shell.number(&word.value, 0) {
@@ -323,69 +324,11 @@ fn exit(shell: &mut Evaluator<'_>) -> Flow {
     if guard && shell.substituting == 0 { Flow::Guard } else { Flow::Stop }
 }
 
-fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
-    let mut names = Vec::new();
-    let mut array = false;
-    let mut skip = false;
-    let mut terminator = '\n';
-    for word in arguments {
-        let text = word.text();
-        if std::mem::take(&mut skip) {
-            continue;
-        }
-        if let Some(options) = text.strip_prefix('-') {
-            array |= options.contains('a');
-            if options.ends_with('d') {
-                terminator = '\0';
-            }
-            // These take the next word.
-            skip = options.ends_with(['p', 't', 'n', 'd', 'u', 'i']);
-        } else {
-            names.push(text);
+fn shopt(shell: &mut Evaluator<'_>, arguments: &[Word]) {
+    let has = |text: &str| arguments.iter().any(|word| word.text() == text);
+    if has("-s") || has("-u") {
+        for (name, option) in [("nocasematch", &mut shell.any_case), ("extglob", &mut shell.extended)] {
+            *option = if has(name) { has("-s") } else { *option };
         }
     }
-    // From the terminal: not known, and as a loop's condition not taken.
-    let Some(input) = shell.input.take() else {
-        shell.status = Status::UNKNOWN;
-        return;
-    };
-    if input.is_empty() {
-        // The end of the input, which ends `while read`.
-        shell.status = Status::certain(false);
-        shell.input = Some(input);
-        return;
-    }
-    let length = input.text().find(terminator).unwrap_or(input.len());
-    let line = input.part(0, length);
-    shell.input = Some(input.rest(length + 1));
-    let separators = shell.known("IFS").unwrap_or(" \t\n");
-    let separates = |c: char| separators.contains(c) || (separators.len() > 1 && is_blank(c));
-    let fields = super::words::strict_fields(&line, &separates);
-    if array {
-        if let Some(name) = names.first() {
-            shell.set_elements(name, Shape::Array, Elements::listed(fields), span);
-        }
-        return;
-    }
-    let count = names.len();
-    for (at, name) in names.iter().enumerate() {
-        if !is_name(name) {
-            continue;
-        }
-        // The last name takes the rest of the line, separators and all.
-        let value = if at + 1 == count && fields.len() > count {
-            let before: usize = fields.iter().take(at).map(|field| field.len() + 1).sum();
-            line.rest(before).trimmed()
-        } else {
-            fields.get(at).cloned().unwrap_or_default()
-        };
-        shell.set(name, value, Some(span));
-    }
-}
-
-fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
-    let name = arguments.last().map(Word::text).filter(|text| is_name(text)).unwrap_or("MAPFILE");
-    let Some(input) = shell.input.take() else { return };
-    let lines = input.fields_by(&|c| c == '\n');
-    shell.set_elements(name, Shape::Array, Elements::listed(lines), span);
 }

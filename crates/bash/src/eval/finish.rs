@@ -86,6 +86,8 @@ impl<'a> Evaluator<'a> {
             peeks_left: limits::PEEKS,
             undecided: 0,
             substitutions: 0,
+            any_case: false,
+            extended: false,
             calls: 0,
         }
     }

@@ -14,6 +14,7 @@ mod finish;
 mod format;
 mod inner;
 mod joined;
+mod lines;
 mod number;
 mod operation;
 mod parameter;

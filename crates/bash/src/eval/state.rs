@@ -123,6 +123,9 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) undecided: u32,
     /// How many substitutions have run: an assignment's status is that of the last one in it.
     pub(crate) substitutions: u32,
+    /// `shopt -s nocasematch` and `shopt -s extglob`.
+    pub(crate) any_case: bool,
+    pub(crate) extended: bool,
     /// Functions that run now, one in the other.
     pub(crate) calls: u32,
 }

@@ -15,6 +15,7 @@ const ALWAYS_SET: &[&str] = &[
     "$",
     "-",
     "_",
+    "BASH_REMATCH",
     "PWD",
     "HOME",
     "PATH",
