@@ -112,7 +112,7 @@ fn row(whole: &str, part: &str) -> Option<&'static Row> {
             || *known == bare
             || (known.contains('/') && whole.ends_with(known))
     };
-    ROWS.iter().find(|(names, _, _)| names.iter().any(|known| is(known)))
+    ROWS.iter().find(|(names, _, _)| names.iter().any(is))
 }
 
 /// Whether a word is a count of parameters: `7b`, `0.5b`, `8x22b`, `a3b`, `7b1`, `560m`.

@@ -162,7 +162,8 @@ impl ExpressionParser<'_> {
     fn power(&mut self) -> Number {
         let base = self.signed();
         // Python's `^` is another operation, of whose place among the others nothing is known here.
-        if !self.eat("**") && !(self.dialect == Dialect::Awk && self.eat("^")) {
+        let raises = self.eat("**") || (self.dialect == Dialect::Awk && self.eat("^"));
+        if !raises {
             return base;
         }
         if !self.deeper() {
@@ -254,7 +255,7 @@ impl ExpressionParser<'_> {
         self.blanks();
         if self.dialect == Dialect::Python
             && text.starts_with('0')
-            && text.bytes().nth(1).is_some_and(|byte| byte.is_ascii_digit())
+            && text.as_bytes().get(1).is_some_and(u8::is_ascii_digit)
         {
             return self.fail();
         }
