@@ -229,3 +229,27 @@ fn what_megatron_refuses_is_refused_with_what_would_work() {
         "--hidden-size",
     );
 }
+
+#[test]
+fn experts_that_megatron_refuses_to_train_are_refused() {
+    let model =
+        "--num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --num-experts 8 --bf16";
+    let tensor = format!("{model} --tensor-model-parallel-size 2");
+    refused(
+        &tensor,
+        8,
+        "moe-sequence-parallel",
+        "TP 2 with EP 1 needs sequence parallelism",
+        "--sequence-parallel",
+    );
+    let groups = format!("{model} --moe-router-topk 2 --moe-router-num-groups 3 --moe-router-group-topk 2");
+    refused(&groups, 8, "topk", "8 experts cannot be divided into 3 groups", "divides");
+    let dense = "--num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --bf16";
+    let offload = format!(
+        "{dense} --use-distributed-optimizer --use-precision-aware-optimizer --optimizer-cpu-offload \
+         --optimizer-offload-fraction 1.0 --fp8-format hybrid --fp8-param-gather --fp8-recipe tensorwise"
+    );
+    refused(&offload, 8, "optimizer-offload", "needs the delayed recipe", "--fp8-recipe delayed");
+    let many = format!("{model} --moe-router-topk 2 --moe-router-num-groups 4 --moe-router-group-topk 5");
+    refused(&many, 8, "topk", "5 of 4 groups", "at most");
+}

@@ -14,13 +14,17 @@ const MOST: usize = 200;
 pub fn read(text: &Value) -> Vec<Directive> {
     let mut out = Vec::new();
     let mut start = 0;
+    let mut commands = false;
     for line in text.text().split_inclusive('\n') {
         let body = line.trim_end();
+        commands |= !body.trim_start().is_empty() && !body.trim_start().starts_with('#');
         if let Some(rest) = body.strip_prefix('#')
             && let Some(marker) = MARKERS
                 .iter()
                 .find(|marker| rest.strip_prefix(**marker).is_some_and(|after| after.starts_with(is_blank)))
             && out.len() < MOST
+            // sbatch(1) reads no further than the first command.
+            && !(commands && *marker == "SBATCH")
         {
             let from = start + 1 + marker.len();
             options(marker, &text.part(from, start + body.len()), &mut out);
@@ -185,6 +189,14 @@ mod tests {
     use super::{count, read};
     use crate::value::Value;
     use shardscope_source::Span;
+
+    #[test]
+    fn lines_behind_the_first_command_are_none_of_slurms() {
+        let text = "#!/bin/bash\n\n# a job\n#SBATCH --nodes=2\nset -e\n#SBATCH --nodes=4\n#PBS -l select=3\n";
+        let value = Value::written(text, Span::from_bytes(0, text.len()));
+        let found: Vec<_> = read(&value).iter().map(|d| format!("{} {}", d.key, d.value.text())).collect();
+        assert_eq!(found, ["--nodes 2", "-l select=3"]);
+    }
 
     #[test]
     fn lines_of_all_spellings_are_read() {

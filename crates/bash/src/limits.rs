@@ -26,6 +26,8 @@ pub(crate) const FUNCTIONS: usize = 1000;
 pub(crate) const BRANCHES: usize = 500;
 /// Different unknowns told apart.
 pub(crate) const HOLES: usize = 4000;
+/// How often the body of a `while true` runs whose end every turn decides.
+pub(crate) const CONSTANT_TURNS: u32 = 500;
 /// How often the body of one loop runs.
 pub(crate) const LOOP_TURNS: u32 = 5000;
 /// Branches not taken that are looked into all the same.

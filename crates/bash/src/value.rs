@@ -288,13 +288,6 @@ impl Value {
         }
         fields
     }
-
-    /// The part without blanks at its ends.
-    pub(crate) fn trimmed(&self) -> Value {
-        let text = self.text();
-        let start = text.len() - text.trim_start().len();
-        self.part(start, text.trim_end().len().max(start))
-    }
 }
 
 impl Piece<'_> {

@@ -147,6 +147,12 @@ pub fn accelerator_in(words: &str) -> Option<Accelerator> {
         ("v100-32g", "V100-SXM2-32GB"),
         ("a100-40", "A100-SXM-40GB"),
         ("a100_40", "A100-SXM-40GB"),
+        ("h100-nvl", "H100-NVL"),
+        ("h100_nvl", "H100-NVL"),
+        ("h100-pcie", "H100-PCIe"),
+        ("h100_pcie", "H100-PCIe"),
+        ("a100-pcie-80", "A100-PCIe-80GB"),
+        ("a100_pcie_80", "A100-PCIe-80GB"),
         ("gb200", "GB200"),
         ("gb300", "GB300"),
         ("b200", "B200"),
@@ -167,6 +173,9 @@ pub fn accelerator_in(words: &str) -> Option<Accelerator> {
         ("mi355x", "MI355X"),
     ];
     let words = words.to_ascii_lowercase();
+    if is_slice(&words) {
+        return None;
+    }
     // Not a part of a longer word: neither "ga100x" nor "v1001".
     let stands = |word: &str| {
         words.match_indices(word).any(|(at, _)| {
@@ -178,6 +187,19 @@ pub fn accelerator_in(words: &str) -> Option<Accelerator> {
     };
     let (_, name) = WORDS.iter().find(|(word, _)| stands(word))?;
     accelerator(name)
+}
+
+/// Whether a scheduler's words ask for a part of a GPU, as NVIDIA names those of its MIG: `gpu:a100_3g.20gb:1`.
+#[must_use]
+pub fn is_slice(words: &str) -> bool {
+    let words = words.to_ascii_lowercase();
+    let digit =
+        |at: Option<usize>| at.and_then(|at| words.as_bytes().get(at)).is_some_and(u8::is_ascii_digit);
+    words.match_indices("g.").any(|(at, sign)| {
+        let behind = words.get(at + sign.len()..).unwrap_or("");
+        let memory = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+        digit(at.checked_sub(1)) && memory.len() < behind.len() && memory.starts_with("gb")
+    })
 }
 
 /// The usual part behind a bare family name.
@@ -254,6 +276,10 @@ mod tests {
         assert_eq!(named("gpu-h100-80g").as_deref(), Some("H100-SXM"));
         assert_eq!(named("gpu:l4:1").as_deref(), Some("L4"));
         assert_eq!(named("batch,ga100x"), None);
+        assert_eq!(named("gpu:h100_nvl:2").as_deref(), Some("H100-NVL"));
+        assert_eq!(named("gpu:h100-pcie:2").as_deref(), Some("H100-PCIe"));
+        assert_eq!(named("gpu:a100_3g.20gb:1"), None);
+        assert_eq!(named("gpu:1g.5gb:7"), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod tokenizers;
 
 pub use hardware::{
     DEFAULT_ACCELERATOR, accelerator, accelerator_in, accelerator_names, cluster, default_accelerator,
-    usual_gpus_per_node,
+    is_slice, usual_gpus_per_node,
 };
 pub use hub::tables;
 pub use models::{Model, Named, find, hub_names, model, model_names, of_config, vocabulary_of_shape};

@@ -102,6 +102,14 @@ fn accelerator(reading: &mut Reading, script: &shell::Script) {
         "--gpus-per-task",
     ];
     let asks = |line: &&shell::Directive| KEYS.contains(&line.key.as_str());
+    if let Some(line) =
+        script.directives.iter().filter(asks).find(|line| catalog::is_slice(line.value.text()))
+    {
+        let what = "a slice of a GPU (MIG), which has a part of its memory and multiprocessors";
+        let item = NotModelled::new(&line.key, line.value.text(), Effect::Memory, what);
+        reading.not_modelled.push(item.at_some(Some(line.span)));
+        return;
+    }
     let told = script.directives.iter().filter(asks).find_map(|line| {
         let found = catalog::accelerator_in(line.value.text())?;
         Some((found.name, line))
@@ -196,6 +204,23 @@ mod tests {
         let plan = read(&request).plan;
         let told = plan.map(|plan| (plan.recipe().attention_kernel, plan.cluster().accelerator.name.clone()));
         assert_eq!(told, Some((AttentionKernel::Unfused, "A100-SXM-80GB".to_owned())));
+    }
+
+    #[test]
+    fn a_slice_of_a_gpu_is_none() {
+        let stopped = |gres: &str| {
+            let flags = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16";
+            let text =
+                format!("#SBATCH --gres={gres}\ntorchrun --nproc_per_node 1 pretrain_gpt.py {flags}\n");
+            let source = Source::new(&text);
+            let request = Request { source: &source, environment: &Environment::default(), overrides: &[] };
+            let found = read(&request);
+            let accelerator = found.setting(Field::Accelerator).map(|setting| setting.value.written());
+            (found.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>(), accelerator)
+        };
+        assert_eq!(stopped("gpu:a100_3g.20gb:1").0, ["--gres"]);
+        assert_eq!(stopped("gpu:a100:1"), (Vec::new(), Some("A100-SXM-80GB".to_owned())));
+        assert_eq!(stopped("gpu:h100_nvl:1"), (Vec::new(), Some("H100-NVL".to_owned())));
     }
 
     #[test]

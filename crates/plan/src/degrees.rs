@@ -78,6 +78,9 @@ impl Layout {
     /// What Megatron refuses when it forms its process groups or spreads the layers.
     pub fn new(degrees: &Degrees, num_layers: u64, mtp_num_layers: u64) -> Result<Self, Vec<Contradiction>> {
         let expert_tensor = degrees.expert_tensor.unwrap_or(degrees.tensor);
+        if let Some(contradiction) = empty_degree(degrees, expert_tensor) {
+            return Err(vec![contradiction]);
+        }
         // So many parts are not even laid out.
         if let Some(contradiction) = too_many_parts(degrees.pipeline, degrees.virtual_pipeline) {
             return Err(vec![contradiction]);
@@ -135,6 +138,21 @@ impl Layout {
             stages,
         })
     }
+}
+
+/// A degree of 0, over which nothing can be cut.
+fn empty_degree(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> {
+    let degrees = [
+        (Field::WorldSize, degrees.world_size),
+        (Field::TensorModelParallelSize, degrees.tensor),
+        (Field::PipelineModelParallelSize, degrees.pipeline),
+        (Field::ContextParallelSize, degrees.context),
+        (Field::ExpertModelParallelSize, degrees.expert),
+        (Field::ExpertTensorParallelSize, expert_tensor),
+    ];
+    let (field, _) = degrees.into_iter().find(|(_, degree)| *degree == 0)?;
+    let message = format!("{} is 0, and nothing can be cut into 0 parts", field.name());
+    Some(Contradiction::new(Code::WorldSize, &[field], message).nearest(Some(1)))
 }
 
 /// A pipeline of more parts than [`MAX_PIPELINE_PARTS`].
@@ -271,6 +289,18 @@ mod tests {
     #[test]
     fn data_parallel_sizes_follow() {
         let base = Degrees { world_size: 16, tensor: 2, pipeline: 2, ..Degrees::default() };
+        let none =
+            |field: &str| Err::<(), String>(format!("{field} is 0, and nothing can be cut into 0 parts"));
+        for (degrees, field) in [
+            (Degrees { tensor: 0, ..base.clone() }, "tensor_model_parallel_size"),
+            (Degrees { pipeline: 0, ..base.clone() }, "pipeline_model_parallel_size"),
+            (Degrees { context: 0, ..base.clone() }, "context_parallel_size"),
+            (Degrees { expert: 0, ..base.clone() }, "expert_model_parallel_size"),
+            (Degrees { expert_tensor: Some(0), ..base.clone() }, "expert_tensor_parallel_size"),
+            (Degrees { world_size: 0, ..base.clone() }, "world_size"),
+        ] {
+            check(degrees, none(field).as_ref().map(|()| (0, 0)).map_err(String::as_str));
+        }
         check(base.clone(), Ok((4, 4)));
         check(Degrees { expert: 4, expert_tensor: Some(1), ..base.clone() }, Ok((4, 2)));
         check(

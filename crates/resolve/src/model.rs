@@ -317,6 +317,18 @@ fn experts(table: &mut Table) -> Option<Option<Experts>> {
 fn expert_groups(table: &mut Table) -> Option<ExpertGroups> {
     let count = table.count(Field::MoeRouterNumGroups)?;
     let chosen = table.count(Field::MoeRouterGroupTopk)?;
+    // `transformer_config.py:__post_init__`; only where a token is limited to some groups is either asked.
+    let experts = table.count(Field::NumExperts)?;
+    let fields = [Field::MoeRouterNumGroups, Field::MoeRouterGroupTopk, Field::NumExperts];
+    if !experts.is_multiple_of(count.max(1)) {
+        let message =
+            format!("{experts} experts cannot be divided into {count} groups (moe_router_num_groups)");
+        table.refuse(Code::Topk, &fields, message, "a number of groups that divides the experts");
+    } else if chosen > count {
+        let message =
+            format!("a token cannot go to {chosen} of {count} groups of experts (moe_router_group_topk)");
+        table.refuse(Code::Topk, &fields, message, "at most as many as there are");
+    }
     // All groups chosen limits nothing.
     (chosen < count).then_some(ExpertGroups { count, chosen })
 }

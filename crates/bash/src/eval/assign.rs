@@ -39,6 +39,17 @@ impl Evaluator<'_> {
 
     /// `x+=text`; what is not set yet counts as empty.
     fn appended(&mut self, assignment: &Assignment, old: Option<Value>, value: Value) -> Value {
+        if self.variables.get(&assignment.name).is_some_and(|slot| slot.integer) {
+            let mut sum = Value::default();
+            if assignment.append
+                && let Some(old) = old.filter(|old| !old.is_empty())
+            {
+                sum.append(&old);
+                sum.add("+", assignment.span);
+            }
+            sum.append(&value);
+            return self.arithmetic_value(&sum, assignment.span);
+        }
         if !assignment.append {
             return value;
         }

@@ -1,6 +1,6 @@
 //! What a list of commands would assign, read off without running it.
 
-use super::super::tree::{Command, CommandForm, List, Part, Simple};
+use super::super::tree::{Command, CommandForm, List, Part, Pipeline, Simple};
 use shardscope_source::Span;
 
 /// Most names taken from one list.
@@ -15,14 +15,19 @@ pub(crate) fn names(list: &List) -> Vec<(String, Span)> {
 
 fn walk(list: &List, out: &mut Vec<(String, Span)>) {
     for statement in list {
-        let pipelines =
-            std::iter::once(&statement.first).chain(statement.rest.iter().map(|(_, pipeline)| pipeline));
-        for command in pipelines.flat_map(|pipeline| &pipeline.stages) {
-            if out.len() >= NAMES {
-                return;
-            }
-            visit(command, out);
+        pipeline(&statement.first, out);
+        for (_, joined) in &statement.rest {
+            pipeline(joined, out);
         }
+    }
+}
+
+/// The variables that a pipeline assigns: none where it has several stages, each of which is a shell of its own.
+pub(crate) fn pipeline(pipeline: &Pipeline, out: &mut Vec<(String, Span)>) {
+    if let [command] = pipeline.stages.as_slice()
+        && out.len() < NAMES
+    {
+        visit(command, out);
     }
 }
 

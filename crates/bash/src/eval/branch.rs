@@ -101,7 +101,7 @@ impl Evaluator<'_> {
     }
 
     /// What runs now hangs on the first undecided branch before it.
-    fn doubt_from(&mut self, skipped: &[Skipped]) {
+    pub(crate) fn doubt_from(&mut self, skipped: &[Skipped]) {
         let undecided = skipped.iter().find(|arm| arm.2).map(|arm| arm.0);
         // The outermost stays: whether what is inside is even asked hangs on it.
         self.doubt = self.doubt.or(undecided);
@@ -129,6 +129,7 @@ impl Evaluator<'_> {
         holes: &[HoleId],
         sets: &[(String, Span)],
     ) -> u16 {
+        self.undecided += u32::from(!decided);
         // In a loop or function the same condition is met often; the reader is asked once.
         let known = self.branches.iter().position(|branch| branch.span == span);
         if let Some(known) = known {
@@ -238,12 +239,9 @@ impl Evaluator<'_> {
             match text {
                 Some(text) if value.has_holes() => {
                     self.add_pattern_choice(value, &pattern);
-                    pattern::matches(&pattern, text)
+                    pattern::decided(&pattern, text, self.any_case) == Some(true)
                 }
-                Some(text) => {
-                    text.len().saturating_mul(pattern.len()) <= pattern::MATCH_COST
-                        && pattern::matches(&pattern, text)
-                }
+                Some(text) => pattern::decided(&pattern, text, self.any_case) == Some(true),
                 None => {
                     self.add_pattern_choice(value, &pattern);
                     // Whatever the unknown is, `*` takes it, unless an arm above would have.

@@ -3,7 +3,7 @@
 use super::super::parse::DECLARATIONS;
 use super::super::script::HoleKind;
 use super::super::tree::{Assigned, Assignment};
-use super::super::value::{Value, Word, is_blank};
+use super::super::value::{Value, Word};
 use super::format;
 use super::parameter::is_name;
 use super::state::{Evaluator, Flow, Status};
@@ -13,8 +13,8 @@ use shardscope_source::Span;
 
 /// Builtins that change nothing here.
 const IDLE: &[&str] = &[
-    ":", "true", "trap", "ulimit", "umask", "shopt", "wait", "hash", "alias", "unalias", "times", "disown",
-    "bg", "fg", "jobs", "sleep", "sync", "enable", "bind", "history",
+    ":", "true", "trap", "ulimit", "umask", "wait", "hash", "alias", "unalias", "times", "disown", "bg",
+    "fg", "jobs", "sleep", "sync", "enable", "bind", "history",
 ];
 
 /// Runs a builtin; none if `program` is no builtin.
@@ -29,6 +29,7 @@ pub(crate) fn run(
     match program {
         program if IDLE.contains(&program) => {}
         "set" => set(shell, arguments),
+        "shopt" => shopt(shell, arguments),
         // The stack of folders is not kept: where it leads is not known.
         "pushd" | "popd" => shell.forget("PWD"),
         "false" => shell.status = Status::certain(false),
@@ -46,17 +47,18 @@ pub(crate) fn run(
         "shift" => shift(shell, arguments),
         "eval" => return Some(evaluate(shell, arguments)),
         "source" | "." => return Some(source(shell, arguments, span)),
-        "exit" => return Some(exit(shell)),
+        "exit" => {
+            leave_with(shell, arguments);
+            return Some(exit(shell));
+        }
         "return" => {
-            if let Some(code) = arguments.first().and_then(Word::known) {
-                shell.status = Status::certain(code == "0");
-            }
+            leave_with(shell, arguments);
             return Some(Flow::Return);
         }
         "break" => return Some(Flow::Break(levels(arguments))),
         "continue" => return Some(Flow::Continue(levels(arguments))),
-        "read" => read(shell, arguments, span),
-        "mapfile" | "readarray" => mapfile(shell, arguments, span),
+        "read" => super::lines::read(shell, arguments, span),
+        "mapfile" | "readarray" => super::lines::mapfile(shell, arguments, span),
         "let" => {
             for word in arguments {
                 shell.status = match shell.number(&word.value, 0) {
@@ -151,9 +153,9 @@ fn declare(
             .any(|text| is_option(text) && !text.contains('=') && text.contains(flag))
     };
     let exports = program == "export" || has('x');
-    // In a function `declare` is `local`. Only one that has locals already is told from the top level.
+    // In a function `declare` is `local`, unless `-g` says otherwise.
     let is_local =
-        program == "local" || (matches!(program, "declare" | "typeset") && !shell.locals.is_empty());
+        program == "local" || (matches!(program, "declare" | "typeset") && shell.calls > 0 && !has('g'));
     let shape = match (has('A'), has('a')) {
         (true, _) => Some(Shape::Map),
         (_, true) => Some(Shape::Array),
@@ -162,6 +164,9 @@ fn declare(
     for assignment in declared {
         if is_local {
             shell.localize(&assignment.name);
+        }
+        if has('i') {
+            shell.make_integer(&assignment.name, assignment.span);
         }
         // Before the assignment, which reads `([a]=1)` by the shape that the variable has then.
         if shape == Some(Shape::Map) && matches!(assignment.value, Assigned::Array(_)) {
@@ -182,12 +187,19 @@ fn declare(
         if is_local {
             shell.localize(name);
         }
+        if has('i') {
+            shell.make_integer(name, span);
+        }
         match shape {
             _ if name.len() < text.len() => {
                 shell.set(name, word.value.rest(name.len() + 1), Some(word.origin()))
             }
-            // `declare -A m` alone: what follows may be `m[key]=value`.
-            Some(shape) => shell.set_elements(name, shape, Elements::default(), span),
+            // `declare -A m` alone: what follows may be `m[key]=value`. One that is there keeps what it holds.
+            Some(shape) => match shell.slot(name) {
+                Some(slot) if slot.shape == shape => {}
+                Some(slot) if shape == Shape::Array => slot.shape = shape,
+                _ => shell.set_elements(name, shape, Elements::default(), span),
+            },
             // Unset in bash, which expands to nothing; unset here would be an unknown from outside.
             None if is_local && !exports => shell.set(name, Value::default(), Some(span)),
             None => {}
@@ -241,15 +253,20 @@ fn shift(shell: &mut Evaluator<'_>, arguments: &[Word]) {
 
 /// `set -- words` replaces the positional parameters; other options change nothing that matters here.
 fn set(shell: &mut Evaluator<'_>, arguments: &[Word]) {
-    let start = match arguments.iter().position(|word| word.text() == "--") {
-        Some(at) => at + 1,
-        None => arguments
-            .iter()
-            .take_while(|word| word.text().starts_with(['-', '+']) || word.text() == "pipefail")
-            .count(),
-    };
-    // `set --` without words clears them.
-    if start < arguments.len() || arguments.iter().any(|word| word.text() == "--") {
+    let mut start = 0;
+    let mut clears = false;
+    while let Some(text) = arguments.get(start).map(Word::text) {
+        clears = matches!(text, "--" | "-");
+        let options = text.starts_with(['-', '+']);
+        start += usize::from(options);
+        if clears || !options {
+            break;
+        }
+        // `set -eo pipefail`: each `o` takes the name behind it.
+        start += text.matches('o').count();
+    }
+    // `set --` without words clears them; `set -` leaves them.
+    if start < arguments.len() || (clears && arguments.iter().any(|word| word.text() == "--")) {
         shell.positional.values = values(arguments.get(start..).unwrap_or(&[]));
         shell.positional.open = false;
         shell.positional.shifted = 0;
@@ -284,6 +301,16 @@ fn source(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Flow {
     Flow::Next
 }
 
+/// The status that `return` and `exit` are given, in the low byte of their number.
+fn leave_with(shell: &mut Evaluator<'_>, arguments: &[Word]) {
+    let Some(first) = arguments.first() else { return };
+    let code = first.known().and_then(|text| text.parse::<i64>().ok());
+    shell.status = code.map_or(Status::UNKNOWN, |code| {
+        let code = u8::try_from(code.rem_euclid(256)).unwrap_or(1);
+        Status { code, ..Status::certain(code == 0) }
+    });
+}
+
 fn exit(shell: &mut Evaluator<'_>) -> Flow {
     /// Options a command has at least when it is the training itself.
     const OPTIONS: usize = 4;
@@ -297,69 +324,11 @@ fn exit(shell: &mut Evaluator<'_>) -> Flow {
     if guard && shell.substituting == 0 { Flow::Guard } else { Flow::Stop }
 }
 
-fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
-    let mut names = Vec::new();
-    let mut array = false;
-    let mut skip = false;
-    let mut terminator = '\n';
-    for word in arguments {
-        let text = word.text();
-        if std::mem::take(&mut skip) {
-            continue;
-        }
-        if let Some(options) = text.strip_prefix('-') {
-            array |= options.contains('a');
-            if options.ends_with('d') {
-                terminator = '\0';
-            }
-            // These take the next word.
-            skip = options.ends_with(['p', 't', 'n', 'd', 'u', 'i']);
-        } else {
-            names.push(text);
+fn shopt(shell: &mut Evaluator<'_>, arguments: &[Word]) {
+    let has = |text: &str| arguments.iter().any(|word| word.text() == text);
+    if has("-s") || has("-u") {
+        for (name, option) in [("nocasematch", &mut shell.any_case), ("extglob", &mut shell.extended)] {
+            *option = if has(name) { has("-s") } else { *option };
         }
     }
-    // From the terminal: not known, and as a loop's condition not taken.
-    let Some(input) = shell.input.take() else {
-        shell.status = Status::UNKNOWN;
-        return;
-    };
-    if input.is_empty() {
-        // The end of the input, which ends `while read`.
-        shell.status = Status::certain(false);
-        shell.input = Some(input);
-        return;
-    }
-    let length = input.text().find(terminator).unwrap_or(input.len());
-    let line = input.part(0, length);
-    shell.input = Some(input.rest(length + 1));
-    let separators = shell.known("IFS").unwrap_or(" \t\n");
-    let separates = |c: char| separators.contains(c) || (separators.len() > 1 && is_blank(c));
-    let fields = super::words::strict_fields(&line, &separates);
-    if array {
-        if let Some(name) = names.first() {
-            shell.set_elements(name, Shape::Array, Elements::listed(fields), span);
-        }
-        return;
-    }
-    let count = names.len();
-    for (at, name) in names.iter().enumerate() {
-        if !is_name(name) {
-            continue;
-        }
-        // The last name takes the rest of the line, separators and all.
-        let value = if at + 1 == count && fields.len() > count {
-            let before: usize = fields.iter().take(at).map(|field| field.len() + 1).sum();
-            line.rest(before).trimmed()
-        } else {
-            fields.get(at).cloned().unwrap_or_default()
-        };
-        shell.set(name, value, Some(span));
-    }
-}
-
-fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
-    let name = arguments.last().map(Word::text).filter(|text| is_name(text)).unwrap_or("MAPFILE");
-    let Some(input) = shell.input.take() else { return };
-    let lines = input.fields_by(&|c| c == '\n');
-    shell.set_elements(name, Shape::Array, Elements::listed(lines), span);
 }

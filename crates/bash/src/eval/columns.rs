@@ -46,23 +46,43 @@ pub(super) fn cut(input: &Value, arguments: &[&str]) -> Option<Value> {
     if cut_hole { None } else { Some(out) }
 }
 
-/// `tr a-z A-Z`, `tr -d ,`.
+/// `tr a-z A-Z`, `tr -d ,`, `tr -cd 0-9`, `tr -s ' '`.
 pub(super) fn tr(text: &str, arguments: &[&str]) -> Option<String> {
-    let [first, second, ..] = arguments else { return None };
-    let deletes = *first == "-d";
-    let from = set_of(if deletes { second } else { first })?;
-    let to = if deletes { Vec::new() } else { set_of(second)? };
-    let last = to.last();
-    if last.is_none() && !deletes {
+    let flags = arguments.iter().take_while(|word| word.len() > 1 && word.starts_with('-')).count();
+    let (flags, sets) = arguments.split_at(flags);
+    let flags: String = flags.iter().map(|word| word.get(1..).unwrap_or("")).collect();
+    if flags.chars().any(|flag| !"cCds".contains(flag)) {
         return None;
     }
+    let (deletes, squeezes) = (flags.contains('d'), flags.contains('s'));
+    let from = set_of(sets.first()?)?;
+    let to = match *sets {
+        [_] => Vec::new(),
+        // Deleting and squeezing at once is not computed.
+        [_, second] if !deletes => set_of(second)?,
+        _ => return None,
+    };
+    if (deletes && squeezes) || (to.is_empty() && !deletes && !squeezes) {
+        return None;
+    }
+    let others = flags.contains(['c', 'C']);
+    let last = to.last();
+    let squeezed = |c: char| match last {
+        None => from.contains(&c) != others,
+        Some(_) => to.contains(&c),
+    };
     let mut out = String::new();
     for c in text.chars() {
-        match from.iter().position(|known| *known == c) {
-            None => out.push(c),
-            Some(_) if deletes => {}
+        let place = from.iter().position(|known| *known == c);
+        let c = match last {
+            _ if place.is_some() == others => c,
+            None if deletes => continue,
+            None => c,
             // GNU's rule: a second set that is too short goes on with its last character.
-            Some(at) => out.push(*to.get(at).or(last)?),
+            Some(last) => *place.and_then(|at| to.get(at)).unwrap_or(last),
+        };
+        if !(squeezes && squeezed(c) && out.ends_with(c)) {
+            out.push(c);
         }
     }
     Some(out)
@@ -74,10 +94,18 @@ fn set_of(text: &str) -> Option<Vec<char>> {
         "[:lower:]" => "a-z",
         "[:upper:]" => "A-Z",
         "[:space:]" => " \t\n\r",
-        other if other.contains("[:") => return None,
+        "[:digit:]" => "0-9",
+        "[:alpha:]" => "A-Za-z",
+        "[:alnum:]" => "0-9A-Za-z",
+        // Other classes, `[x*3]` and octal numbers.
+        other if other.contains("[:") || other.contains("[=") || other.contains("*]") => return None,
         other => other,
     };
-    let chars: Vec<char> = text.replace("\\n", "\n").replace("\\t", "\t").chars().collect();
+    let text = text.replace("\\n", "\n").replace("\\t", "\t").replace("\\r", "\r");
+    if text.len() > 1 && text.contains('\\') {
+        return None;
+    }
+    let chars: Vec<char> = text.chars().collect();
     let mut out = Vec::new();
     let mut rest = chars.as_slice();
     while let [c, after @ ..] = rest {
@@ -94,24 +122,48 @@ fn set_of(text: &str) -> Option<Vec<char>> {
     Some(out)
 }
 
-/// The first or last lines of a text: 10, unless `-n` or a bare number says how many.
+/// The first or last lines (bytes with `-c`) of a text: 10, unless `-n` or a bare number says how many. `head -n -2` leaves
+/// out the last two, and `tail -n +2` starts with the second.
 pub(super) fn ends(input: &Value, first: bool, arguments: &[&str]) -> Option<Value> {
     let text = input.known()?;
-    let mut count = None;
-    for word in arguments {
-        let digits = word.trim_start_matches(['-', 'n']).parse::<usize>().ok();
-        if digits.is_none() && !word.starts_with('-') {
-            return None;
-        }
-        // `-n 5`, `-n5`, `-5`: the dash and the letter are passed over.
-        count = count.or(digits);
+    let mut count = "10";
+    let mut bytes = false;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let option = word.strip_prefix('-')?;
+        count = match option.chars().next()? {
+            sign @ ('n' | 'c') => {
+                bytes = sign == 'c';
+                let value = option.get(1..)?;
+                if value.is_empty() { words.next()? } else { value }
+            }
+            '0'..='9' => option,
+            // Long options, and those that name files or follow them.
+            _ => return None,
+        };
     }
-    let count = count.unwrap_or(10);
-    let lines = text.split_inclusive('\n');
-    let kept: usize = if first {
-        lines.take(count).map(str::len).sum()
+    let sign = if first { '-' } else { '+' };
+    let number: usize = count.strip_prefix(sign).unwrap_or(count).parse().ok()?;
+    let turned = count.starts_with(sign);
+    let places: Vec<usize> = if bytes {
+        (0..=text.len()).collect()
     } else {
-        lines.rev().take(count).map(str::len).sum()
+        std::iter::once(0)
+            .chain(text.split_inclusive('\n').scan(0, |at, line| {
+                *at += line.len();
+                Some(*at)
+            }))
+            .collect()
     };
-    Some(if first { input.part(0, kept) } else { input.rest(text.len() - kept) })
+    let all = places.len() - 1;
+    let at = match (first, turned) {
+        (true, false) => number.min(all),
+        (true, true) | (false, false) => all.saturating_sub(number),
+        (false, true) => number.saturating_sub(1).min(all),
+    };
+    let cut = *places.get(at)?;
+    if !text.is_char_boundary(cut) {
+        return None;
+    }
+    Some(if first { input.part(0, cut) } else { input.rest(cut) })
 }

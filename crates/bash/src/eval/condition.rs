@@ -6,6 +6,7 @@ use super::number::NoNumber;
 use super::pattern;
 use super::regex::{Regex, Syntax};
 use super::state::{Certainty, Evaluator, Status};
+use super::variables::{Elements, Shape};
 use shardscope_source::{Code, Span};
 
 /// One word of a test.
@@ -234,24 +235,46 @@ impl Tester<'_, '_> {
             return Status::UNKNOWN;
         };
         let sides = (self.shell.resolved(&left.value, false), self.shell.resolved(&right.value, false));
-        let (Some((a, a_unset)), Some((b, b_unset))) = sides else { return Status::UNKNOWN };
+        let (Some((a, a_unset)), Some((b, b_unset))) = sides else {
+            return if middle.value.text() == "=~" { self.unmatched() } else { Status::UNKNOWN };
+        };
         let certainty = if a_unset || b_unset { Certainty::Unset } else { Certainty::Certain };
         let operator = middle.value.text().to_owned();
-        let equal = |pattern: &Option<String>| match pattern {
-            Some(pattern) if a.len().saturating_mul(pattern.len()) <= pattern::MATCH_COST => {
-                pattern::matches(pattern, &a)
-            }
-            _ => a == b,
+        let any_case = self.shell.any_case && self.double;
+        let equal = match &right.pattern {
+            Some(pattern) => pattern::decided(pattern, &a, any_case),
+            None => Some(a == b),
         };
         let ok = match operator.as_str() {
-            "=" | "==" => equal(&right.pattern),
-            "!=" => !equal(&right.pattern),
-            "<" => a < b,
-            ">" => a > b,
-            "=~" => match Regex::new(&b, Syntax::Extended, false).and_then(|regex| regex.is_match(&a)) {
-                Some(found) => found,
+            "=" | "==" | "!=" => match equal {
+                Some(equal) => equal == (operator != "!="),
                 None => return Status::UNKNOWN,
             },
+            "<" => a < b,
+            ">" => a > b,
+            "=~" => {
+                let regex = Regex::new(&b, Syntax::Extended, any_case);
+                let Some(found) = regex.as_ref().and_then(|regex| regex.is_match(&a)) else {
+                    return self.unmatched();
+                };
+                let groups = if found {
+                    regex.and_then(|regex| regex.groups(&b, &a, any_case))
+                } else {
+                    Some(Vec::new())
+                };
+                match groups {
+                    Some(groups) => {
+                        let mut values = Vec::new();
+                        for text in &groups {
+                            values.push(Value::computed(text, right.value.origin().unwrap_or_default()));
+                        }
+                        let span = right.value.origin().unwrap_or_default();
+                        self.shell.set_elements("BASH_REMATCH", Shape::Array, Elements::listed(values), span);
+                    }
+                    None => self.shell.forget("BASH_REMATCH"),
+                }
+                found
+            }
             // They compare files of the machine.
             "-nt" | "-ot" | "-ef" => return Status::UNKNOWN,
             _ => match self.numbers(&a, &b) {
@@ -265,7 +288,13 @@ impl Tester<'_, '_> {
                 }
             },
         };
-        Status { ok, certainty }
+        Status { ok, certainty, code: 1 }
+    }
+
+    /// What a regular expression that is not read here says.
+    fn unmatched(&mut self) -> Status {
+        self.shell.forget("BASH_REMATCH");
+        Status::UNKNOWN
     }
 
     /// Both sides as integers; `[[ ]]` computes them, an empty text being zero.
@@ -318,7 +347,7 @@ pub(crate) fn both(left: Status, right: Status) -> Status {
     match (left.ok, right.ok) {
         _ if decisive(left) => left,
         _ if decisive(right) => right,
-        (true, true) => Status { ok: true, certainty: left.certainty.min(right.certainty) },
+        (true, true) => Status { ok: true, certainty: left.certainty.min(right.certainty), code: 1 },
         (false, true) => left,
         (true, false) => right,
         (false, false) => {
@@ -342,6 +371,6 @@ pub(crate) fn either(left: Status, right: Status) -> Status {
         }
         (true, false) => left,
         (false, true) => right,
-        (false, false) => Status { ok: false, certainty: left.certainty.min(right.certainty) },
+        (false, false) => Status { ok: false, certainty: left.certainty.min(right.certainty), code: 1 },
     }
 }

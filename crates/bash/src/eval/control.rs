@@ -1,10 +1,12 @@
 //! Lists, pipelines, loops and calls.
 
 use super::super::limits;
-use super::super::tree::{Command, CommandForm, Joint, List, Pipeline, Statement, Word};
+use super::super::script::HoleKind;
+use super::super::tree::{Command, CommandForm, List, Pipeline, Word};
 use super::super::value::Value;
-use super::assigned;
 use super::state::{Certainty, Evaluator, Flow, Positional, Status};
+use super::texts::joined;
+use super::{assigned, simple};
 use shardscope_source::{Code, Diagnostic, Span};
 
 impl Evaluator<'_> {
@@ -18,43 +20,15 @@ impl Evaluator<'_> {
         Flow::Next
     }
 
-    fn run_statement(&mut self, statement: &Statement) -> Flow {
-        let flow = self.run_pipeline(&statement.first);
-        if flow != Flow::Next {
-            return flow;
-        }
-        for (joint, pipeline) in &statement.rest {
-            let status = self.status;
-            let runs = match joint {
-                Joint::And => status.ok,
-                // Not known is no failure: `[ -f data ] || exit 1` goes on.
-                Joint::Or => !status.ok && status.certainty != Certainty::Unknown,
-            };
-            if !runs {
-                continue;
-            }
-            let uncertain = self.guard(status.certainty);
-            let flow = self.run_pipeline(pipeline);
-            self.unguard(uncertain);
-            match flow {
-                Flow::Next => {}
-                // `[ -z "$X" ] && exit 1`: only what is guarded is left.
-                Flow::Guard => return Flow::Next,
-                other => return other,
-            }
-        }
-        Flow::Next
-    }
-
     /// What runs from here on is guarded by a condition, until [`Self::unguard`] takes what this gives.
-    fn guard(&mut self, certainty: Certainty) -> u32 {
+    pub(crate) fn guard(&mut self, certainty: Certainty) -> u32 {
         let uncertain = u32::from(certainty != Certainty::Certain);
         self.conditional += 1;
         self.uncertain += uncertain;
         uncertain
     }
 
-    fn unguard(&mut self, uncertain: u32) {
+    pub(crate) fn unguard(&mut self, uncertain: u32) {
         self.conditional -= 1;
         self.uncertain -= uncertain;
     }
@@ -67,7 +41,7 @@ impl Evaluator<'_> {
         flow
     }
 
-    fn run_pipeline(&mut self, pipeline: &Pipeline) -> Flow {
+    pub(crate) fn run_pipeline(&mut self, pipeline: &Pipeline) -> Flow {
         let last = pipeline.stages.len().saturating_sub(1);
         let mut flow = Flow::Next;
         // A single command may eat from the input around it (`read` in a loop); a pipeline has its own.
@@ -78,9 +52,24 @@ impl Evaluator<'_> {
         for (at, stage) in pipeline.stages.iter().enumerate() {
             // The last stage writes to whoever reads the pipeline.
             let outer_output = if at < last { Some(self.output.replace(Value::default())) } else { None };
-            flow = self.run_command(stage);
+            let run = self.commands.len();
+            // Each stage of several runs in a shell of its own, whose variables end with it.
+            flow = if last == 0 || simple::is_plain(stage, &self.functions) {
+                self.run_command(stage)
+            } else {
+                match self.in_subshell(&mut |shell| shell.run_command(stage)) {
+                    Flow::Guard => Flow::Guard,
+                    Flow::Stop if self.steps_left == 0 => Flow::Stop,
+                    _ => Flow::Next,
+                }
+            };
             if let Some(outer_output) = outer_output {
-                self.input = self.output.take();
+                let shown = self.commands.get(run).map(|command| joined(&command.words));
+                self.input = match shown {
+                    None => self.output.take(),
+                    // What a program prints that is not computed is not known, and not nothing.
+                    Some(shown) => Some(self.unknown(HoleKind::Command, &shown, stage.span, Vec::new())),
+                };
                 self.output = outer_output;
             }
             // `exit` in one stage does not keep the others from running; an empty budget does.
@@ -174,7 +163,10 @@ impl Evaluator<'_> {
         let variables = self.variables.clone();
         let functions = self.functions.clone();
         let positional = self.positional.clone();
+        let locals = self.locals.len();
         let flow = inner(self);
+        // What it made local is forgotten with its variables.
+        self.locals.truncate(locals);
         self.variables = variables;
         self.functions = functions;
         self.positional = positional;
@@ -207,6 +199,9 @@ impl Evaluator<'_> {
 
     fn run_while(&mut self, condition: &List, condition_span: Span, until: bool, body: &List) -> Flow {
         let mut turns = 0;
+        // Of a loop that its condition never ends: how many undecided branches and commands it had met.
+        let mut met = (self.undecided, self.commands.len());
+        let constant = is_constant(condition);
         loop {
             let (status, holes, stop) = self.condition(condition);
             if let Some(stop) = stop {
@@ -224,10 +219,19 @@ impl Evaluator<'_> {
                 self.status = Status::SUCCESS;
                 return Flow::Next;
             }
-            let endless = holes.is_empty() && turns > 0 && is_constant(condition);
-            if endless {
-                return Flow::Next;
+            if constant && holes.is_empty() && turns > 0 {
+                // It ends by a `break` that every turn decides, or else by something that the text does not tell.
+                let told = met == (self.undecided, self.commands.len()) && turns < limits::CONSTANT_TURNS;
+                if !told {
+                    let names = assigned::names(body);
+                    if !names.is_empty() {
+                        let index = self.branch(condition_span, true, false, &holes, &names);
+                        self.mark_skipped(&[(index, holes, true)], &names);
+                    }
+                    return Flow::Next;
+                }
             }
+            met = (self.undecided, self.commands.len());
             if let Some(flow) = self.turn(body, &mut turns, condition_span) {
                 return flow;
             }
@@ -262,7 +266,9 @@ impl Evaluator<'_> {
         );
         // `locals` is one stack of all calls: this call's begin here.
         let first_local = self.locals.len();
+        self.calls += 1;
         let flow = self.run_command(body);
+        self.calls -= 1;
         let locals = self.locals.split_off(first_local);
         self.restore(locals);
         self.positional = positional;
@@ -270,7 +276,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// `while true` and `while :`: such a loop restarts the training; one turn shows it.
+/// `while true` and `while :`: such a loop often restarts the training, and one turn shows it.
 fn is_constant(condition: &List) -> bool {
     match condition.as_slice() {
         [statement] if statement.rest.is_empty() && statement.first.stages.len() == 1 => {

@@ -50,7 +50,10 @@ impl<'a> Evaluator<'a> {
         for (name, text) in &environment.variables {
             if is_name(name) && name != ARGUMENTS {
                 let elements = Elements::scalar(given(text));
-                variables.put(name, Slot { shape: Shape::Scalar, elements, exported: true, span: None });
+                variables.put(
+                    name,
+                    Slot { shape: Shape::Scalar, elements, exported: true, integer: false, span: None },
+                );
             }
         }
         Self {
@@ -81,6 +84,11 @@ impl<'a> Evaluator<'a> {
             shown: false,
             skipped: false,
             peeks_left: limits::PEEKS,
+            undecided: 0,
+            substitutions: 0,
+            any_case: false,
+            extended: false,
+            calls: 0,
         }
     }
 

@@ -152,14 +152,21 @@ fn convert(conversion: &Conversion<'_>, argument: &Value, span: Span, out: &mut 
     }
     let text = argument.text().trim();
     let body = match conversion.kind {
-        'd' | 'i' | 'u' => text.parse::<i64>().unwrap_or(0).to_string(),
-        'x' => format!("{:x}", text.parse::<i64>().unwrap_or(0)),
-        'f' | 'g' => {
+        'd' | 'i' | 'u' => integer(text).to_string(),
+        'x' => format!("{:x}", integer(text)),
+        'f' | 'g' | 'e' => {
             let number: f64 = text.parse().unwrap_or(0.0);
             let digits = conversion.precision.unwrap_or(6).min(40);
-            format!("{number:.digits$}")
+            match conversion.kind {
+                'f' => format!("{number:.digits$}"),
+                'e' => scientific(number, digits),
+                _ => general(number, digits.max(1)).unwrap_or_else(|| {
+                    let short = scientific(number, digits.max(1) - 1);
+                    let (figure, power) = short.split_once('e').unwrap_or((&short, "+00"));
+                    format!("{}e{power}", plain_end(figure))
+                }),
+            }
         }
-        'e' => format!("{:e}", text.parse().unwrap_or(0.0_f64)),
         'c' => text.chars().take(1).collect(),
         _ => argument.text().chars().take(conversion.precision.unwrap_or(usize::MAX)).collect(),
     };
@@ -175,4 +182,49 @@ fn convert(conversion: &Conversion<'_>, argument: &Value, span: Span, out: &mut 
     let (before, after) = if left { ("", padding.as_str()) } else { (padding.as_str(), "") };
     let padded = format!("{sign}{before}{digits}{after}");
     out.add(&padded, argument.origin().unwrap_or(span));
+}
+
+/// The number that a text starts with, as C reads it: `0x` before one of base 16, `0` before one of base 8.
+fn integer(text: &str) -> i64 {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    // `'A` is the number of the character.
+    if let Some(c) = digits.strip_prefix(['\'', '"']).and_then(|rest| rest.chars().next()) {
+        return i64::from(u32::from(c));
+    }
+    let (base, digits) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(rest) => (16, rest),
+        None if digits.starts_with('0') => (8, digits),
+        None => (10, digits),
+    };
+    let end = digits.find(|c: char| !c.is_digit(base)).unwrap_or(digits.len());
+    let number = i64::from_str_radix(digits.get(..end).unwrap_or(""), base).unwrap_or(0);
+    if negative { -number } else { number }
+}
+
+/// C's `%e`.
+fn scientific(number: f64, digits: usize) -> String {
+    let text = format!("{number:.digits$e}");
+    let Some((figure, power)) = text.split_once('e') else { return text };
+    let (sign, power) = power.strip_prefix('-').map_or(('+', power), |power| ('-', power));
+    format!("{figure}e{sign}{power:0>2}")
+}
+
+/// C's `%g` with so many significant digits; none where it would be written with an exponent.
+pub(super) fn general(number: f64, digits: usize) -> Option<String> {
+    let rounded = format!("{number:.*e}", digits.checked_sub(1)?);
+    let power: i32 = rounded.split_once('e')?.1.parse().ok()?;
+    let behind = i32::try_from(digits).ok()? - 1 - power;
+    if power < -4 || behind < 0 {
+        return None;
+    }
+    let behind = usize::try_from(behind).ok()?;
+    Some(plain_end(&format!("{number:.behind$}")).to_owned())
+}
+
+/// The figure without zeros at the end of its fraction.
+fn plain_end(figure: &str) -> &str {
+    if figure.contains('.') { figure.trim_end_matches('0').trim_end_matches('.') } else { figure }
 }

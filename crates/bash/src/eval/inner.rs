@@ -103,6 +103,7 @@ impl Evaluator<'_> {
         if (options_only || shell == "sbatch")
             && let Some(input) = &self.input
             && input.text().contains(['\n', ' '])
+            && input.only_hole().is_none()
         {
             return Some((input.clone(), Vec::new()));
         }
@@ -121,7 +122,7 @@ impl Evaluator<'_> {
         if let Some(word) = long {
             return Some(word.value.clone());
         }
-        self.input.clone().filter(|input| input.text().contains('\n'))
+        self.input.clone().filter(|input| input.text().contains('\n') && input.only_hole().is_none())
     }
 
     /// Runs a text in a shell of its own, which sees exported variables only.
@@ -130,6 +131,7 @@ impl Evaluator<'_> {
         let input = self.input.take();
         let text = text.clone();
         let mut values = arguments;
+        let calls = std::mem::take(&mut self.calls);
         self.in_subshell(&mut |shell| {
             if inherits {
                 shell.variables.keep_exported();
@@ -150,6 +152,7 @@ impl Evaluator<'_> {
             shell.uncertain -= 1;
             flow
         });
+        self.calls = calls;
         self.input = input;
         self.outer = outer;
     }

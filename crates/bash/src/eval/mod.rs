@@ -3,6 +3,7 @@
 mod arithmetic;
 mod assign;
 mod assigned;
+mod bc;
 mod braces;
 mod branch;
 mod builtins;
@@ -12,6 +13,8 @@ mod control;
 mod finish;
 mod format;
 mod inner;
+mod joined;
+mod lines;
 mod number;
 mod operation;
 mod parameter;

@@ -15,9 +15,9 @@ impl Evaluator<'_> {
         }
         let changed = match operation {
             Operation::Trim { suffix, longest, pattern } => {
-                self.pattern_of(pattern).and_then(|pattern| trim(&value, &pattern, *suffix, *longest))
+                self.simple_pattern(pattern).and_then(|pattern| trim(&value, &pattern, *suffix, *longest))
             }
-            Operation::Replace { mode, pattern, with } => match self.pattern_of(pattern) {
+            Operation::Replace { mode, pattern, with } => match self.simple_pattern(pattern) {
                 Some(pattern) => {
                     let with = self.text_of(with);
                     replace(&value, &pattern, &with, *mode, span)
@@ -40,6 +40,12 @@ impl Evaluator<'_> {
             }
             self.unknown(HoleKind::Derived, value.text(), span, needs)
         })
+    }
+
+    /// A pattern without groups, whose matches here are not computed.
+    fn simple_pattern(&mut self, parts: &[Part]) -> Option<String> {
+        let grouped = self.extended;
+        self.pattern_of(parts).filter(|pattern| !(grouped && pattern::is_extended(pattern)))
     }
 
     fn substring(&mut self, value: &Value, offset: &[Part], length: Option<&[Part]>) -> Option<Value> {

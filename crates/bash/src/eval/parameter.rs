@@ -4,7 +4,7 @@ use super::super::limits;
 use super::super::script::HoleKind;
 use super::super::tree::{Index, Operation, Parameter, Part};
 use super::super::value::{HoleId, Value};
-use super::state::Evaluator;
+use super::state::{Certainty, Evaluator};
 use super::variables::{Elements, Shape};
 use shardscope_source::Span;
 
@@ -65,7 +65,10 @@ impl Evaluator<'_> {
         }
         let text = match name {
             "#" => self.positional.values.len().to_string(),
-            "?" => if self.status.ok { "0" } else { "1" }.to_owned(),
+            // An outcome that is not known has no number either.
+            "?" if self.status.certainty == Certainty::Unknown => return None,
+            "?" if self.status.ok => "0".to_owned(),
+            "?" => self.status.code.to_string(),
             _ => {
                 let number: usize = name.parse().ok().filter(|number| *number > 0)?;
                 // Those given by number name the call's own places, before any `shift`.

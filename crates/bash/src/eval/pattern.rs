@@ -1,5 +1,7 @@
 //! Glob patterns: `*`, `?`, `[...]`; a backslash makes the next character literal.
 
+use super::regex::{Regex, Syntax};
+
 /// Products of text and pattern lengths beyond which matching is refused. Unit: square byte.
 pub(crate) const MATCH_COST: usize = 1 << 20;
 
@@ -8,6 +10,21 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     matches_at(&pattern, &text)
+}
+
+/// Whether the whole text matches a pattern that may have groups, in any case of letters; none where that is not told here.
+pub(crate) fn decided(pattern: &str, text: &str, any_case: bool) -> Option<bool> {
+    if is_extended(pattern) {
+        return Regex::new(&regex_of(pattern)?, Syntax::Perl, any_case)?.is_match(text);
+    }
+    if text.len().saturating_mul(pattern.len()) > MATCH_COST {
+        return None;
+    }
+    Some(if any_case {
+        matches(&pattern.to_lowercase(), &text.to_lowercase())
+    } else {
+        matches(pattern, text)
+    })
 }
 
 fn matches_at(pattern: &[char], text: &[char]) -> bool {
@@ -95,6 +112,70 @@ fn in_class(name: &str, c: char) -> bool {
         "punct" => c.is_ascii_punctuation(),
         "xdigit" => c.is_ascii_hexdigit(),
         _ => false,
+    }
+}
+
+/// Whether it has one of the groups of `shopt -s extglob`: `@(a|b)`, `+([0-9])`.
+pub(crate) fn is_extended(pattern: &str) -> bool {
+    ["?(", "*(", "+(", "@(", "!("].iter().any(|group| pattern.contains(group))
+}
+
+/// A pattern with such groups as a regular expression of the whole text; none where it is not read here, as `!(a)`.
+pub(crate) fn regex_of(pattern: &str) -> Option<String> {
+    let signs: Vec<char> = pattern.chars().collect();
+    let mut out = "\\A".to_owned();
+    let mut ends = Vec::new();
+    let mut at = 0;
+    while let Some(c) = signs.get(at) {
+        let opens = signs.get(at + 1) == Some(&'(');
+        at += 1;
+        match c {
+            '?' | '*' | '+' | '@' if opens => {
+                at += 1;
+                out.push_str("(?:");
+                ends.push(if *c == '@' { "" } else { pattern_sign(*c) });
+            }
+            '!' if opens => return None,
+            ')' if !ends.is_empty() => {
+                out.push(')');
+                out.push_str(ends.pop().unwrap_or(""));
+            }
+            '|' if !ends.is_empty() => out.push('|'),
+            '*' => out.push_str(".*"),
+            '?' => out.push('.'),
+            '[' => {
+                let (_, end) = class(&signs, at - 1, 'x')?;
+                let text: String = signs.get(at..end)?.iter().collect();
+                let (start, rest) = match text.strip_prefix('!') {
+                    Some(rest) => ("[^", rest),
+                    None => ("[", text.as_str()),
+                };
+                if rest.contains(['\\', '&', '~']) {
+                    return None;
+                }
+                out.push_str(start);
+                out.push_str(rest);
+                at = end;
+            }
+            '\\' => {
+                out.push_str(&regex_lite::escape(&signs.get(at)?.to_string()));
+                at += 1;
+            }
+            literal => out.push_str(&regex_lite::escape(&literal.to_string())),
+        }
+        if ends.len() > 8 {
+            return None;
+        }
+    }
+    out.push_str("\\z");
+    ends.is_empty().then_some(out)
+}
+
+fn pattern_sign(sign: char) -> &'static str {
+    match sign {
+        '?' => "?",
+        '*' => "*",
+        _ => "+",
     }
 }
 

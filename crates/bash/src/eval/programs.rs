@@ -19,15 +19,38 @@ pub(crate) fn run(shell: &mut Evaluator<'_>, words: &[Word], span: Span) -> Opti
         "basename" => basename(arguments)?,
         "dirname" => dirname(arguments)?,
         "expr" => expr(shell, arguments, span)?,
-        "bc" => line(&python::evaluate(known_input(shell)?, python::Dialect::Bc)?, span),
+        "bc" => {
+            let library = match arguments {
+                [] => false,
+                [only] if only.known() == Some("-l") => true,
+                _ => return None,
+            };
+            line(&super::bc::evaluate(known_input(shell)?, library)?, span)
+        }
         "python" | "python3" => python_output(shell, arguments, span)?,
         "wc" => count(shell, arguments, span)?,
         "sed" => super::sed::run(shell, arguments)?,
         "awk" | "gawk" => awk(shell, arguments, span)?,
         "grep" | "egrep" => return grep(shell, arguments),
-        // One line is its own sorting.
-        "sort" | "uniq" if is_line(known_input(shell)?.trim()) => shell.input.clone()?,
-        "numfmt" | "xargs" if arguments.is_empty() => shell.input.clone()?,
+        // One line is its own sorting; of options only those that say in which order.
+        "sort" | "uniq" if is_line(known_input(shell)?.trim()) => {
+            let order = |word: &Word| word.text().bytes().all(|byte| b"-nruVhgf".contains(&byte));
+            if !(arguments.is_empty() || (program == "sort" && arguments.iter().all(order))) {
+                return None;
+            }
+            shell.input.clone()?
+        }
+        "numfmt" if arguments.is_empty() => shell.input.clone()?,
+        // What it prints is its input in one line, where no quotes are taken off.
+        "xargs" if arguments.is_empty() && !known_input(shell)?.contains(['\'', '"', '\\']) => {
+            let mut words = Vec::new();
+            for value in shell.input.clone()?.fields() {
+                words.push(Word { value, span });
+            }
+            let mut value = spaced(&words, Some(span));
+            value.add("\n", span);
+            value
+        }
         "seq" | "cut" | "tr" | "head" | "tail" => {
             // Their arguments decide where the text is cut: with one of them unknown, so is the output.
             let mut known = Vec::new();
@@ -133,10 +156,21 @@ fn dirname(arguments: &[Word]) -> Option<Value> {
 }
 
 fn expr(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
-    let text = spaced(arguments, Some(span));
+    let mut words = arguments.to_vec();
+    for word in &mut words {
+        // No octal numbers here: `010` is ten.
+        if let Some(text) =
+            word.known().filter(|text| text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            let digits = text.trim_start_matches('0');
+            word.value = Value::computed(if digits.is_empty() { "0" } else { digits }, span);
+        }
+    }
+    let text = spaced(&words, Some(span));
     for piece in text.pieces() {
-        // `expr length`, `substr` and `:` are other operations, and words would be read as variables.
-        let plain = |byte: u8| byte.is_ascii_digit() || b" +-*/%()<>=&|!".contains(&byte);
+        // `expr length`, `substr` and `:` are other operations, `|` and `&` are none on bits, and words would be read as
+        // variables.
+        let plain = |byte: u8| byte.is_ascii_digit() || b" +-*/%()<>".contains(&byte);
         if piece.hole.is_none() && !piece.text.bytes().all(plain) {
             return None;
         }
@@ -205,7 +239,7 @@ pub(crate) fn machine_count(shell: &Evaluator<'_>, program: &str) -> Option<Valu
 }
 
 fn count(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
-    if !operands(arguments).is_empty() {
+    if arguments.len() != 1 || !operands(arguments).is_empty() {
         return None;
     }
     let hole = shell.input.as_ref().and_then(Value::only_hole);
@@ -233,7 +267,18 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
         let text = word.known()?;
         if let Some(sign) = text.strip_prefix("-F") {
             let sign = if sign.is_empty() { words.next()?.known()? } else { sign };
-            separator = sign.chars().next();
+            separator = match sign {
+                " " => None,
+                "\\t" => Some("\t"),
+                // POSIX makes a tab of it; and what is longer than a character is an expression.
+                "t" => return None,
+                sign if sign.chars().count() > 1
+                    && !sign.chars().all(|c| c.is_alphanumeric() || "=:,_-".contains(c)) =>
+                {
+                    return None;
+                }
+                sign => Some(sign).filter(|sign| *sign != "\\"),
+            };
         } else if text.starts_with('-') || program.is_some() {
             return None;
         } else {
@@ -254,11 +299,22 @@ fn awk(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Valu
     each_line(input.known()?, &mut |content, start| {
         let row = input.part(start, start + content.len());
         let fields = match separator {
-            Some(sign) => super::words::strict_fields(&row, &|c| c == sign),
+            Some(sign) => {
+                let mut fields = Vec::new();
+                let mut from = 0;
+                for field in content.split(sign).filter(|_| !content.is_empty()) {
+                    fields.push(row.part(from, from + field.len()));
+                    from += field.len() + sign.len();
+                }
+                fields
+            }
             // awk's own default: blanks at the start make no empty field.
             None => row.fields_by(&|c| c == ' ' || c == '\t'),
         };
         let index = if field == "NF" { fields.len() } else { field.parse().ok()? };
+        if index == 0 {
+            out.append(&row);
+        }
         if let Some(value) = index.checked_sub(1).and_then(|index| fields.get(index)) {
             out.append(value);
         }

@@ -1,12 +1,10 @@
-//! Arithmetic as `python -c`, `bc` and `awk` do it, for expressions of numbers alone.
+//! Arithmetic as `python -c` and `awk` do it, for expressions of numbers alone.
 
 /// The program whose rules of arithmetic and printing hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// `/` gives a fraction, `//` and `%` round down.
     Python,
-    /// Whole numbers unless `scale` is set.
-    Bc,
     /// Fractions, six significant digits.
     Awk,
 }
@@ -29,20 +27,11 @@ impl Number {
 
 /// The value of an expression as its program prints it.
 pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
-    let mut text = text.trim();
-    let mut scale = 0;
-    if dialect == Dialect::Bc
-        && let Some((first, rest)) = text.split_once(';')
-    {
-        // Any other statement before the `;` is not read, and the output not known.
-        scale = first.trim().strip_prefix("scale")?.trim().strip_prefix('=')?.trim().parse().ok()?;
-        text = rest.trim();
-    }
+    let text = text.trim();
     if text.len() > 500 {
         return None;
     }
-    let mut reader =
-        ExpressionParser { bytes: text.as_bytes(), at: 0, depth: 0, dialect, scale, failed: false };
+    let mut reader = ExpressionParser { bytes: text.as_bytes(), at: 0, depth: 0, dialect, failed: false };
     reader.blanks();
     let number = reader.sum();
     if reader.failed || reader.at != text.len() {
@@ -50,20 +39,16 @@ pub(crate) fn evaluate(text: &str, dialect: Dialect) -> Option<String> {
     }
     Some(match (number, dialect) {
         (Number::Whole(number), _) => number.to_string(),
-        (Number::Real(number), Dialect::Bc) => {
-            let digits = format!("{number:.scale$}");
-            // bc prints no zero before the point.
-            let shown = if digits.starts_with("0.") { digits.get(1..) } else { None };
-            shown.unwrap_or(&digits).to_owned()
-        }
         (Number::Real(number), Dialect::Awk) if number.fract() == 0.0 && number.abs() < 1e15 => {
             format!("{number:.0}")
         }
-        (Number::Real(number), Dialect::Awk) => ((number * 1e6).round() / 1e6).to_string(),
+        (Number::Real(number), Dialect::Awk) => super::format::general(number, 6)?,
         (Number::Real(number), Dialect::Python) if number.fract() == 0.0 && number.abs() < 1e16 => {
             // `str(8.0)` is "8.0"; from 1e16 on Python writes exponents.
             format!("{number:.1}")
         }
+        // So small or so large that it is written with an exponent.
+        (Number::Real(number), Dialect::Python) if !(1e-4..1e16).contains(&number.abs()) => return None,
         (Number::Real(number), Dialect::Python) => number.to_string(),
     })
 }
@@ -73,7 +58,6 @@ struct ExpressionParser<'t> {
     at: usize,
     depth: u32,
     dialect: Dialect,
-    scale: usize,
     /// Something was not understood or has no value: nothing is left to read.
     failed: bool,
 }
@@ -148,15 +132,16 @@ impl ExpressionParser<'_> {
             left = match (*sign, left, right) {
                 ("*", Number::Whole(a), Number::Whole(b)) => self.whole(a.checked_mul(b)),
                 ("*", a, b) => Number::Real(a.real() * b.real()),
-                ("/", Number::Whole(a), Number::Whole(b))
-                    if self.dialect == Dialect::Bc && self.scale == 0 =>
-                {
-                    self.whole(a.checked_div(b))
-                }
                 ("/", a, b) => Number::Real(a.real() / b.real()),
+                // It starts an expression of awk's.
+                ("//", ..) if self.dialect == Dialect::Awk => return self.fail(),
                 (sign, Number::Whole(a), Number::Whole(b)) => {
-                    // With a positive divisor the same as rounding down; none at overflow.
-                    let rest = a.checked_rem_euclid(b);
+                    let mut rest = a.checked_rem(b);
+                    // Python's remainder has the sign of the divisor, awk's that of what is divided.
+                    if self.dialect == Dialect::Python {
+                        rest =
+                            rest.map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest });
+                    }
                     self.whole(if sign == "%" {
                         rest
                     } else {
@@ -164,14 +149,21 @@ impl ExpressionParser<'_> {
                     })
                 }
                 ("//", a, b) => Number::Real((a.real() / b.real()).floor()),
-                (_, a, b) => Number::Real(a.real().rem_euclid(b.real())),
+                (_, a, b) => {
+                    let (a, b) = (a.real(), b.real());
+                    let rest = a % b;
+                    let turned = self.dialect == Dialect::Python && rest != 0.0 && (rest < 0.0) != (b < 0.0);
+                    Number::Real(if turned { rest + b } else { rest })
+                }
             };
         }
     }
 
     fn power(&mut self) -> Number {
         let base = self.signed();
-        if !self.eat("**") && !self.eat("^") {
+        // Python's `^` is another operation, of whose place among the others nothing is known here.
+        let raises = self.eat("**") || (self.dialect == Dialect::Awk && self.eat("^"));
+        if !raises {
             return base;
         }
         if !self.deeper() {
@@ -193,7 +185,8 @@ impl ExpressionParser<'_> {
             if !self.deeper() {
                 return Number::Whole(0);
             }
-            let number = self.signed();
+            // The sign comes after the power: -2**2 is -4.
+            let number = self.power();
             self.depth -= 1;
             return match number {
                 Number::Whole(number) => self.whole(number.checked_neg()),
@@ -260,6 +253,12 @@ impl ExpressionParser<'_> {
             }
         }
         self.blanks();
+        if self.dialect == Dialect::Python
+            && text.starts_with('0')
+            && text.as_bytes().get(1).is_some_and(u8::is_ascii_digit)
+        {
+            return self.fail();
+        }
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
             return self.whole(text.parse().ok());
         }
@@ -280,8 +279,13 @@ mod tests {
             ("-7 // 2", Dialect::Python, Some("-4")),
             ("int(300e9 / 2048)", Dialect::Python, Some("146484375")),
             ("2**10 + max(1, 3)", Dialect::Python, Some("1027")),
-            ("7 / 2", Dialect::Bc, Some("3")),
-            ("scale=2; 7 / 2", Dialect::Bc, Some("3.50")),
+            ("-2**2+8", Dialect::Python, Some("4")),
+            ("7 % -3", Dialect::Python, Some("-2")),
+            ("7 // -2", Dialect::Python, Some("-4")),
+            ("6^2", Dialect::Python, None),
+            ("010", Dialect::Python, None),
+            ("-7 % 3", Dialect::Awk, Some("-1")),
+            ("10/3", Dialect::Awk, Some("3.33333")),
             ("5*0.5", Dialect::Awk, Some("2.5")),
             ("torch.cuda.device_count()", Dialect::Python, None),
             ("1 / 0", Dialect::Python, None),

@@ -43,14 +43,7 @@ impl Regex {
         if pattern.len() > MAX_PATTERN {
             return None;
         }
-        let build = |text: &str| {
-            RegexBuilder::new(text)
-                .case_insensitive(any_case)
-                .dot_matches_new_line(true)
-                .size_limit(MAX_COMPILED)
-                .build()
-                .ok()
-        };
+        let build = |text: &str| build(text, any_case);
         let length = pattern.len().max(1);
         let posix = match syntax {
             Syntax::Perl => return Some(Self { anywhere: build(pattern)?, whole: None, length }),
@@ -77,6 +70,17 @@ impl Regex {
     /// Whether it matches somewhere; none where telling would take too long.
     pub(crate) fn is_match(&self, text: &str) -> Option<bool> {
         (text.len().saturating_mul(self.length) <= MAX_COST).then(|| self.anywhere.is_match(text))
+    }
+
+    /// What a match of this extended pattern and its groups take; none where POSIX may deal it out otherwise.
+    pub(crate) fn groups(&self, pattern: &str, text: &str, any_case: bool) -> Option<Vec<String>> {
+        let mut reader = PatternParser::new(pattern, Syntax::Extended, true, true);
+        reader.group = "(";
+        reader.read()?;
+        let found = build(&reader.out, any_case)?.captures(text).filter(|_| !pattern.contains('|'))?;
+        let whole = found.get(0)?.range();
+        let taken = |group| found.get(group).map_or("", |part| part.as_str()).to_owned();
+        (self.find(text, 0)?? == whole).then(|| (0..found.len()).map(taken).collect())
     }
 
     /// The longest of the leftmost matches from a place on, in bytes; the outer none where telling would take too long.
@@ -107,6 +111,15 @@ impl Regex {
     }
 }
 
+fn build(text: &str, any_case: bool) -> Option<regex_lite::Regex> {
+    RegexBuilder::new(text)
+        .case_insensitive(any_case)
+        .dot_matches_new_line(true)
+        .size_limit(MAX_COMPILED)
+        .build()
+        .ok()
+}
+
 /// Never matches: a word boundary where none is.
 const NEVER: &str = "(?:\\b\\B)";
 
@@ -124,6 +137,8 @@ struct PatternParser<'p> {
     repeatable: bool,
     /// How many repetitions there are; a choice counts as two.
     lengths: usize,
+    /// What opens a group.
+    group: &'static str,
     out: String,
 }
 
@@ -138,6 +153,7 @@ impl<'p> PatternParser<'p> {
             first: true,
             repeatable: false,
             lengths: 0,
+            group: "(?:",
             out: String::new(),
         }
     }
@@ -197,7 +213,7 @@ impl<'p> PatternParser<'p> {
 
     fn open(&mut self) -> Option<()> {
         self.depth += 1;
-        self.out.push_str("(?:");
+        self.out.push_str(self.group);
         (self.first, self.repeatable) = (true, false);
         (self.depth <= MAX_DEPTH).then_some(())
     }

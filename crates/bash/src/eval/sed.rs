@@ -84,9 +84,11 @@ fn apply(content: &Value, substitution: &Substitution) -> Option<Value> {
     each_line(content.text(), &mut |line, start| {
         let mut at = 0;
         loop {
-            // An empty match would be found at the same place for ever.
-            let found = substitution.pattern.find(line, at)?.filter(|found| !found.is_empty());
-            let Some(found) = found else { return Some(()) };
+            let Some(found) = substitution.pattern.find(line, at)? else { return Some(()) };
+            // An empty match would be found at the same place for ever; where the next one is, is not computed.
+            if found.is_empty() && substitution.all {
+                return None;
+            }
             // What lies between goes over with its places, across lines that have no match.
             out.append(&content.part(done, start + found.start));
             out.append(&substitution.with);

@@ -62,7 +62,7 @@ impl Evaluator<'_> {
             return Some(self.substitute(body, *span));
         }
         let name = self.text_of(&word.parts);
-        if let Some(content) = self.file_content(&name) {
+        if let Some(content) = self.readable(&name) {
             return Some(content);
         }
         Some(self.unknown(HoleKind::Command, &format!("cat {}", name.text()), span, name.holes()))
@@ -100,9 +100,13 @@ impl Evaluator<'_> {
         }
         // Nothing to run: the assignments are the shell's own and stay. Before a program they are its environment.
         if words.is_empty() {
-            self.status = Status::SUCCESS;
+            let substitutions = self.substitutions;
             for assignment in &simple.assignments {
                 self.assign(assignment);
+            }
+            // Only now, as they may ask for `$?`. `A=$(false)` fails.
+            if substitutions == self.substitutions {
+                self.status = Status::SUCCESS;
             }
             return Flow::Next;
         }
@@ -138,7 +142,10 @@ impl Evaluator<'_> {
         environment: &[(String, Word)],
         span: Span,
     ) -> Flow {
-        self.status = Status::SUCCESS;
+        // Without a number of their own these two leave with the status so far.
+        if !matches!(words.first().map_or("", Word::text), "return" | "exit") {
+            self.status = Status::SUCCESS;
+        }
         // `exec torchrun ...` replaces the shell by the program; what matters is the program.
         while let [first, second, ..] = words.as_slice()
             && matches!(first.text(), "command" | "builtin" | "exec")
@@ -235,10 +242,14 @@ impl Evaluator<'_> {
         let output = self.output.replace(Value::default());
         // A substitution does not eat from the input of the loop around it.
         let input = self.input.take();
-        let status = self.status;
         self.substituting += 1;
+        self.substitutions = self.substitutions.wrapping_add(1);
         self.depth += 1;
-        if is_simple(body, &self.functions) {
+        if let Some((file, span)) = file_alone(body) {
+            if let Some(content) = self.read_input(file, span) {
+                self.write(&content);
+            }
+        } else if is_simple(body, &self.functions) {
             self.run_list(body);
         } else {
             // A copy of all variables, which one plain command can do without.
@@ -248,8 +259,6 @@ impl Evaluator<'_> {
         self.substituting -= 1;
         self.input = input;
         let value = std::mem::replace(&mut self.output, output).unwrap_or_default();
-        // `A=$(false)` fails; where several stand in one word, one that failed is not forgotten.
-        self.status = if status.ok { self.status } else { status };
         let end = value.text().trim_end_matches(['\n', '\r']).len();
         let mut value = if end < value.len() { value.part(0, end) } else { value };
         if !self.spend(value.weight(), span) {
@@ -261,6 +270,12 @@ impl Evaluator<'_> {
 
 /// Whether a list is one plain command, which cannot change variables for others.
 fn is_simple(list: &List, functions: &Functions) -> bool {
+    let [statement] = list.as_slice() else { return false };
+    statement.rest.is_empty() && statement.first.stages.iter().all(|stage| is_plain(stage, functions))
+}
+
+/// Whether a command is a plain one, which cannot change variables.
+pub(crate) fn is_plain(command: &tree::Command, functions: &Functions) -> bool {
     /// Commands that change the shell they run in.
     const CHANGING: &[&str] = &[
         "export",
@@ -284,13 +299,21 @@ fn is_simple(list: &List, functions: &Functions) -> bool {
         "exit",
         "return",
     ];
-    let [statement] = list.as_slice() else { return false };
-    let plain = |stage: &tree::Command| {
-        let tree::CommandForm::Simple(simple) = &stage.kind else { return false };
-        let first = simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
-        first.is_some_and(|first| !CHANGING.contains(&first) && functions.get(first).is_none())
-    };
-    statement.rest.is_empty() && statement.first.stages.iter().all(plain)
+    let tree::CommandForm::Simple(simple) = &command.kind else { return false };
+    let first = simple.words.first().and_then(|word| super::super::parse::literal(&word.parts));
+    first.is_some_and(|first| !CHANGING.contains(&first) && functions.get(first).is_none())
+}
+
+/// The file of `$(<file)`.
+fn file_alone(list: &List) -> Option<(&tree::Word, Span)> {
+    let [statement] = list.as_slice() else { return None };
+    let [command] = statement.first.stages.as_slice() else { return None };
+    let tree::CommandForm::Simple(simple) = &command.kind else { return None };
+    let bare = simple.words.is_empty() && simple.assignments.is_empty() && statement.rest.is_empty();
+    match command.redirects.as_slice() {
+        [tree::Redirect { kind: RedirectKind::Read(word), span, .. }] if bare => Some((word, *span)),
+        _ => None,
+    }
 }
 
 /// Whether a program's answer hangs on its arguments: those that count a machine's devices or read its files do not.

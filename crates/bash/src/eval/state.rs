@@ -24,19 +24,21 @@ pub(crate) enum Certainty {
 pub(crate) struct Status {
     pub(crate) ok: bool,
     pub(crate) certainty: Certainty,
+    /// What `$?` shows where it failed.
+    pub(crate) code: u8,
 }
 
 impl Status {
-    pub(crate) const SUCCESS: Status = Status { ok: true, certainty: Certainty::Certain };
-    pub(crate) const UNKNOWN: Status = Status { ok: false, certainty: Certainty::Unknown };
-    pub(crate) const ASSUMED: Status = Status { ok: true, certainty: Certainty::Assumed };
+    pub(crate) const SUCCESS: Status = Status { ok: true, certainty: Certainty::Certain, code: 1 };
+    pub(crate) const UNKNOWN: Status = Status { ok: false, certainty: Certainty::Unknown, code: 1 };
+    pub(crate) const ASSUMED: Status = Status { ok: true, certainty: Certainty::Assumed, code: 1 };
 
     pub(crate) const fn certain(ok: bool) -> Self {
-        Self { ok, certainty: Certainty::Certain }
+        Self { ok, certainty: Certainty::Certain, code: 1 }
     }
 
     pub(crate) const fn unset(ok: bool) -> Self {
-        Self { ok, certainty: Certainty::Unset }
+        Self { ok, certainty: Certainty::Unset, code: 1 }
     }
 
     #[must_use]
@@ -44,7 +46,7 @@ impl Status {
         match self.certainty {
             // "Not known, read as false": its negation is not known either, and is not read as true.
             Certainty::Unknown => self,
-            certainty => Self { ok: !self.ok, certainty },
+            certainty => Self { ok: !self.ok, certainty, code: 1 },
         }
     }
 }
@@ -117,6 +119,15 @@ pub(crate) struct Evaluator<'a> {
     /// Whether what runs stands in a branch that is not taken.
     pub(crate) skipped: bool,
     pub(crate) peeks_left: u32,
+    /// How often a branch was met that the text does not decide.
+    pub(crate) undecided: u32,
+    /// How many substitutions have run: an assignment's status is that of the last one in it.
+    pub(crate) substitutions: u32,
+    /// `shopt -s nocasematch` and `shopt -s extglob`.
+    pub(crate) any_case: bool,
+    pub(crate) extended: bool,
+    /// Functions that run now, one in the other.
+    pub(crate) calls: u32,
 }
 
 impl Evaluator<'_> {
@@ -178,17 +189,28 @@ impl Evaluator<'_> {
                 slot.elements.insert(0, "", value);
                 return;
             }
-            Some(slot) => (slot.exported, span.or(slot.span)),
-            None => (false, span),
+            Some(slot) => (slot.exported, slot.integer, span.or(slot.span)),
+            None => (false, false, span),
         };
-        let (exported, span) = exported;
-        let slot = Slot { shape: Shape::Scalar, elements: Elements::scalar(value), exported, span };
+        let (exported, integer, span) = exported;
+        let slot = Slot { shape: Shape::Scalar, elements: Elements::scalar(value), exported, integer, span };
         self.variables.put(name, slot);
     }
 
     pub(crate) fn set_elements(&mut self, name: &str, shape: Shape, elements: Elements, span: Span) {
         let exported = self.variables.get(name).is_some_and(|slot| slot.exported);
-        self.variables.put(name, Slot { shape, elements, exported, span: Some(span) });
+        let integer = self.variables.get(name).is_some_and(|slot| slot.integer);
+        self.variables.put(name, Slot { shape, elements, exported, integer, span: Some(span) });
+    }
+
+    /// Lets what is assigned to a name be computed from here on.
+    pub(crate) fn make_integer(&mut self, name: &str, span: Span) {
+        if self.slot(name).is_none() {
+            self.set(name, Value::default(), Some(span));
+        }
+        if let Some(slot) = self.slot(name) {
+            slot.integer = true;
+        }
     }
 
     /// The value, or nothing but a diagnostic when it is longer than any real one.

@@ -11,9 +11,11 @@ const CHOICES: usize = 64;
 const ALWAYS_SET: &[&str] = &[
     "0",
     "!",
+    "?",
     "$",
     "-",
     "_",
+    "BASH_REMATCH",
     "PWD",
     "HOME",
     "PATH",

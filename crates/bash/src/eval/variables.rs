@@ -22,6 +22,8 @@ pub(crate) struct Slot {
     pub(crate) shape: Shape,
     pub(crate) elements: Elements,
     pub(crate) exported: bool,
+    /// Whether what is assigned is computed (`declare -i`).
+    pub(crate) integer: bool,
     pub(crate) span: Option<Span>,
 }
 

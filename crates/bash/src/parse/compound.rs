@@ -229,12 +229,14 @@ impl Parser<'_> {
     fn test_tokens(&mut self, start: usize) -> Vec<TestToken> {
         let mut tokens = Vec::new();
         let mut regex = false;
+        let mut pattern = false;
         loop {
             self.skip_lines();
             if self.eat_keyword("]]") {
                 return tokens;
             }
             self.node();
+            regex |= std::mem::take(&mut pattern) && self.opens_group();
             if regex {
                 tokens.push(TestToken::Word(self.word_in(Mode::Regex)));
                 regex = false;
@@ -259,12 +261,22 @@ impl Parser<'_> {
                         self.fail(Code::UnreadableTest, "this is not expected between [[ and ]]", before);
                     }
                     // Its right side has parentheses and bars that are no signs of the test.
-                    regex = super::list::literal(&word.parts) == Some("=~");
+                    let sign = super::list::literal(&word.parts);
+                    regex = sign == Some("=~");
+                    pattern = matches!(sign, Some("=" | "==" | "!="));
                     TestToken::Word(word)
                 }
             };
             tokens.push(token);
         }
+    }
+
+    /// Whether the word here has a group such as `@(a|b)`, whose signs are none of the test.
+    fn opens_group(&self) -> bool {
+        let rest = self.bytes.get(self.at..self.end).unwrap_or(&[]);
+        let word = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        let word = rest.get(..word).unwrap_or(&[]);
+        word.windows(2).any(|pair| pair[1] == b'(' && b"?*+@!".contains(&pair[0]))
     }
 
     fn sign(&mut self, token: TestToken) -> TestToken {

@@ -64,8 +64,9 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
         sentence: "TP {} with EP {} needs sequence parallelism",
         hint: "add --sequence-parallel",
     };
-    // `model_parallel_config.py:__post_init__`; a warning in the newest releases.
-    let needs = tensor > 1 && expert > 1;
+    // `model_parallel_config.py:__post_init__` for EP, a warning in the newest releases; `moe_layer.py` whatever EP is.
+    let always = plan.recipe().software.semantics().experts_need_sequence;
+    let needs = tensor > 1 && (expert > 1 || always);
     refusals.unless(!needs || layout.sequence_parallel, rule, &[tensor, expert]);
     let length = experts.pattern.len() as u64;
     let rule = &Rule {

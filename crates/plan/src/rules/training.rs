@@ -3,7 +3,7 @@
 use super::offload;
 use super::refusals::Refusals;
 use crate::contradiction::Rule;
-use crate::{Contradiction, DpSharding, Field, Number, OptimizerKind, Plan, Recompute, Software};
+use crate::{Contradiction, DpSharding, Field, Fp8Recipe, Number, OptimizerKind, Plan, Recompute, Software};
 use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
@@ -64,6 +64,15 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
         hint: "add --use-distributed-optimizer",
     };
     refusals.unless(!gathered || sharded, rule, &[]);
+    // The same, from core 0.14 on.
+    let delayed = recipe.fp8.as_ref().is_none_or(|fp8| fp8.recipe == Fp8Recipe::Delayed);
+    let rule = &Rule {
+        code: Code::OptimizerOffload,
+        fields: &[Field::Fp8Recipe, Field::OptimizerCpuOffload, Field::Fp8ParamGather],
+        sentence: "--optimizer-cpu-offload with --fp8-param-gather needs the delayed recipe",
+        hint: "add --fp8-recipe delayed, or leave --fp8-param-gather out",
+    };
+    refusals.unless(!(offloaded && gathered) || delayed, rule, &[]);
 }
 
 const PRECISION_AWARE: &str = "add --use-precision-aware-optimizer";

@@ -108,6 +108,8 @@ const TORCHTITAN_OFFERS: Offers = Offers {
 pub(super) const CORE_TE: Semantics = Semantics {
     eager_modules: false,
     steps_parameters: false,
+    // `MoELayer.forward` raises in training, in core 0.7 to 0.17.
+    experts_need_sequence: true,
     cuts_models: true,
     makes_gradients_anew: false,
     column_input: ColumnInput::Sharded,
@@ -153,6 +155,7 @@ pub(super) const CORE_LOCAL: Semantics = Semantics {
 
 /// Layers that are not Megatron core's.
 pub(super) const OTHER: Semantics = Semantics {
+    experts_need_sequence: false,
     gated_activation: GatedActivation::Separate,
     copies_attention_inputs: false,
     batch_mask: BatchMask::Absent,

@@ -11,6 +11,8 @@ pub struct Semantics {
     pub eager_modules: bool,
     /// Whether the optimizer steps the model's own parameters, in their own type, unless an engine says otherwise.
     pub steps_parameters: bool,
+    /// Whether layers of experts refuse to train under TP without sequence parallelism, without expert parallelism too.
+    pub experts_need_sequence: bool,
     /// Whether the software cuts a model over ranks other than data-parallel ones.
     pub cuts_models: bool,
     /// Whether gradients are gone between steps, so that the first backward of a step makes each anew when it reaches

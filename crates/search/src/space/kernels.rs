@@ -91,8 +91,10 @@ impl Space {
                 }
             }
         }
+        let always = self.plan.recipe().software.semantics().experts_need_sequence;
         for kernel in kernels {
-            if kernel.expert > 1 && kernel.tensor > 1 && !kernel.sequence_parallel {
+            let experts = kernel.expert > 1 || (always && self.plan.model().experts.is_some());
+            if experts && kernel.tensor > 1 && !kernel.sequence_parallel {
                 self.refuse(Code::MoeSequenceParallel);
             } else {
                 self.kernels.push(kernel);

@@ -1,0 +1,142 @@
+//! `read` and `mapfile`: lines of the input into variables.
+
+use super::super::script::HoleKind;
+use super::super::value::{Value, Word, is_blank};
+use super::parameter::is_name;
+use super::state::{Evaluator, Status};
+use super::texts::each_line;
+use super::variables::{Elements, Shape};
+use shardscope_source::Span;
+
+pub(super) fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
+    let mut names = Vec::new();
+    let (mut array, mut raw, mut partly) = (false, false, false);
+    let mut terminator = '\n';
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let text = word.text();
+        let Some(options) = text.strip_prefix('-') else {
+            names.push(text);
+            continue;
+        };
+        array |= options.contains('a');
+        raw |= options.contains('r');
+        // Not the whole line, or one of another file.
+        partly |= options.contains(['n', 'N', 'u']);
+        // These take the next word.
+        if options.ends_with(['p', 't', 'n', 'N', 'd', 'u', 'i']) {
+            let value = words.next().map_or("", Word::text);
+            if options.ends_with('d') {
+                terminator = value.chars().next().unwrap_or('\0');
+            }
+        }
+    }
+    // From the terminal: not known, and as a loop's condition not taken.
+    let Some(input) = shell.input.take() else {
+        shell.status = Status::UNKNOWN;
+        return;
+    };
+    if input.is_empty() {
+        // The end of the input, which ends `while read`.
+        shell.status = Status::certain(false);
+        shell.input = Some(input);
+        return;
+    }
+    let length = input.text().find(terminator).unwrap_or(input.len());
+    let line = input.part(0, length);
+    shell.input = Some(input.rest(length + terminator.len_utf8()));
+    // Without -r a backslash takes the sign behind it, which is not computed.
+    if partly || (!raw && line.text().contains('\\')) {
+        let shown = format!("read {}", names.join(" "));
+        for name in names {
+            let value = shell.unknown(HoleKind::Command, &shown, span, line.holes());
+            shell.set(name, value, Some(span));
+        }
+        return;
+    }
+    let separators = shell.known("IFS").unwrap_or(" \t\n");
+    let separates = |c: char| separators.contains(c) || (separators.len() > 1 && is_blank(c));
+    if array {
+        let fields = super::words::strict_fields(&line, &separates);
+        if let Some(name) = names.first() {
+            shell.set_elements(name, Shape::Array, Elements::listed(fields), span);
+        }
+        return;
+    }
+    let values = shared_out(&line, &separates, names.len());
+    for (name, value) in names.iter().zip(values) {
+        if is_name(name) {
+            shell.set(name, value, Some(span));
+        }
+    }
+}
+
+/// So many values of a line; the last takes the rest of it, separators and all.
+fn shared_out(line: &Value, separates: &dyn Fn(char) -> bool, count: usize) -> Vec<Value> {
+    let mut signs = Vec::new();
+    let mut at = 0;
+    for piece in line.pieces() {
+        for c in piece.text.chars() {
+            // Nothing of an unknown's name separates.
+            let separator = piece.hole.is_none() && separates(c);
+            signs.push((at, separator, separator && is_blank(c)));
+            at += c.len_utf8();
+        }
+    }
+    let place = |index: usize| signs.get(index).map_or(line.len(), |sign| sign.0);
+    let blank = |index: usize| signs.get(index).is_some_and(|sign| sign.2);
+    let separator = |index: usize| signs.get(index).is_some_and(|sign| sign.1);
+    let mut values = Vec::new();
+    let mut index = 0;
+    while blank(index) {
+        index += 1;
+    }
+    while values.len() + 1 < count {
+        let start = index;
+        while index < signs.len() && !separator(index) {
+            index += 1;
+        }
+        values.push(line.part(place(start), place(index)));
+        // Blanks run together, with one other sign among them.
+        while blank(index) {
+            index += 1;
+        }
+        if separator(index) {
+            index += 1;
+            while blank(index) {
+                index += 1;
+            }
+        }
+    }
+    let mut end = signs.len();
+    while end > index && blank(end - 1) {
+        end -= 1;
+    }
+    // A sign that ends the line ends the last field, where it is the only one.
+    if end > index && separator(end - 1) && !(index..end - 1).any(separator) {
+        end -= 1;
+    }
+    values.push(line.part(place(index), place(end)));
+    values
+}
+
+pub(super) fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
+    let name = arguments.last().map(Word::text).filter(|text| is_name(text)).unwrap_or("MAPFILE");
+    let Some(input) = shell.input.take() else { return };
+    let options: Vec<&str> = arguments.iter().map(Word::text).filter(|text| *text != name).collect();
+    if options.iter().any(|option| *option != "-t") {
+        let value = shell.unknown(HoleKind::Command, &format!("mapfile {name}"), span, input.holes());
+        return shell.set_elements(name, Shape::Array, Elements::scalar(value), span);
+    }
+    let text = input.text();
+    let mut lines = Vec::new();
+    let mut found = 0;
+    let _ = each_line(text, &mut |content, start| {
+        // The line's own end stays without -t.
+        let end = start + content.len() + usize::from(options.is_empty());
+        lines.push(input.part(start, end.min(text.len())));
+        found += 1;
+        (found < super::super::limits::WORDS).then_some(())
+    });
+    shell.set_elements(name, Shape::Array, Elements::listed(lines), span);
+}
