@@ -11,6 +11,7 @@ mod olmo;
 mod pretraining;
 mod rollouts;
 mod sharding;
+mod taken_wrongly;
 mod trainers;
 mod tuning;
 
