@@ -9,11 +9,20 @@ use super::browser;
 pub(crate) fn show(answer: &Answer, span: Span) {
     let Some(area) = browser::script_box() else { return };
     let source = &answer.source;
-    let text = source.text();
+    // The box has the first text alone; places in files beside it are told by name.
+    if !is_in_box(answer, span) {
+        return;
+    }
+    let text = source.part_text(0);
     // The box counts UTF-16 units, spans are bytes.
     let (start, end) = (utf16_offset(text, span.start), utf16_offset(text, span.end));
     // Lines are counted to turn one into a height; the box has no wrapping.
     let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let lines = u32::try_from(lines).unwrap_or(u32::MAX);
     browser::select(&area, start, end, source.position(span.start).line, lines);
+}
+
+/// Whether `span` is a place of the box, and not of a file beside it.
+pub(crate) fn is_in_box(answer: &Answer, span: Span) -> bool {
+    answer.source.position(span.start).part == 0
 }

@@ -207,7 +207,8 @@ fn settings_part(link: Option<String>) -> Html {
         Some(link) => {
             // A pinned plan stands behind the sign; its settings are not counted.
             let own = link.split('!').next().unwrap_or_default();
-            let count = own.matches('=').count();
+            // Flags stand bare.
+            let count = own.split_once('?').map_or(0, |(_, settings)| settings.split('&').count());
             html! {
                 <>
                     <p class="soft small">

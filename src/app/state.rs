@@ -264,6 +264,9 @@ impl AppState {
                 if matches!(event, Event::Pin) {
                     ui.before = None;
                 }
+                if matches!(event, Event::Start(_)) {
+                    (ui.chosen, ui.follows) = (true, true);
+                }
                 next.apply(event);
             }
             Action::Settle => {
@@ -286,8 +289,8 @@ impl AppState {
                 next.apply(Event::Open(input));
             }
             Action::Choose(choice) => {
+                // Not yet what is followed: a name that is half typed makes no plan, and the one shown may be another's.
                 ui.choice = choice;
-                (ui.chosen, ui.follows) = (true, true);
             }
             Action::Share(open) => ui.sharing = open,
             Action::Theme(theme) => {

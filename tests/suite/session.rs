@@ -1,7 +1,7 @@
 //! What the reader sees when the text is not what it should be, and what follows when it is.
 
 use shardscope::launch::Origin;
-use shardscope::session::{EXAMPLE, Event, State, UserInput, apply};
+use shardscope::session::{EXAMPLE, Event, Pinned, State, UserInput, apply};
 use shardscope::source::{Diagnostic, Severity};
 
 /// The state after the box holds `text` for a while.
@@ -223,6 +223,22 @@ fn the_schedule_is_drawn_to_the_end_and_its_memory_rises_and_falls() {
     }
 }
 
+/// Passes that take no time change the memory at once: the curve once divided by their length.
+#[test]
+fn passes_of_no_time_have_their_place_in_the_curve() {
+    use shardscope::schedule::{ChunkTime, StageDurations};
+    use shardscope::session::schedule::{StepTimeline, Viewport};
+    use shardscope::units::Seconds;
+    let shown = after(EXAMPLE).shown.expect("a plan");
+    let mut times = shown.report.time.schedule.clone();
+    let chunk = ChunkTime { forward: Seconds::new(1.0), ..ChunkTime::default() };
+    times.durations = StageDurations::even(&times.shape, chunk, Seconds::ZERO);
+    for window in [Viewport::WHOLE, Viewport { from: 0.3, length: 0.2 }] {
+        let curve = StepTimeline::of_times(&times).curve(&shown, 0, window).expect("a stage");
+        assert!(!curve.area.contains("NaN"), "{}", curve.area);
+    }
+}
+
 /// Where more boxes would be drawn than can be seen, columns are sampled: every lane is still busy end to end.
 #[test]
 fn a_large_schedule_is_sampled() {
@@ -277,4 +293,18 @@ fn terms_of_the_device_can_be_left_out() {
     let context = shown.plan.cluster().accelerator.context;
     assert_eq!(of("context").peak_reserved + context, all.peak_reserved);
     assert!(of("workspaces").peak_allocated < all.peak_allocated);
+}
+
+#[test]
+fn a_text_is_held_with_its_own_answer_while_it_is_typed() {
+    let edit = |count: &str| Event::Edit(example("--num-layers 24", &format!("--num-layers {count}")));
+    let layers = |pinned: &Pinned| pinned.shown.plan.model().num_layers;
+    let state = apply(apply(State::default(), edit("12")), Event::Pin);
+    let pinned = state.pinned.clone().expect("a plan");
+    assert_eq!((layers(&pinned), pinned.input == state.input), (12, true));
+    let other = apply(apply(State::default(), Event::Hold(pinned)), edit("6"));
+    let swapped = apply(other, Event::Swap);
+    let pinned = swapped.pinned.clone().expect("a plan");
+    assert_eq!((layers(&pinned), pinned.input.text.contains("--num-layers 6 ")), (6, true));
+    assert_eq!(swapped.shown.map(|shown| shown.plan.model().num_layers), Some(12));
 }

@@ -21,12 +21,17 @@ const GPT3: &str = "--num-layers 96 --hidden-size 12288 --num-attention-heads 96
 const DEEPSEEK: &str = "--num-layers 61 --hidden-size 7168 --num-attention-heads 128 --ffn-hidden-size 18432 --swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear --untie-embeddings-and-output-weights --seq-length 4096 --max-position-embeddings 4096 --vocab-size 129280 --multi-latent-attention --q-lora-rank 1536 --kv-lora-rank 512 --qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128 --qk-layernorm --num-experts 256 --moe-router-topk 8 --moe-ffn-hidden-size 2048 --moe-shared-expert-intermediate-size 2048 --moe-layer-freq ([0]*3+[1]*58) --moe-grouped-gemm --moe-token-dispatcher-type alltoall --micro-batch-size 1 --global-batch-size 15360 --bf16 --use-distributed-optimizer --expert-model-parallel-size 64 --expert-tensor-parallel-size 1 --pipeline-model-parallel-size 16 --decoder-first-pipeline-num-layers 3 --decoder-last-pipeline-num-layers 2 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
 
 fn plan(gpus: u64, accelerator: &str, flags: &str) -> Plan {
+    plan_with(gpus, accelerator, flags, &[])
+}
+
+fn plan_with(gpus: u64, accelerator: &str, flags: &str, more: &[(&str, String)]) -> Plan {
     let set = [
         ("world_size", gpus.to_string()),
         ("gpus_per_node", "8".to_owned()),
         ("accelerator", accelerator.to_owned()),
     ];
-    let set = set.map(|(name, value)| (name.to_owned(), value));
+    let set = set.iter().chain(more).map(|(name, value)| ((*name).to_owned(), value.clone()));
+    let set: Vec<(String, String)> = set.collect();
     let resolution = resolve(&[megatron::read(&Argument::split(flags))], &set);
     let said = format!("{:?}", resolution.diagnostics);
     resolution.plan.expect(&said)
@@ -201,4 +206,55 @@ fn flag(field: shardscope_plan::Field, value: &str) -> String {
         ("fp8", format) => format!("--fp8-format {format}"),
         (name, value) => format!("--{name} {value}"),
     }
+}
+
+fn of_code<'a>(advice: &'a [Finding], code: &str) -> Option<&'a Finding> {
+    advice.iter().find(|finding| finding.code == code)
+}
+
+/// (p - 1)/v is the bubble of 1F1B; schedules that fill it with weight gradients have what their run leaves.
+#[test]
+fn a_bubble_is_that_of_the_schedule() {
+    let flags = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 \
+         --micro-batch-size 2 --global-batch-size 64 --vocab-size 32000 --bf16 --swiglu --disable-bias-linear \
+         --normalization RMSNorm --position-embedding-type rope --pipeline-model-parallel-size 8 --use-distributed-optimizer";
+    let of = |schedule: &str| {
+        advice(&plan_with(32, "H100-SXM", flags, &[("pipeline_schedule", schedule.to_owned())]))
+    };
+    let plain = of("1f1b");
+    let why = &of_code(&plain, "deep-bubble").expect("a bubble").why;
+    assert!(why.contains("busy 53.3% of the time: m / (m + (p - 1)/v)"), "{why}");
+    let filled = of("zb-h2");
+    let why = &of_code(&filled, "deep-bubble").expect("a smaller bubble").why;
+    assert!(
+        why.ends_with("busy 79.5% of the time: the zb-h2 schedule, run with the estimated durations"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_change_that_saves_nothing_is_not_told() {
+    let flags = "--num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 \
+                 --vocab-size 32000 --micro-batch-size 1 --global-batch-size 64 --optimizer sgd --sgd-momentum 0";
+    let advice = advice(&plan(8, "H100-SXM", flags));
+    assert_eq!(of_code(&advice, "optimizer-not-sharded").map(|finding| &finding.message), None);
+}
+
+/// Half of the tensor ranks hold twice as much of the logits.
+#[test]
+fn a_tensor_group_is_not_moved_to_where_it_does_not_fit() {
+    let flags = format!(
+        "{LLAMA_8B} {LLAMA} --vocab-size 512000 --micro-batch-size 2 --global-batch-size 64 --use-distributed-optimizer \
+         --tensor-model-parallel-size 16 --sequence-parallel"
+    );
+    let large = plan_with(32, "H100-SXM", &flags, &[("gpu_memory_gib", "1000".to_owned())]);
+    let code = "tensor-leaves-domain";
+    let own = memory_totals(&large).iter().map(|one| one.peak_reserved).max().expect("a peak").get();
+    let moved = advice(&large);
+    let moved =
+        of_code(&moved, code).and_then(|finding| finding.expected.peak_reserved).expect("a change").get();
+    assert!(moved > own + (2 << 30), "{moved} {own}");
+    let between = ((own + moved) >> 31).to_string();
+    let advice = advice(&plan_with(32, "H100-SXM", &flags, &[("gpu_memory_gib", between)]));
+    assert!(of_code(&advice, code).expect("told").change.is_empty());
 }

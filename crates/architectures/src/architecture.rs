@@ -191,7 +191,7 @@ fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
     }
     let shape = shape(e, layers)?;
     let parts = Parts {
-        embedding: e.size("embedding")? + e.size("positions")?,
+        embedding: e.size("embedding")?.checked_add(e.size("positions")?).ok_or(Stop::TooLarge)?,
         layers: e.size("layers")?,
         final_norm: e.size("final_norm")?,
         output_layer: e.size("head")?,

@@ -169,12 +169,14 @@ impl<'c> Evaluation<'c> {
             return Ok(value.clone());
         }
         // Deeper than any rule goes: a definition that leads back to itself.
-        self.depth.set(self.depth.get() + 1);
-        if self.depth.get() > DEPTH {
+        if self.depth.get() >= DEPTH {
             return Err(Stop::TooLarge);
         }
-        let value = self.value(expression)?;
+        self.depth.set(self.depth.get() + 1);
+        let value = self.value(expression);
+        // Before a failure is passed on: whoever asked may go on without the value.
         self.depth.set(self.depth.get() - 1);
+        let value = value?;
         self.known.borrow_mut().insert(at, value.clone());
         Ok(value)
     }

@@ -61,7 +61,8 @@ fn inherited(head: &str, name: &str) -> Option<Definitions> {
         }
         wanted = parent;
     }
-    Some(all)
+    // Ancestors that were not reached: half of the rules would count wrongly.
+    wanted.is_none().then_some(all)
 }
 
 /// The parent and the lines of one's own block: `type NAME NAME ... [: PARENT]`, or `tower`, and what follows it.

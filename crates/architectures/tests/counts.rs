@@ -127,3 +127,12 @@ fn the_engine_counts_hybrid_models_as_the_library_does() {
     assert!(equal >= 49, "{counted:?}");
     println!("{counted:?}");
 }
+
+/// Word and position embeddings that no u64 holds together: refused, where the sum once ran over.
+#[test]
+fn embeddings_beyond_all_bounds_are_refused() {
+    let config = r#"{"model_type": "gpt2", "n_layer": 1, "n_head": 1, "n_embd": 1073741824, "vocab_size": 8589934592,
+        "n_positions": 8589934592}"#;
+    let read = Architecture::read(&read_json(config, 0).documents[0]);
+    assert!(matches!(read, Err(Refusal::Stopped(Stop::TooLarge))), "{:?}", read.map(|read| read.parameters));
+}

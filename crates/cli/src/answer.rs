@@ -46,10 +46,10 @@ fn option(question: &Question) -> String {
     let (name, value) = (question.name.as_str(), proposed(question));
     if name == VARIABLES {
         // Every word of its answer is a variable of its own.
-        let pairs = value.split(' ').map(|pair| format!("--env {pair}"));
+        let pairs = value.split(' ').map(|pair| format!("--env {}", word(pair)));
         pairs.collect::<Vec<_>>().join(" ")
     } else if name == ARGUMENTS {
-        format!("--args \"{value}\"")
+        format!("--args {}", quoted(value))
     // What is no setting is a variable of the script.
     } else if Field::named(name).is_some() {
         format!("--set {}", word(&format!("{name}={value}")))
@@ -64,9 +64,23 @@ fn proposed(question: &Question) -> &str {
     question.proposal.as_deref().filter(|value| !value.is_empty()).unwrap_or("…")
 }
 
-/// `text` as one word of a shell.
+/// `text` as one word of a shell, bare where no shell could take it for anything else: names and proposals are the text's, and the
+/// line is there to be copied.
 fn word(text: &str) -> String {
-    if text.contains(' ') { format!("\"{text}\"") } else { text.to_owned() }
+    let plain = |c: char| {
+        c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.' | ',' | ':' | '/' | '=' | '@' | '%' | '…')
+    };
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { quoted(text) }
+}
+
+/// `text` as one word of a shell, in quotes.
+fn quoted(text: &str) -> String {
+    // Double quotes, which every shell has, unless something counts within them.
+    if text.contains(['"', '$', '`', '\\', '!', '\'']) {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    } else {
+        format!("\"{text}\"")
+    }
 }
 
 /// What says that a text starts no training, as against one that starts a training and leaves something open.
@@ -147,7 +161,7 @@ impl Answer {
                 questions.iter().partition(|question| question.name.starts_with('$'));
             let mut options: Vec<String> = others.into_iter().map(option).collect();
             let words: Vec<&str> = words.into_iter().map(proposed).collect();
-            options.extend((!words.is_empty()).then(|| format!("--args \"{}\"", words.join(" "))));
+            options.extend((!words.is_empty()).then(|| format!("--args {}", quoted(&words.join(" ")))));
             out += &format!("answer by {}\n", harmless(&options.join(" ")));
         }
         out
@@ -169,5 +183,37 @@ impl Answer {
     pub(crate) fn launches(&self) -> bool {
         let said = &self.resolution.diagnostics;
         !said.iter().any(|diagnostic| NO_LAUNCH.contains(&diagnostic.code))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::option;
+    use shardscope::launch::Question;
+
+    fn check(name: &str, proposal: &str, expected: &str) {
+        let question = Question {
+            name: name.to_owned(),
+            prompt: String::new(),
+            choices: Vec::new(),
+            proposal: Some(proposal.to_owned()),
+        };
+        assert_eq!(option(&question), expected);
+    }
+
+    #[test]
+    fn what_a_text_proposes_is_one_word_of_a_shell() {
+        check("num_nodes", "1", "--set num_nodes=1");
+        check("LAYERS", "", "--env LAYERS=…");
+        check("recompute_modules", "core_attn moe", "--set \"recompute_modules=core_attn moe\"");
+        check(
+            "pipeline_model_parallel_layout",
+            "Et*3|(tt|)*14tL",
+            "--set \"pipeline_model_parallel_layout=Et*3|(tt|)*14tL\"",
+        );
+        check("RUN", "a;reboot", "--env \"RUN=a;reboot\"");
+        check("RUN", "$(reboot)", "--env 'RUN=$(reboot)'");
+        check("RUN", "it's `x`", "--env 'RUN=it'\\''s `x`'");
+        check("arguments", "4 $(reboot)", "--args '4 $(reboot)'");
     }
 }

@@ -132,6 +132,13 @@ fn apply(arguments: &ApplyArguments, wanted: &Wanted) -> Result<ExitCode, CallEr
         tell("nothing is changed\n");
         return Ok(ExitCode::from(NO_PLAN));
     }
+    // Before any is written: a change of some of the files would be none of those asked for.
+    if arguments.in_place {
+        for file in &wanted.files {
+            let opened = std::fs::OpenOptions::new().write(true).open(file);
+            opened.map_err(|cause| CallError::Unwritable { path: file.clone(), cause })?;
+        }
+    }
     let mut out = String::new();
     for ((file, before), (_, after)) in wanted.files.iter().zip(&texts).zip(&edited.files) {
         if arguments.whole {

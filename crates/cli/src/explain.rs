@@ -142,27 +142,59 @@ fn unit_of(place: &str) -> &'static str {
 }
 
 /// The number at a place: keys and indices from the report, then labels down a breakdown.
-fn value_at(report: &Value, place: &str) -> Option<f64> {
-    let mut here = report;
-    for step in place.split('/') {
-        here = match here {
-            Value::Array(items) => match step.parse::<usize>() {
-                // Lists go by index where the place was written with one, else by label.
-                Ok(index) => items.get(index)?,
-                Err(_) => items.iter().find(|item| labelled(item, step))?,
-            },
-            Value::Object(keys) => match (keys.get(step), keys.get("children").and_then(Value::as_array)) {
-                (Some(next), _) => next,
-                (None, Some(children)) => children.iter().find(|child| labelled(child, step))?,
-                (None, None) => return None,
-            },
-            _ => return None,
-        };
+fn value_at(here: &Value, place: &str) -> Option<f64> {
+    if place.is_empty() {
+        // A figure itself, or a node of a breakdown with its value.
+        return here.as_f64().or_else(|| here.get("value").and_then(Value::as_f64));
     }
-    // A figure itself, or a node of a breakdown with its value.
-    here.as_f64().or_else(|| here.get("value").and_then(Value::as_f64))
+    let (step, rest) = place.split_once('/').unwrap_or((place, ""));
+    match here {
+        // Lists go by index where the place was written with one, else by label.
+        Value::Array(items) => match step.parse::<usize>() {
+            Ok(index) => value_at(items.get(index)?, rest),
+            Err(_) => within(items, place),
+        },
+        Value::Object(keys) => match (keys.get(step), keys.get("children").and_then(Value::as_array)) {
+            (Some(next), _) => value_at(next, rest),
+            (None, Some(children)) => within(children, place),
+            (None, None) => None,
+        },
+        _ => None,
+    }
 }
 
-fn labelled(value: &Value, label: &str) -> bool {
-    ["label", "name"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some(label))
+/// The number at a place that begins with the label of one of `items`, which may have a slash of its own.
+fn within(items: &[Value], place: &str) -> Option<f64> {
+    items.iter().find_map(|item| {
+        ["label", "name"].iter().find_map(|key| {
+            let rest = place.strip_prefix(item.get(key).and_then(Value::as_str)?)?;
+            let rest = if rest.is_empty() { rest } else { rest.strip_prefix('/')? };
+            value_at(item, rest)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::value_at;
+    use serde_json::json;
+
+    #[test]
+    fn labels_may_have_slashes() {
+        let step = json!({"label": "step", "value": 3, "children": [
+            {"label": "read", "value": 1}, {"label": "read/write", "value": 2, "children": [{"label": "disk", "value": 4}]},
+        ]});
+        let report = json!({"time": {"breakdown": step, "ranks": [{"name": "a/b", "value": 5}]}});
+        for (place, value) in [
+            ("time/breakdown", Some(3.0)),
+            ("time/breakdown/read", Some(1.0)),
+            ("time/breakdown/read/write", Some(2.0)),
+            ("time/breakdown/read/write/disk", Some(4.0)),
+            ("time/ranks/a/b", Some(5.0)),
+            ("time/ranks/0", Some(5.0)),
+            ("time/ranks/a", None),
+        ] {
+            assert_eq!(value_at(&report, place), value, "{place}");
+        }
+    }
 }

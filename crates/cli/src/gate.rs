@@ -125,7 +125,15 @@ impl Figures {
         let (mut peak, mut at) = (memory.worst.peak_reserved, memory.worst.at.to_owned());
         let mut needs = memory.worst.needs;
         // Reinforcement learning has phases beside the training's step, any of which may hold most.
-        for phase in memory.rl.iter().flat_map(|rl| &rl.phases) {
+        let rl = memory.rl.as_ref();
+        // Where one does not fit, the figures are its own; an engine that got too little may hold less than the device has.
+        let failing: Vec<_> = rl.iter().flat_map(|rl| rl.failing()).collect();
+        if let Some(first) = failing.first() {
+            (peak, at) = (first.breakdown.value(), first.breakdown.label().to_owned());
+            needs = first.needs;
+        }
+        let phases = rl.map_or(&[][..], |rl| &rl.phases);
+        for phase in phases.iter().filter(|phase| failing.is_empty() || failing.contains(phase)) {
             if phase.breakdown.value() > peak {
                 (peak, at) = (phase.breakdown.value(), phase.breakdown.label().to_owned());
                 needs = phase.needs;
@@ -169,6 +177,10 @@ impl Figures {
         // `oom` adds nothing here: what does not fit has failed already.
         for fail_on in fail_on {
             match (fail_on, against) {
+                (FailOn::Tight, _) if self.verdict == Verdict::Tight && self.needs.released > Bytes::ZERO => {
+                    let released = gib(self.needs.released);
+                    failures.push(format!("it fits only once PyTorch releases {released} of cached blocks"));
+                }
                 (FailOn::Tight, _) if self.verdict == Verdict::Tight => {
                     failures.push(format!("less than {} of the memory stays free", percent(self.headroom)));
                 }
@@ -184,8 +196,10 @@ impl Figures {
 
     /// One line: verdict, fullest device, step.
     pub(crate) fn line(&self) -> String {
+        // An engine that got too little for its cache fails with memory to spare.
+        let starved = self.verdict == Verdict::OutOfMemory && self.needs.bytes <= self.capacity;
         format!(
-            "{}{}: {} of {} on pipeline rank {} ({}){}; {} a step, {} MFU",
+            "{}{}: {} of {} on pipeline rank {} ({}){}{}; {} a step, {} MFU",
             words(self.verdict),
             self.marked,
             gib(self.needs.bytes),
@@ -193,6 +207,7 @@ impl Figures {
             self.pipeline_rank,
             self.at,
             self.needs.condition(),
+            if starved { ", and its cache has no room for a rollout of full length" } else { "" },
             seconds(self.step_seconds),
             percent(self.mfu),
         )
@@ -215,7 +230,57 @@ pub(crate) fn signed(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::FailOn;
+    use super::{FailOn, Figures};
+    use shardscope::advice::reported;
+    use shardscope::launch::resolve;
+
+    /// A small model on 8 A100 whose rollouts take `share` of the memory.
+    fn rolled_out(share: &str) -> Figures {
+        let settings = [
+            ("software", "hf_transformers"),
+            ("accelerator", "A100-SXM-80GB"),
+            ("num_nodes", "1"),
+            ("gpus_per_node", "8"),
+            ("num_layers", "8"),
+            ("hidden_size", "1024"),
+            ("ffn_hidden_size", "2816"),
+            ("num_attention_heads", "16"),
+            ("swiglu", "true"),
+            ("untie_embeddings_and_output_weights", "true"),
+            ("vocab_size", "32000"),
+            ("seq_length", "2048"),
+            ("micro_batch_size", "2"),
+            ("num_micro_batches", "4"),
+            ("params_dtype", "fp32"),
+            ("autocast", "bf16"),
+            ("data_parallel_engine", "fsdp1"),
+            ("zero_stage", "3"),
+            ("training_objective", "policy"),
+            ("rl_framework", "verl"),
+            ("rollout_memory_fraction", share),
+            ("rollout_tensor_parallel_size", "2"),
+            ("rollout_sleep", "true"),
+            ("rollout_length", "2048"),
+        ];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let resolution = resolve(&[], &settings);
+        let plan = resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+        Figures::new(&plan, &reported(&plan).unwrap_or_else(|fault| panic!("{fault:?}")))
+    }
+
+    #[test]
+    fn the_figures_are_those_of_the_phase_that_does_not_fit() {
+        assert_eq!(rolled_out("0.98").at, "rollout phase");
+        // Less than the training's peak, and what the run fails of all the same.
+        let starved = rolled_out("0.001");
+        assert_eq!(starved.at, "rollout phase");
+        let line = starved.line();
+        assert!(
+            line.starts_with("does not fit: ")
+                && line.contains(" (rollout phase), and its cache has no room"),
+            "{line}"
+        );
+    }
 
     #[test]
     fn failures_are_named_as_they_are_typed() {

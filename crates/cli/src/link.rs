@@ -34,11 +34,10 @@ pub(crate) fn run(arguments: &LinkArguments) -> ExitCode {
             // Who opens the link has none of the files that lie beside the script.
             let (answer, beside) = completed(&mut pasted, &Places::new(&arguments.input.files));
             for name in beside {
-                tell(&format!(
-                    "{}: {} goes with it, which the text names\n",
-                    coloured("note", CYAN),
-                    harmless(&name)
-                ));
+                // Settings alone carry no file, and say what was read of it.
+                let what = if arguments.settings_alone { "is read as well" } else { "goes with it" };
+                let name = harmless(&name);
+                tell(&format!("{}: {name} {what}, which the text names\n", coloured("note", CYAN)));
             }
             // What comes from standard input has no name in the page.
             pasted.texts.iter_mut().filter(|text| text.name == "-").for_each(|text| text.name.clear());

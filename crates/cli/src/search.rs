@@ -197,6 +197,11 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
             .settings
             .push(("train_type".to_owned(), session::Trained::from(train).word().to_owned()));
     }
+    if arguments.exhaustive
+        && (arguments.question != Asked::Fastest || !matches!(arguments.format, Format::Text))
+    {
+        return refuse("--exhaustive lists the fastest layouts, as text: leave --question and --format out");
+    }
     let pasted = match input.read() {
         Ok(pasted) => pasted,
         Err(problem) => return refuse(&problem),
@@ -228,7 +233,8 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     if arguments.exhaustive {
         let found = exhaust(&Space::with(plan, arguments.choices()));
         print(&written::exhausted(&found));
-        return ExitCode::SUCCESS;
+        let fits = found.best.is_some() || found.tight.is_some();
+        return if fits { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let mut inquiry = Inquiry::new(plan, question, arguments.choices());
     while inquiry.step(AT_ONCE) {}

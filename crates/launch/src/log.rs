@@ -48,10 +48,26 @@ impl Log {
     /// The median time of a step without the first, which is spent on warming up; seconds.
     #[must_use]
     pub fn median_seconds(&self) -> Option<f64> {
-        let timed: Vec<f64> = self.iterations.iter().filter_map(|iteration| iteration.seconds).collect();
-        let mut steady = if timed.len() > 1 { timed.get(1..)?.to_vec() } else { timed };
-        sort_by(&mut steady, f64::total_cmp);
+        let steady = self.steady(|iteration| iteration.seconds);
         steady.get(steady.len() / 2).copied()
+    }
+
+    /// The median rate of the same steps, in units of 10^12 FLOPs per second and accelerator: of the step whose time is the
+    /// median where all of a log have both, since the longer of two times is the lower of two rates.
+    #[must_use]
+    pub fn median_tflops_per_gpu(&self) -> Option<f64> {
+        let steady = self.steady(|iteration| iteration.tflops_per_gpu);
+        steady.get(steady.len().saturating_sub(1) / 2).copied()
+    }
+
+    /// What the steps but the first say, in order of size.
+    fn steady(&self, of: impl Fn(&Iteration) -> Option<f64>) -> Vec<f64> {
+        let mut steady: Vec<f64> = self.iterations.iter().filter_map(of).collect();
+        if steady.len() > 1 {
+            steady.remove(0);
+        }
+        sort_by(&mut steady, f64::total_cmp);
+        steady
     }
 
     /// The largest peak of allocated bytes over all ranks that report one.

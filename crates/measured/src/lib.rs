@@ -82,7 +82,7 @@ fn megatron(text: &str) -> Option<Measured> {
     let timed = log.iterations.iter().filter(|iteration| iteration.seconds.is_some()).count() as u64;
     Some(Measured {
         step: log.median_seconds().map(|seconds| Step { seconds, count: timed }),
-        tflops_per_gpu: log.iterations.iter().rev().find_map(|iteration| iteration.tflops_per_gpu),
+        tflops_per_gpu: log.median_tflops_per_gpu(),
         allocated: log.max_allocated(),
         reserved: log.memory.iter().filter_map(|memory| memory.max_reserved).max(),
         ..Measured::by(Tool::MegatronLog)

@@ -49,6 +49,7 @@ pub(super) const OPTIMIZERS: &[&str] = &[
     "lomo",
     "grokadamw",
     "schedule_free",
+    "schedule_free_sgd",
     "stable_adamw",
     "came",
     "shampoo",

@@ -142,8 +142,15 @@ fn schedule(table: &mut Table) {
 /// A growing batch is estimated at its final size (`num_microbatches_calculator.py`, until core 0.17).
 fn ramp_up(table: &mut Table, slice: u64, global: u64) {
     let ramp = table.counts(Field::RampupBatchSize);
-    // Three numbers (start, increment, samples); anything else is for Megatron's own parser to refuse.
-    let [start, increment, _] = *ramp.as_slice() else { return };
+    if ramp.is_empty() {
+        return;
+    }
+    let [start, increment, _] = *ramp.as_slice() else {
+        let message = format!("rampup_batch_size has {} numbers", ramp.len());
+        let hint = "three: the first batch, what it grows by, the samples until it is full";
+        table.refuse(Code::Rampup, &[Field::RampupBatchSize], message, hint);
+        return;
+    };
     if increment == 0 || start > global || !(global - start).is_multiple_of(increment) {
         let message = format!("a batch cannot grow from {start} by {increment} to {global}");
         let fields = [Field::RampupBatchSize, Field::GlobalBatchSize];

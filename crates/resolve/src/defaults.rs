@@ -136,7 +136,8 @@ pub(super) fn fill(table: &mut Table, software: Software) {
         all(table, LATENT, whose);
     }
     if table.says(Field::Optimizer, "sgd") {
-        all(table, &[(Field::SgdMomentum, "0.9")], whose);
+        let (momentum, whose) = sgd_momentum(software);
+        all(table, &[(Field::SgdMomentum, momentum)], whose);
     }
     if table.has(Field::Fp8) {
         all(table, &[(Field::Fp8Recipe, "delayed"), (Field::Fp8ParamGather, "false")], whose);
@@ -155,6 +156,19 @@ pub(super) fn fill(table: &mut Table, software: Software) {
     let why =
         "Shardscope's default: reserved memory was measured 2 to 7% above allocated (SimuMax's runs on B200)";
     table.default(Field::MemoryHeadroom, SettingValue::Real(HEADROOM), why);
+}
+
+/// The momentum of SGD where none is stated, and whose default it is.
+const fn sgd_momentum(software: Software) -> (&'static str, &'static str) {
+    match software {
+        // `arguments.py`: --sgd-momentum.
+        Software::MegatronLegacy
+        | Software::MegatronCoreLocal
+        | Software::MegatronCoreTe
+        | Software::MegatronDeepspeed => ("0.9", whose(software)),
+        // All others make a torch.optim.SGD with a learning rate and a weight decay: no state at all.
+        _ => ("0.0", "default of torch.optim.SGD"),
+    }
 }
 
 /// Whose defaults they are.

@@ -2,8 +2,6 @@
 //! expression of 0 and 1 such as `([0]*3+[1]*58)`.
 
 use std::cmp::Ordering;
-use std::error::Error;
-use std::fmt::{self, Display, Formatter};
 
 /// What is wrong with a frequency of MoE layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,23 +26,22 @@ pub(super) enum BadFrequency {
     },
 }
 
-impl Display for BadFrequency {
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+impl BadFrequency {
+    /// The sentence, of the setting `name`.
+    pub(super) fn of(self, name: &str) -> String {
         match self {
-            Self::Zero => formatter.write_str("moe_layer_freq is 0, and must be at least 1"),
-            Self::TooLong => formatter.write_str("moe_layer_freq is too long"),
-            Self::NoList => formatter.write_str("moe_layer_freq is neither a number nor a list of 0 and 1"),
+            Self::Zero => format!("{name} is 0, and must be at least 1"),
+            Self::TooLong => format!("{name} is too long"),
+            Self::NoList => format!("{name} is neither a number nor a list of 0 and 1"),
             Self::Fewer { named, layers } => {
-                write!(formatter, "moe_layer_freq names {named} layers, and the model has {layers}")
+                format!("{name} names {named} layers, and the model has {layers}")
             }
             Self::More { layers } => {
-                write!(formatter, "moe_layer_freq names more layers, and the model has {layers}")
+                format!("{name} names more layers, and the model has {layers}")
             }
         }
     }
 }
-
-impl Error for BadFrequency {}
 
 /// Longest expression read, in bytes.
 const LONGEST: usize = 1 << 16;
@@ -150,18 +147,23 @@ impl ListParser<'_> {
             if list.len() > self.most {
                 return None;
             }
-            self.eat(b',');
+            // As in Python: without a comma it is no list of several.
+            if !self.eat(b',') && self.peek() != Some(b']') {
+                return None;
+            }
         }
         Some(list)
     }
 
     fn number(&mut self) -> Option<usize> {
+        self.peek();
         let mut value = None;
-        while let Some(digit) = self.peek().filter(u8::is_ascii_digit) {
+        // Digits that a blank parts are two numbers.
+        while let [digit @ b'0'..=b'9', rest @ ..] = self.rest {
             value =
                 // Saturating: a factor of any length means "too many".
                 Some(value.unwrap_or(0_usize).saturating_mul(10).saturating_add(usize::from(digit - b'0')));
-            self.eat(digit);
+            self.rest = rest;
         }
         value
     }
@@ -189,7 +191,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, layers: u64, expected: Result<&str, &str>) {
         let shown = |list: Vec<bool>| list.iter().map(|moe| if *moe { '1' } else { '0' }).collect::<String>();
-        let found = pattern(text, layers).map(shown).map_err(|why| why.to_string());
+        let found = pattern(text, layers).map(shown).map_err(|why| why.of("moe_layer_freq"));
         assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned));
     }
 
@@ -199,6 +201,10 @@ mod tests {
         check("2", 5, Ok("10101"));
         check("([0]*1+[1]*4)", 5, Ok("01111"));
         check("[0,1,1]", 3, Ok("011"));
+        check("[0, 1, 1,]", 3, Ok("011"));
+        // No Python, and no list of one layer.
+        check("[0 1 1]", 1, Err("moe_layer_freq is neither a number nor a list of 0 and 1"));
+        check("[1 1,0]", 2, Err("moe_layer_freq is neither a number nor a list of 0 and 1"));
         check("([0] + [1]*2)*2", 6, Ok("011011"));
         check("0", 3, Err("moe_layer_freq is 0, and must be at least 1"));
         check("[1]*4", 5, Err("moe_layer_freq names 4 layers, and the model has 5"));

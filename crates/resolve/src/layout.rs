@@ -3,7 +3,10 @@
 use super::table::{Table, listed_names};
 use crate::SettingValue::Int;
 use shardscope_plan::hints::{divisors, listed};
-use shardscope_plan::{ContextKind, Degrees, Field, Layout, PipelineSchedule, RankOrder, StageSplit};
+use shardscope_plan::{
+    ContextKind, Contradiction, Degrees, Field, Layout, PipelineSchedule, RankOrder, StageMap, StageSizes,
+    StageSplit,
+};
 use shardscope_source::Code;
 
 /// The layout of the settings on `world_size` ranks; none when it cannot be formed.
@@ -15,8 +18,13 @@ pub(super) fn layout(table: &mut Table, world_size: u64) -> Option<Layout> {
     let num_layers = super::model::layers(table)?;
     let mtp_num_layers = table.number(Field::MtpNumLayers);
     let mut degrees = degrees(table, world_size)?;
-    if let Some(layout) = without_noops(table, &degrees, mtp_num_layers) {
-        degrees.split = StageSplit::Layout(layout);
+    match without_noops(table, &degrees, mtp_num_layers) {
+        Ok(None) => {}
+        Ok(Some(layout)) => degrees.split = StageSplit::Layout(layout),
+        Err(refused) => {
+            table.refuse_all(vec![refused]);
+            return None;
+        }
     }
     match Layout::new(&degrees, num_layers, mtp_num_layers) {
         Ok(layout) => {
@@ -129,30 +137,47 @@ fn degrees(table: &mut Table, world_size: u64) -> Option<Degrees> {
     })
 }
 
-/// The stages of an even split written out, no-op layers left out.
-fn without_noops(table: &Table, degrees: &Degrees, mtp_num_layers: u64) -> Option<String> {
-    let stated = table.count(Field::NumLayers)?;
-    let noops = super::model::noops(table, stated);
-    // Saturating: degrees are checked against their limits by `Layout::new` only.
-    let stages = degrees.pipeline.saturating_mul(degrees.virtual_pipeline);
-    // A written-out layout leaves out by itself what it wants left out; stages that do not divide are refused later.
-    if noops.is_empty() || matches!(degrees.split, StageSplit::Layout(_)) || !stated.is_multiple_of(stages) {
-        return None;
+/// The stages of the split asked for written out, no-op layers left out.
+fn without_noops(
+    table: &Table,
+    degrees: &Degrees,
+    mtp_num_layers: u64,
+) -> Result<Option<String>, Contradiction> {
+    let Some(num_layers) = table.count(Field::NumLayers) else { return Ok(None) };
+    let noops = super::model::noops(table, num_layers);
+    // A written-out layout leaves out by itself what it wants left out; sizes past their limits are `Layout::new`'s to refuse.
+    if noops.is_empty()
+        || matches!(degrees.split, StageSplit::Layout(_))
+        || degrees.pipeline.saturating_mul(degrees.virtual_pipeline) > num_layers
+    {
+        return Ok(None);
     }
-    let of_stage = stated / stages;
+    let (pipeline, virtual_pipeline) = (degrees.pipeline, degrees.virtual_pipeline);
+    // No-ops are layers where stages are cut.
+    let map =
+        StageMap::new(StageSizes { num_layers, pipeline, virtual_pipeline, mtp_num_layers }, &degrees.split)?;
+    let mut stages = Vec::new();
+    for stage in map.stages {
+        // Chunk c of rank r is the virtual stage c x PP + r.
+        for (index, chunk) in stage.chunks.into_iter().enumerate() {
+            stages.push((index, chunk.layers));
+        }
+    }
+    // Stable, so that ranks stay in their order.
+    stages.sort_by_key(|(index, _)| *index);
     // In Megatron's own notation (`--pipeline-model-parallel-layout`), so that one rule places layers for both.
     let mut text = String::from("E");
-    for stage in 0..stages {
+    for (stage, (_, layers)) in stages.into_iter().enumerate() {
         if stage > 0 {
             text.push('|');
         }
-        let layers = stage * of_stage..(stage + 1) * of_stage;
         // A no-op holds its place in a stage, but no weights: its stage is shorter, and no layer moves.
-        layers.filter(|layer| !noops.contains(layer)).for_each(|_| text.push('t'));
+        let kept = layers.filter(|layer| !noops.contains(layer));
+        kept.for_each(|_| text.push('t'));
     }
     (0..mtp_num_layers).for_each(|_| text.push('m'));
     text.push('L');
-    Some(text)
+    Ok(Some(text))
 }
 
 fn schedule(table: &Table) -> PipelineSchedule {

@@ -109,8 +109,7 @@ fn mark(table: &mut Table, field: Field, mixer: Mixer, layers: &mut [Mixer], sta
             Some(())
         }
         Err(why) => {
-            // One parser reads all frequencies, and its words name the one it was written for.
-            let message = why.to_string().replace("moe_layer_freq", field.name());
+            let message = why.of(field.name());
             table.refuse(
                 Code::LayerPattern,
                 &[field, Field::NumLayers],

@@ -348,12 +348,8 @@ fn moe_layers(table: &mut Table) -> Option<Vec<bool>> {
         Ok(pattern) => pattern,
         Err(why) => {
             let fields = [Field::MoeLayerFreq, Field::NumLayers];
-            table.refuse(
-                Code::MoeLayerFreq,
-                &fields,
-                why.to_string(),
-                "1, 2, or a list such as ([0]*3+[1]*58)",
-            );
+            let message = why.of(Field::MoeLayerFreq.name());
+            table.refuse(Code::MoeLayerFreq, &fields, message, "1, 2, or a list such as ([0]*3+[1]*58)");
             return None;
         }
     };

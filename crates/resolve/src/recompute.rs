@@ -26,7 +26,7 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
             "selective recomputation applies to every layer and takes no method",
             "leave --recompute-method out, or take --recompute-granularity full",
         ),
-        "selective" => Some(selective(table, software)),
+        "selective" => selective(table, software),
         _ if method.is_empty() => refuse(
             table,
             "full recomputation needs a method",
@@ -73,7 +73,8 @@ pub(super) fn recompute(table: &mut Table, software: Software) -> Option<Recompu
     }
 }
 
-fn selective(table: &mut Table, software: Software) -> Recompute {
+/// None where a module is unknown, with which Megatron does not start either (`transformer_config.py:__post_init__`).
+fn selective(table: &mut Table, software: Software) -> Option<Recompute> {
     // Default of `--recompute-modules`.
     let core = List(vec![Text("core_attn".to_owned())]);
     table.default(Field::RecomputeModules, core, super::defaults::whose(software));
@@ -86,8 +87,11 @@ fn selective(table: &mut Table, software: Software) -> Recompute {
         }
     }
     if !unknown.is_empty() {
-        let message = "recompute modules that are not estimated yet: ".to_owned() + &unknown.join(", ");
-        table.warn(Code::NotEstimated, Field::RecomputeModules, &message);
+        let message = "no modules that can be recomputed: ".to_owned() + &unknown.join(", ");
+        let known = MODULES.map(|(known, _)| known).join(", ");
+        let fields = [Field::RecomputeModules, Field::RecomputeGranularity];
+        table.refuse(Code::Recompute, &fields, message, &("any of ".to_owned() + &known));
+        return None;
     }
     // The legacy models recompute the core of their own attention, never the flash kernel's.
     if software == Software::MegatronLegacy
@@ -99,9 +103,9 @@ fn selective(table: &mut Table, software: Software) -> Recompute {
             Field::RecomputeGranularity,
             "the legacy models do not recompute flash attention",
         );
-        return Recompute::None;
+        return Some(Recompute::None);
     }
-    Recompute::Selective(modules)
+    Some(Recompute::Selective(modules))
 }
 
 /// Modules by Megatron's names, and by transformers' where they are of plain PyTorch.

@@ -27,6 +27,8 @@ const KNOWN: &[(&str, OptimizerKind, StateFormat)] = &[
     ("rmsprop", OptimizerKind::SumOfSquares, StateFormat::Plain),
     ("ademamix", OptimizerKind::AdEmaMix, StateFormat::Plain),
     ("schedule_free", OptimizerKind::Adam, StateFormat::Plain),
+    // The second sequence of weights, z, and nothing else (`schedulefree/sgd_schedulefree.py`).
+    ("schedule_free_sgd", OptimizerKind::SgdMomentum, StateFormat::Plain),
     ("adafactor", OptimizerKind::Adafactor, StateFormat::Plain),
     ("adam_mini", OptimizerKind::AdamMini, StateFormat::Plain),
     ("soap", OptimizerKind::Soap, StateFormat::Plain),
@@ -68,8 +70,8 @@ pub(super) fn optimizer(table: &Table) -> Optimizer {
 fn kind(table: &Table) -> (OptimizerKind, StateFormat) {
     let name = table.word(Field::Optimizer).to_owned();
     if name == "sgd" {
-        // 0.9 is the default of --sgd-momentum; without momentum SGD has no state at all.
-        let momentum = table.real(Field::SgdMomentum).unwrap_or(0.9) > 0.0;
+        // Without momentum SGD has no state at all; what the software takes where nothing is said is among the defaults.
+        let momentum = table.real(Field::SgdMomentum).unwrap_or(0.0) > 0.0;
         let kind = if momentum { OptimizerKind::SgdMomentum } else { OptimizerKind::Sgd };
         return (kind, StateFormat::Plain);
     }

@@ -11,7 +11,7 @@ const ADAM: &str = "adamw fusedadam fusedadamw fused_adam fused_adamw adamw_torc
     megatron.core.optimizer.distrib_optimizer";
 
 /// Other optimizers by their names elsewhere.
-const OPTIMIZERS: [(&str, &str); 30] = [
+const OPTIMIZERS: [(&str, &str); 29] = [
     ("adamw_bnb_8bit", "adamw_8bit"),
     ("adam8bit", "adamw_8bit"),
     ("adamw8bit", "adamw_8bit"),
@@ -37,7 +37,6 @@ const OPTIMIZERS: [(&str, &str); 30] = [
     ("apollo_adamw_layerwise", "apollo"),
     ("adalomo", "lomo"),
     ("schedule_free_adamw", "schedule_free"),
-    ("schedule_free_sgd", "schedule_free"),
     ("rmsprop_bnb", "rmsprop"),
     ("decoupled_adamw", "adam"),
     ("decoupledadamw", "adam"),

@@ -87,13 +87,13 @@ pub fn logged(input: &UserInput, shown: &Shown) -> Vec<Logged> {
         let words = [median, time.step.get()].map(|value| seconds(Seconds::new(value)));
         out.push(Logged::new("step time, median without the first", [median, time.step.get()], words));
     }
-    // The last rate in the log; Megatron-LM's own FLOP count, or the two would differ by the convention and not by
+    // Of the same steps as the time; Megatron-LM's own FLOP count, or the two would differ by the convention and not by
     // the time.
-    if let Some(rate) = log.iterations.iter().rev().find_map(|one| one.tflops_per_gpu) {
+    if let Some(rate) = log.median_tflops_per_gpu() {
         let gpus = Count::new(shown.plan.layout().world_size.max(1)).number();
         let rates = [rate * 1e12, time.flops.megatron.get() / time.step.get() / gpus];
         let words = rates.map(|rate| tflops(FlopsPerSecond::new(rate)));
-        out.push(Logged::new("per GPU, as Megatron-LM counts", rates, words));
+        out.push(Logged::new("per GPU, as Megatron-LM counts, median without the first", rates, words));
     }
     // A log reports some ranks, mostly the first of each stage, and need not say which: the greatest is held against
     // the greatest.
@@ -109,7 +109,8 @@ pub fn logged(input: &UserInput, shown: &Shown) -> Vec<Logged> {
         peaks[1].1 = peaks[1].1.max(report.max_reserved);
     }
     for (name, measured, predicted) in peaks {
-        if let (Some(measured), Some(predicted)) = (measured, predicted) {
+        // A rank that reports 0 has measured nothing.
+        if let (Some(measured), Some(predicted)) = (measured.filter(|bytes| *bytes > 0), predicted) {
             let sizes = [Bytes::new(measured), predicted];
             out.push(Logged::new(name, sizes.map(Quantity::number), sizes.map(gib)));
         }
@@ -139,6 +140,8 @@ mod tests {
         assert_eq!(logged(&state.input, &shown), []);
         let text = " iteration 1/ 10 | consumed samples: 512 | elapsed time per iteration (ms): 9000.0 | throughput per GPU (TFLOP/s/GPU): 250.0 |\n \
              iteration 2/ 10 | consumed samples: 1024 | elapsed time per iteration (ms): 5000.0 | throughput per GPU (TFLOP/s/GPU): 400.0 |\n\
+             iteration 3/ 10 | consumed samples: 1536 | elapsed time per iteration (ms): 4800.0 | throughput per GPU (TFLOP/s/GPU): 416.7 |\n\
+             iteration 4/ 10 | consumed samples: 2048 | elapsed time per iteration (ms): 20000.0 | throughput per GPU (TFLOP/s/GPU): 100.0 |\n\
              [Rank 0] (after 1 iterations) memory (MB) | allocated: 11000.0 | max allocated: 31000.0 | reserved: 33000.0 | max reserved: 34000.0\n";
         let input = with_log(&state.input, text);
         assert_eq!(input.beside.len(), 1);
@@ -149,7 +152,13 @@ mod tests {
         assert_eq!(names.len(), 4, "{names:?}");
         assert_eq!((lines[0].measured.as_str(), lines[0].predicted.as_str()), ("5.00 s", "5.03 s"));
         assert!(lines[0].off.starts_with('+'), "{}", lines[0].off);
+        assert_eq!(lines[1].measured, "400.0 TFLOP/s", "of the step whose time is the median");
         assert_eq!(lines[2].measured, "30.27 GiB");
+        let nothing = with_log(
+            &state.input,
+            "[Rank 0] (after 1 iterations) memory (MB) | allocated: 0.0 | max allocated: 0.0 | reserved: 0.0 | max reserved: 0.0\n",
+        );
+        assert_eq!(logged(&nothing, &shown), [], "0 bytes are no measurement");
         let ratio = measured_ratio(&state.input, &shown).expect("a step");
         assert!((ratio - 5.0 / shown.report.time.step.get()).abs() < 1e-9, "{ratio}");
         assert!(measured_sentence(&shown).contains("(dense)"));

@@ -205,8 +205,8 @@ pub fn map_svg(shown: &Shown) -> String {
     let gpus = plan.layout().world_size;
     let drawn = gpus.min(MOST_GPUS);
     let geometry = Geometry::fit(drawn, plan.cluster().gpus_per_node, ROOM);
-    // Over all GPUs, so that colours are those of the whole cluster however many are drawn.
-    let paint = paint(plan, Colour::Stage, &Amounts::default(), &mut (0..gpus));
+    // Colors of stages are those of the whole cluster however many GPUs are drawn.
+    let paint = paint(plan, Colour::Stage, &Amounts::default(), &mut (0..drawn));
     let mut sheet = Sheet::called(&name, "");
     let words = if drawn < gpus {
         format!("; the first {} of {} GPUs", grouped(drawn), grouped(gpus))

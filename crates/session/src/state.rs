@@ -208,13 +208,18 @@ pub fn apply(mut state: State, event: Event) -> State {
         Event::Undo => state.step(Steps::undo),
         Event::Redo => state.step(Steps::redo),
         Event::Pin => {
+            // What is held is a text with its own answer.
+            state.settle();
             let input = state.input.clone();
-            state.pinned = state.shown.clone().map(|shown| PtrEq::new(Pinned { input, shown }));
+            let held = state.shown.clone().map(|shown| PtrEq::new(Pinned { input, shown }));
+            state.pinned = held.or(state.pinned);
         }
         Event::Unpin => state.pinned = None,
         Event::Hold(pinned) => state.pinned = Some(pinned),
         Event::Swap => {
-            if let (Some(pinned), Some(shown)) = (state.pinned.take(), state.shown.clone()) {
+            state.settle();
+            // Without a plan in hand there is nothing to change places with, and what is pinned stays.
+            if let (Some(pinned), Some(shown)) = (state.pinned.clone(), state.shown.clone()) {
                 let input = state.input.clone();
                 state.take(pinned.input.clone());
                 state.pinned = Some(PtrEq::new(Pinned { input, shown }));
@@ -386,6 +391,9 @@ mod tests {
         assert_eq!((pinned(&state), world(&state)), (Some(16), Some(32)));
         let state = apply(state, Event::Swap);
         assert_eq!((pinned(&state), world(&state)), (Some(32), Some(16)));
+        let prose = apply(apply(state.clone(), Event::Edit("prose".into())), Event::Swap);
+        assert_eq!((pinned(&prose), world(&prose)), (Some(32), None), "nothing to change places with");
+        assert_eq!(pinned(&apply(prose, Event::Pin)), Some(32), "nor to hold in its place");
         assert_eq!(pinned(&apply(state, Event::Unpin)), None);
     }
 }

@@ -46,7 +46,7 @@ impl UserInput {
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self {
-            text: Rc::from(text),
+            text: as_in_box(Rc::from(text)),
             name: String::new(),
             beside: Vec::new(),
             settings: Vec::new(),
@@ -69,7 +69,7 @@ impl UserInput {
             // Files stay: a configuration beside the box completes the next script as well.
             return Self { beside: self.beside.clone(), ..Self::from_text(text) };
         }
-        Self { text: Rc::from(text), ..self.clone() }
+        Self { text: as_in_box(Rc::from(text)), ..self.clone() }
     }
 
     /// Whether this is another run than `old` and no change of it: its text was replaced.
@@ -97,7 +97,7 @@ impl UserInput {
         let script = kinds.iter().position(|kind| matches!(kind, TextKind::Script));
         let first = files.remove(script.unwrap_or(0));
         // Settings and answers go with the text that they were given for.
-        Self { text: first.text, name: first.name, beside: files, ..Self::from_text("") }
+        Self { text: as_in_box(first.text), name: first.name, beside: files, ..Self::from_text("") }
     }
 
     /// The same without the file called `name` beside it.
@@ -123,7 +123,7 @@ impl UserInput {
         // Old links may carry no text at all.
         let first = files.next().unwrap_or(File { name: String::new(), text: Rc::from("") });
         Self {
-            text: first.text,
+            text: as_in_box(first.text),
             name: first.name,
             beside: files.collect(),
             settings: pasted.settings,
@@ -194,6 +194,9 @@ impl UserInput {
             .iter()
             .find(|(known, _)| known == without)
             .map_or_else(String::new, |(_, names)| names.clone());
+        if names.split_ascii_whitespace().any(|known| known == name) {
+            return;
+        }
         if !names.is_empty() {
             names.push(' ');
         }
@@ -219,6 +222,12 @@ impl UserInput {
         // Files beside make a text as well: a configuration alone is read like a script.
         self.text.trim().is_empty() && self.beside.is_empty() && !self.settings.is_empty()
     }
+}
+
+/// `text` with the ends of lines that a text box gives it: places in the text are places in the box, and the first
+/// character typed is no change of every line.
+fn as_in_box(text: Rc<str>) -> Rc<str> {
+    if text.contains('\r') { Rc::from(text.replace("\r\n", "\n").replace('\r', "\n")) } else { text }
 }
 
 /// Whether so little of `old` is left in `new` that it was replaced, as by a paste over all of it.
@@ -278,6 +287,31 @@ mod tests {
         assert_eq!(names(&completed), (String::new(), vec!["config.json"]));
         assert_eq!(names(&completed.without_file("config.json")), (String::new(), vec![]));
         assert_eq!(completed.with_files(vec![script()]).beside, vec![]);
+    }
+
+    #[test]
+    fn lines_end_as_in_a_text_box() {
+        let windows = "#!/bin/bash\r\n--one\r\n--two\r\n";
+        let expected = "#!/bin/bash\n--one\n--two\n";
+        let dropped = UserInput::from_text("").with_files(vec![file("run.sh", windows)]);
+        let mut linked = UserInput::from_text("").pasted();
+        linked.texts[0].text = windows.to_owned();
+        for input in [UserInput::from_text(windows), dropped, UserInput::of_pasted(linked)] {
+            assert_eq!(&*input.text, expected);
+        }
+        assert_eq!(
+            &*UserInput::from_text("old Macintosh\rtwo").with_text("old Macintosh\rtwo \r").text,
+            "old Macintosh\ntwo \n"
+        );
+    }
+
+    #[test]
+    fn what_is_gone_without_is_named_once() {
+        let mut input = UserInput::from_text("TP=2");
+        for name in ["a", "b", "a"] {
+            input.go_without(name);
+        }
+        assert_eq!(input.settings, [("without".to_owned(), "a b".to_owned())]);
     }
 
     #[test]

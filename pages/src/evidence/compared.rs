@@ -202,10 +202,23 @@ fn cause(id: &str) -> Option<Cause> {
 pub struct Peer {
     /// The tool.
     pub name: &'static str,
-    /// On which rows.
+    /// On which rows, in words.
     pub rows: &'static str,
+    /// Which of them stand beside its error.
+    pub beside: Beside,
     /// Its error of the step time.
     pub error: &'static str,
+}
+
+/// Rows on which another tool was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Narayanan 2021, table 1.
+    Narayanan,
+    /// Korthikanti 2022, table 5.
+    Korthikanti,
+    /// Both, NeMo's and the launcher's: rows on A100.
+    A100,
 }
 
 /// What others reach on the same rows.
@@ -213,25 +226,29 @@ pub const PEERS: [Peer; 6] = [
     Peer {
         name: "Calculon",
         rows: "Narayanan 2021, table 1",
+        beside: Beside::Narayanan,
         error: "mean 7.8%, all rows too fast (3 to 14%)",
     },
     Peer {
         name: "llm-analysis, FLOPs efficiency 0.5",
         rows: "Narayanan 2021, table 1",
+        beside: Beside::Narayanan,
         error: "mean 46%, worst 134%",
     },
     Peer {
         name: "Calculon",
         rows: "Korthikanti 2022 (its own validation, 8 points)",
+        beside: Beside::Korthikanti,
         error: "mean 3.7%, worst 8.9%",
     },
     Peer {
         name: "Calculon",
         rows: "48 rows on A100: both tables, Korthikanti, NeMo 22.06",
+        beside: Beside::A100,
         error: "median 11.8%",
     },
-    Peer { name: "SimuMax", rows: "the same 48 rows", error: "median 9.2%" },
-    Peer { name: "llm-analysis", rows: "the same 48 rows", error: "median 21 to 26%" },
+    Peer { name: "SimuMax", rows: "the same 48 rows", beside: Beside::A100, error: "median 9.2%" },
+    Peer { name: "llm-analysis", rows: "the same 48 rows", beside: Beside::A100, error: "median 21 to 26%" },
 ];
 
 /// Errors of the rows of `group`: of all of them.

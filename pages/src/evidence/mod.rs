@@ -18,7 +18,9 @@ mod sources;
 mod summary;
 mod table;
 
-pub use compared::{Cause, Compared, Group, PEERS, Part, Peer, causes, compared, figures, figures_unseen};
+pub use compared::{
+    Beside, Cause, Compared, Group, PEERS, Part, Peer, causes, compared, figures, figures_unseen,
+};
 pub use digest::digest;
 pub use entry::{Architecture, Entry, memories, step_times};
 pub use figures::Figures;

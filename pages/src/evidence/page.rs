@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::compared::{Group, PEERS};
+use super::compared::{Beside, Group, PEERS};
 use super::entry::{Architecture, Entry, memories, step_times};
 use super::figures::Figures;
 use super::gaps::{MISSED_VERDICTS, NOT_ESTIMATED};
@@ -210,12 +210,12 @@ fn peers(times: &[Entry]) -> Markup {
     // In the order that the places below count on.
     let tables =
         ["seed-narayanan2021-tab1", "seed-azure-nemo-22.06", "korthikanti2022-tab5", "nemo-launcher"];
-    let own = |rows: &str| match rows {
-        rows if rows.starts_with("Narayanan") => {
+    let own = |rows: Beside| match rows {
+        Beside::Narayanan => {
             let figures = ours(&tables[..1]);
             format!("mean {:.1}%, worst {:.1}%", 100.0 * figures.mean, 100.0 * figures.worst)
         }
-        rows if rows.starts_with("Korthikanti") => {
+        Beside::Korthikanti => {
             let figures = ours(&tables[2..3]);
             format!(
                 "mean {:.1}%, worst {:.1}% of {} rows",
@@ -224,7 +224,7 @@ fn peers(times: &[Entry]) -> Markup {
                 figures.rows
             )
         }
-        _ => {
+        Beside::A100 => {
             let figures = ours(&tables);
             format!("median {:.1}% of {} of them", 100.0 * figures.median, figures.rows)
         }
@@ -242,7 +242,7 @@ fn peers(times: &[Entry]) -> Markup {
                 }
                 tbody {
                     @for peer in &PEERS {
-                        tr { th scope="row" { (peer.name) } td { (peer.rows) } td { (peer.error) } td { (own(peer.rows)) } }
+                        tr { th scope="row" { (peer.name) } td { (peer.rows) } td { (peer.error) } td { (own(peer.beside)) } }
                     }
                 }
             }

@@ -90,7 +90,7 @@ pub fn summary(compared: &[Compared]) -> String {
     }
     out += &held(compared);
     out += "\n| peer | on these rows | error of the step time |\n|---|---|---|\n";
-    for Peer { name, rows, error } in PEERS {
+    for Peer { name, rows, error, .. } in PEERS {
         out += &format!("| {name} | {rows} | {error} |\n");
     }
     out

@@ -4,7 +4,7 @@ use shardscope::session::{Answer, PtrEq};
 use shardscope::source::{Diagnostic, Severity};
 use yew::prelude::*;
 
-use crate::app::place::show;
+use crate::app::place::{is_in_box, show};
 use crate::app::widgets::{Sign, icon};
 use crate::app::words::{plural, sentence};
 
@@ -76,15 +76,23 @@ fn line(answer: &PtrEq<Answer>, found: &Diagnostic) -> Html {
     };
     let Some(span) = found.span else { return html! { <li><div {class}>{ said }</div></li> } };
     let place = answer.source.position(span.start);
+    let at = html! {
+        <span class="place">
+            <span class="hidden">{ "at line and column " }</span>
+            { format!("{}:{}", place.line, place.column) }
+        </span>
+    };
+    if !is_in_box(answer, span) {
+        // There is no box to lead into.
+        let name = answer.source.parts().get(place.part).map(|part| part.name.clone());
+        return html! { <li><div {class}>{ said }{ name }{ " " }{ at }</div></li> };
+    }
     let answer = answer.clone();
     html! {
         <li>
             <button type="button" {class} onclick={move |_| show(&answer, span)}>
                 { said }
-                <span class="place">
-                    <span class="hidden">{ "at line and column " }</span>
-                    { format!("{}:{}", place.line, place.column) }
-                </span>
+                { at }
             </button>
         </li>
     }

@@ -19,6 +19,8 @@ const CHIPS: [&str; 5] = ["H100-SXM", "H200-SXM", "B200", "A100-SXM-80GB", "MI30
 const COUNTS: [u64; 7] = [1, 8, 16, 64, 128, 512, 2048];
 /// Most that a plan is made for.
 const MOST_GPUS: u64 = 131_072;
+/// Longest sequence that a plan is made for. Unit: token.
+const MOST_TOKENS: u64 = 16_777_216;
 /// How long the reader must pause before a typed value is taken. Unit: millisecond.
 const PAUSE: u32 = 300;
 
@@ -33,10 +35,12 @@ pub(crate) fn model() -> Html {
     let named = use_memo(choice.model.clone(), |model| model_settings(model).map(drop));
     // A number that is none is told where it stands: the answer is still that of the last one.
     let refused = use_state_eq(|| false);
+    let no_length = use_state_eq(|| false);
     let take = {
-        let (pause, refused) = (pause.clone(), refused.setter());
+        let (pause, refused, no_length) = (pause.clone(), refused.setter(), no_length.setter());
         use_callback(dispatch.clone(), move |choice: Choice, dispatch| {
             refused.set(false);
+            no_length.set(false);
             // What was typed a moment ago is in the choice.
             // Dropping the timer ends it; the plan below is made of a newer choice than its.
             *pause.borrow_mut() = None;
@@ -80,9 +84,11 @@ pub(crate) fn model() -> Html {
         }
     };
     let on_sequence = {
-        let (choice, typed) = (choice.clone(), typed.clone());
+        let (choice, typed, no_length) = (choice.clone(), typed.clone(), no_length.setter());
         move |event: InputEvent| {
-            if let Some(sequence) = number(&event) {
+            let sequence = number(&event).filter(|sequence| *sequence <= MOST_TOKENS);
+            no_length.set(sequence.is_none());
+            if let Some(sequence) = sequence {
                 typed(Choice { sequence, ..choice.clone() });
             }
         }
@@ -168,9 +174,15 @@ pub(crate) fn model() -> Html {
             </p>
             <label for="start-sequence">{ "Sequence length" }</label>
             <input
-                id="start-sequence" class="field" type="number" min="1" max="16777216"
+                id="start-sequence" class="field" type="number" min="1" max={MOST_TOKENS.to_string()}
+                aria-invalid={no_length.to_string()} aria-describedby="sequence-refused"
                 value={choice.sequence.to_string()} oninput={on_sequence}
             />
+            <p id="sequence-refused" class="small" role="status">
+                if *no_length {
+                    { format!("From 1 to {} tokens; the answer shown is not of this length.", grouped(MOST_TOKENS)) }
+                }
+            </p>
             // The button only where it changes something: otherwise every change has been taken already.
             if unknown.is_none() && !app.is_of_model_and_gpus() {
                 <p class="small">{ "The answer shown is of what you had before." }</p>

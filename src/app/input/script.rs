@@ -69,9 +69,11 @@ fn tools(props: &ToolsProps) -> Html {
     let pick = {
         let dispatch = dispatch.clone();
         move |event: web_sys::Event| {
-            let files = event.target_dyn_into::<HtmlInputElement>().and_then(|field| field.files());
-            if let Some(files) = files {
+            let Some(field) = event.target_dyn_into::<HtmlInputElement>() else { return };
+            if let Some(files) = field.files() {
                 take(&dispatch, &FileList::from(files));
+                // Or the browser would take the same file, opened again, for no change.
+                field.set_value("");
             }
         }
     };

@@ -90,7 +90,16 @@ pub(super) fn contribute() -> Html {
             let onclick = move |_| ask(&provenance);
             html! { <button type="button" class="button small" {onclick}>{ "Contribute this run" }</button> }
         }
-        Asked::Lost => html! { <p role="alert">{ LOST }</p> },
+        Asked::Lost => {
+            let provenance = (*provenance).clone();
+            let onclick = move |_| ask(&provenance);
+            html! {
+                <>
+                    <p role="alert">{ LOST }</p>
+                    <button type="button" class="button small" {onclick}>{ "Try again" }</button>
+                </>
+            }
+        }
         Asked::Row(row) if row.line.is_empty() => html! {
             <p>{ "Settings alone cannot say this plan, and a row carries nothing of the script." }</p>
         },

@@ -155,7 +155,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     html! {
         <div class="mini-map map">
             <div class="chips" role="group" aria-label="Trace">
-                { for kinds.take(5).map(|chip| {
+                { for kinds.map(|chip| {
                     let to = chip.colour;
                     html! {
                         <button

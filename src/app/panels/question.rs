@@ -29,7 +29,14 @@ struct Typed {
 impl Typed {
     fn asked(&self) -> Asked {
         // What is not a number answers nothing: the engine then asks for it, or takes the script's.
-        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| *number > 0.0);
+        // A comma before one or two digits is a decimal one, as much of Europe types it; elsewhere it may be one of thousands.
+        let number = |text: &str| {
+            let text = text.trim();
+            let decimal = text.split_once(',').filter(|(_, behind)| matches!(behind.len(), 1 | 2));
+            let text =
+                decimal.map_or_else(|| text.to_owned(), |(before, behind)| format!("{before}.{behind}"));
+            text.parse::<f64>().ok().filter(|number| *number > 0.0)
+        };
         Asked {
             topic: self.topic,
             trained: self.trained,

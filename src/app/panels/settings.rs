@@ -10,7 +10,7 @@ use crate::app::action::Action;
 use crate::app::browser;
 use crate::app::context::{AppContext, Dispatch, send, use_dispatch};
 use crate::app::panel_id::PanelId;
-use crate::app::place::show;
+use crate::app::place::{is_in_box, show};
 use crate::app::ui::InputTab;
 use crate::soon::soon;
 
@@ -188,6 +188,12 @@ fn origin(dispatch: &Dispatch, session: &State, row: &Row) -> Html {
     // The note says how a value came about, which is worth more than the flag.
     let title = setting.note.clone().or_else(|| setting.flag.clone());
     match setting.span {
+        Some(span) if !is_in_box(&session.answer, span) => {
+            let source = &session.answer.source;
+            let place = source.position(span.start);
+            let name = source.parts().get(place.part).map_or("", |part| part.name.as_str());
+            html! { <span {title}>{ format!("{name}, line {}", place.line) }</span> }
+        }
         Some(span) => {
             let answer = session.answer.clone();
             let line = answer.source.position(span.start).line;

@@ -7,6 +7,7 @@ use yew::prelude::*;
 use super::panel::PlanProps;
 use crate::app::ui::Explained;
 use crate::app::widgets::{Number, memory_bar, named, swatch_of};
+use crate::app::words::plural;
 
 /// Most bars before the rest is folded.
 const MOST: usize = 6;
@@ -40,6 +41,8 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
     let runs = runs(&shown.stages);
     let folded = if *all { 0 } else { runs.len().saturating_sub(MOST) };
     let kept = kept(shown, &runs, runs.len() - folded);
+    // A bar may stand for several.
+    let more = shown.stages.len() as u64 - kept.iter().map(|run| run.last - run.first.stage + 1).sum::<u64>();
     let toggle = {
         let (all, now) = (all.setter(), *all);
         move |_| all.set(!now)
@@ -59,7 +62,7 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
             </div>
             if folded > 0 || *all && runs.len() > MOST {
                 <button type="button" class="link small" onclick={toggle}>
-                    { if *all { "Fewer stages".to_owned() } else { format!("{folded} more stages") } }
+                    { if *all { "Fewer stages".to_owned() } else { format!("{more} more {}", plural(more, "stage", "stages")) } }
                 </button>
             }
             <ul class="legend">

@@ -122,8 +122,10 @@ fn range(time: &Time) -> Html {
                 { format!(" per step. {} {} to {}; fully overlapped {}, nothing overlapped {}.",
                     if time.interval.family.is_earned() { "Nine of ten such runs take" } else { "Nothing was measured on this accelerator; assumed" },
                     unbroken(time.interval.low), unbroken(time.interval.high), unbroken(time.lower_bound), unbroken(time.upper_bound)) }
-                { " " }
-                <small>{ format!("The range narrows with {}.", time.interval.narrows.join("; ")) }</small>
+                if !time.interval.narrows.is_empty() {
+                    { " " }
+                    <small>{ format!("The range narrows with {}.", time.interval.narrows.join("; ")) }</small>
+                }
             </figcaption>
             <svg class="bar" aria-hidden="true">
                 <rect class="band" x={at(low)} width={at(high - low)} height="100%" />

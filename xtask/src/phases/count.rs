@@ -30,20 +30,20 @@ impl Count {
                 _ => {}
             }
         }
-        // Python's: `Ran 14 tests in 8.8s`, then `OK` or `FAILED (failures=1, errors=2)`
+        // Python's: `Ran 14 tests in 8.8s`, then `OK (skipped=3)` or `FAILED (failures=1, errors=2)`
         if let Some(ran) =
             line.strip_prefix("Ran ").and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok())
         {
             self.passed += ran;
         }
-        if let Some(closing) = line.strip_prefix("FAILED (") {
+        if let Some(closing) = line.strip_prefix("FAILED (").or_else(|| line.strip_prefix("OK (")) {
             for pair in closing.trim_end_matches(')').split(", ") {
-                if let Some(("failures" | "errors", Ok(number))) =
-                    pair.split_once('=').map(|(word, number)| (word, number.parse::<u64>()))
-                {
+                let pair = pair.split_once('=').map(|(word, number)| (word, number.parse::<u64>()));
+                let Some((word @ ("failures" | "errors" | "skipped"), Ok(number))) = pair else { continue };
+                // They are among those that ran, which were counted as passed.
+                self.passed = self.passed.saturating_sub(number);
+                if word != "skipped" {
                     self.failed += number;
-                    // They are among those that ran, which were counted as passed.
-                    self.passed = self.passed.saturating_sub(number);
                 }
             }
         }
@@ -83,12 +83,14 @@ mod tests {
             "# pass the salt",
             "Ran 14 tests in 8.789s",
             "FAILED (failures=1, errors=2)",
+            "Ran 4 tests in 0.1s",
+            "OK (skipped=3)",
             "  NOT CHECKED: mkdocs",
             "  NOT CHECKED: mkdocs",
         ] {
             count.line(line);
         }
-        assert_eq!((count.passed(), count.failed()), (29, 6));
+        assert_eq!((count.passed(), count.failed()), (30, 6));
         assert_eq!(count.not_checked().collect::<Vec<_>>(), ["NOT CHECKED: mkdocs"]);
     }
 }

@@ -1,6 +1,7 @@
 //! Too few micro-batches for the pipeline.
 
 use crate::finding::Advisor;
+use shardscope_plan::PipelineSchedule;
 use shardscope_report::Finding;
 use shardscope_units::percent;
 
@@ -13,15 +14,26 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     if layout.pipeline < 2 {
         return None;
     }
-    // Warm-up and cool-down, shorter by the chunks of a rank when stages are interleaved.
-    let idle = real(layout.pipeline - 1) / real(layout.virtual_pipeline);
-    let efficiency = real(batches) / (real(batches) + idle);
+    let formula =
+        matches!(layout.schedule, PipelineSchedule::OneForwardOneBackward | PipelineSchedule::GPipe);
+    let efficiency = if formula {
+        // Warm-up and cool-down, shorter by the chunks of a rank when stages are interleaved.
+        let idle = real(layout.pipeline - 1) / real(layout.virtual_pipeline);
+        real(batches) / (real(batches) + idle)
+    } else {
+        // Other schedules fill the bubble with weight gradients or with a second direction: what is left shows when they are run.
+        1.0 / (1.0 + advisor.report.time.bubble_fraction)
+    };
     if efficiency >= GOOD_EFFICIENCY {
         return None;
     }
+    let source = if formula {
+        "m / (m + (p - 1)/v) (Narayanan et al. 2021, section 2.2)".to_owned()
+    } else {
+        format!("the {} schedule, run with the estimated durations", layout.schedule.name())
+    };
     let why = format!(
-        "{batches} micro-batches over {} stages keep a stage busy {} of the time: m / (m + (p - 1)/v) \
-         (Narayanan et al. 2021, section 2.2)",
+        "{batches} micro-batches over {} stages keep a stage busy {} of the time: {source}",
         layout.pipeline,
         percent(efficiency)
     );

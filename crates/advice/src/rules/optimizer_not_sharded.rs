@@ -3,7 +3,7 @@
 use crate::finding::Advisor;
 use shardscope_plan::DpSharding;
 use shardscope_report::Finding;
-use shardscope_units::gib;
+use shardscope_units::{Bytes, gib};
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     // Elsewhere another engine would have to wrap the model, and adapters have hardly any states to share.
@@ -17,6 +17,10 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     variant.sharding = DpSharding::OptimizerStates;
     let trial = advisor.attempt(&variant)?;
     let saved = advisor.peak().less(trial.peak);
+    // Where something else is the peak there is nothing to tell.
+    if saved == Bytes::ZERO {
+        return None;
+    }
     let message = format!("shard the optimizer states (--use-distributed-optimizer): saves {}", gib(saved));
     let shards = advisor.plan.layout().dense_shards();
     Some(trial.finding(

@@ -3,7 +3,7 @@
 use crate::finding::Advisor;
 use shardscope_report::{Expected, Finding};
 use shardscope_search::{Edited, least_gpus, one_edit, two_edits};
-use shardscope_units::{gib, grouped, seconds};
+use shardscope_units::{Bytes, gib, grouped, seconds};
 
 /// Most ways out that are named.
 const SHOWN: usize = 4;
@@ -14,8 +14,15 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
     if advisor.report.memory.fits {
         return Vec::new();
     }
-    let lacking = advisor.peak().less(advisor.capacity());
-    let why = format!("currently {} over capacity", gib(lacking));
+    let memory = &advisor.report.memory;
+    // Of the phase that does not fit where rollouts are beside the training.
+    let failing = memory.rl.iter().flat_map(|rl| rl.failing()).map(|phase| phase.needs.bytes).max();
+    let lacking = failing.unwrap_or(memory.worst.needs.bytes).less(advisor.capacity());
+    let why = if lacking > Bytes::ZERO {
+        format!("currently {} over capacity", gib(lacking))
+    } else {
+        "the engine's cache has no room for a rollout of full length".to_owned()
+    };
     // First what no change can help: the model's states alone outnumber the devices.
     let (least, gpus) = (least_gpus(advisor.plan), advisor.plan.cluster().gpus());
     if let Some(least) = least.filter(|least| *least > gpus) {

@@ -2,7 +2,7 @@
 
 use crate::finding::Advisor;
 use shardscope_report::Finding;
-use shardscope_units::gib;
+use shardscope_units::{Bytes, gib};
 
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let mut variant = advisor.variant();
@@ -12,6 +12,9 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     variant.sequence_parallel = true;
     let trial = advisor.attempt(&variant)?;
     let saved = advisor.peak().less(trial.peak);
+    if saved == Bytes::ZERO {
+        return None;
+    }
     let message = format!("turn on sequence parallelism (--sequence-parallel): saves {}", gib(saved));
     Some(trial.finding(
         "sequence-parallel-off",

@@ -30,11 +30,14 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
         // As many ranks per replica as before: stages take what tensor ranks give up.
         variant.pipeline *= factor;
         variant.sequence_parallel &= variant.tensor > 1;
-        if let Some(trial) = advisor.attempt(&variant) {
+        let trial = advisor.attempt(&variant);
+        let trial = trial.filter(|trial| advisor.gains(trial) && trial.fits(advisor.capacity()));
+        if let Some(trial) = trial {
             return Some(trial.finding("tensor-leaves-domain", message, why));
         }
     }
-    // Where the layers do not divide over so many stages, the finding stays without a change.
+    // Where the layers do not divide over so many stages, or such a layout does not fit or is slower, the finding stays without
+    // a change.
     Some(Finding {
         code: "tensor-leaves-domain",
         message,

@@ -92,7 +92,7 @@ const LONG: [&str; 83] = [
 ];
 
 /// Long options that stand alone, or whose value stands behind `=` only.
-const ALONE: [&str; 25] = [
+const ALONE: [&str; 26] = [
     "contiguous",
     "exclusive",
     "external",
@@ -117,6 +117,7 @@ const ALONE: [&str; 25] = [
     "usage",
     "use-min-nodes",
     "verbose",
+    "version",
     "wait",
 ];
 
@@ -280,6 +281,7 @@ mod tests {
             assert_eq!(call.arguments, ["7", "--lr", "1"], "{line}");
         }
         assert_eq!(read("-N 4").script, None);
+        assert!(read("--vers").only_asks, "by its beginning");
         assert!(read("--help").only_asks && read("-V").only_asks && !read("train.sh --help").only_asks);
     }
 

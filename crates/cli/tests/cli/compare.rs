@@ -56,3 +56,51 @@ fn two_files_and_a_link_are_compared() {
     printed(&["compare", &before, &none], "", 2);
     printed(&["compare", &before], "", 2);
 }
+
+/// What PyTorch would cache on a larger device is no part of the figures: they never are above the capacity of a run that fits.
+#[test]
+fn what_is_on_the_device_is_what_the_verdict_tells() {
+    let with = ["--with", "seq_length=3456", "--with", "max_position_embeddings=3456"];
+    let run = [&["compare", "--accelerator", "H100-SXM", "--set", "micro_batch_size=8"], &with[..], &["-"]]
+        .concat();
+    let text = printed(&run, SCRIPT, 0);
+    assert!(text.contains("76.32 GiB") && !text.contains("80.30 GiB"), "{text}");
+}
+
+#[test]
+fn a_search_of_everything_answers_one_question() {
+    let search = |more: &[&str], code| {
+        let fixed = [
+            "search",
+            "--exhaustive",
+            "--fix",
+            "pp",
+            "--fix",
+            "vpp",
+            "--fix",
+            "recompute",
+            "--fix",
+            "sharding",
+        ];
+        printed(&[&fixed[..], more, &["--accelerator", "H100-SXM", "-"]].concat(), SCRIPT, code)
+    };
+    assert!(!search(&[], 0).is_empty());
+    assert_eq!(search(&["--question", "fewest-gpus"], 2), "");
+    assert_eq!(search(&["--format", "json"], 2), "");
+    // Of what no layout fits no list is an answer.
+    search(
+        &[
+            "--fix",
+            "tp",
+            "--fix",
+            "mbs",
+            "--fix",
+            "cp",
+            "--set",
+            "micro_batch_size=512",
+            "--set",
+            "global_batch_size=16384",
+        ],
+        1,
+    );
+}

@@ -39,6 +39,9 @@ fn a_check_ends_with_its_verdict() {
     let figures = "fits tightly: 76.32 GiB of 79.65 GiB on pipeline rank 0 (";
     assert!(said.starts_with(figures), "{said}");
     assert!(said.contains("), once PyTorch releases 3.98 GiB of cached blocks; "), "{said}");
+    let strict = [&["check", "--format", "json", "--fail-on", "tight"], &caching[..], &["-"]].concat();
+    let failures = &json(&printed(&strict, SCRIPT, 1))["failures"];
+    assert_eq!(failures[0], "it fits only once PyTorch releases 3.98 GiB of cached blocks");
     verdict(&["--headroom", "51"], 2);
     assert_eq!(printed(&["check", "-"], "", 2), "no plan\n");
 }

@@ -145,10 +145,12 @@ impl Interval {
         if waits >= WAITING {
             narrows.push("a measured step, which shows what the host spends per kernel");
         }
-        narrows.push(family.narrows);
         // Once it is known, it narrows nothing more.
         let known = plan.cluster().measured.step.is_some();
-        if family.narrows != STEP && !known {
+        if family.narrows != STEP {
+            narrows.push(family.narrows);
+        }
+        if !known {
             narrows.push(STEP);
         }
         Self { low: low.greater(Seconds::ZERO), high, family, narrows }

@@ -2,9 +2,9 @@
 
 use super::line::{Amount, ComparedNumber, Section};
 use crate::Report;
-use shardscope_estimate::RankMemory;
 use shardscope_estimate::time::part_words;
 use shardscope_estimate::traffic::Parallelism;
+use shardscope_estimate::{Needs, RankMemory, Totals};
 use shardscope_units::{Bytes, Quantity};
 
 /// Every figure of both reports, by subject.
@@ -41,14 +41,19 @@ pub(super) fn fullest_rank(report: &Report) -> Option<&RankMemory> {
     report.memory.ranks.iter().max_by_key(|rank| rank.totals.peak_reserved)
 }
 
-fn fullest(report: &Report) -> shardscope_estimate::Totals {
+fn fullest(report: &Report) -> Totals {
     fullest_rank(report).map(|rank| rank.totals).unwrap_or_default()
+}
+
+// As the verdict tells it: what PyTorch would cache on a larger device is no part of it.
+fn needed(totals: &Totals, of: &Report) -> Bytes {
+    Needs::new(totals.peak_reserved, totals.peak_required, of.memory.capacity).bytes
 }
 
 /// Of the fullest GPU.
 static MEMORY: [Figure; 10] = [
-    figure("on the device", |of| Amount::Memory(fullest(of).peak_reserved), LESS),
-    figure("of capacity", |of| share(fullest(of).peak_reserved, of.memory.capacity), LESS),
+    figure("on the device", |of| Amount::Memory(needed(&fullest(of), of)), LESS),
+    figure("of capacity", |of| share(needed(&fullest(of), of), of.memory.capacity), LESS),
     figure("allocated by torch", |of| Amount::Memory(fullest(of).peak_allocated), LESS),
     figure("parameters", |of| Amount::Memory(fullest(of).parameters), LESS),
     figure("gradients", |of| Amount::Memory(fullest(of).gradients), LESS),
@@ -62,7 +67,8 @@ static MEMORY: [Figure; 10] = [
 fn memory(before: &Report, after: &Report) -> Section {
     let mut lines = lines(&MEMORY, before, after);
     let stages = |report: &Report, stage: usize| {
-        report.memory.ranks.get(stage).map(|rank| Amount::Memory(rank.totals.peak_reserved))
+        let rank = report.memory.ranks.get(stage)?;
+        Some(Amount::Memory(needed(&rank.totals, report)))
     };
     let most = before.memory.ranks.len().max(after.memory.ranks.len());
     // With a single stage its line would repeat the block's first.

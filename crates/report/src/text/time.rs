@@ -18,7 +18,9 @@ pub(super) fn write(sheet: &mut Sheet, time: &Time) {
     } else {
         format!("{step}; assumed between {low} and {high} ({}: nothing was compared)", family.name)
     });
-    sheet.line(&format!("What would narrow that: {}", time.interval.narrows.join("; ")));
+    if !time.interval.narrows.is_empty() {
+        sheet.line(&format!("What would narrow that: {}", time.interval.narrows.join("; ")));
+    }
     sheet.line(&format!(
         "Fully overlapped {}, nothing overlapped {}",
         seconds(time.lower_bound),

@@ -220,7 +220,9 @@ impl StepTimeline {
             if start >= 1.0 {
                 break;
             }
-            let part = |at: f64| from + (to - from) * (at - start) / (end - start);
+            // An event of no time changes the level at once.
+            let part =
+                |at: f64| if end > start { from + (to - from) * (at - start) / (end - start) } else { to };
             // What is held stays until the next event begins.
             point(at, if start > at { level } else { part(at) });
             point(start.max(at), part(start.max(at)));
