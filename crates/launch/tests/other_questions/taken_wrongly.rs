@@ -9,7 +9,8 @@ const TRAINER: &str = "python train.py --model_name_or_path Qwen/Qwen3-8B --per_
     --gradient_accumulation_steps 4 --max_length 2048 --bf16";
 
 fn optimizer(resolution: &Resolution) -> OptimizerKind {
-    resolution.plan.as_ref().expect("a plan").recipe().optimizer.kind
+    let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+    plan.recipe().optimizer.kind
 }
 
 /// `torch.optim.SGD` of transformers (`trainer.py:get_optimizer_cls_and_kwargs`) has no momentum; Megatron's
