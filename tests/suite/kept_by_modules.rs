@@ -253,20 +253,20 @@ fn modules_computed_again_one_by_one_hold_their_inputs() {
         };
         let again = plan(&[RecomputeModule::Attention, RecomputeModule::Mlp, RecomputeModule::LayerNorm]);
         let whole = plan(&[]);
-        let x = Symbols::of(&again);
+        let x = Symbols::new(&again);
         let operators = layer_operators(&x, again.model().layer_kind(0));
         assert_eq!(int(&case, "saved within"), 0);
         for held in case["held"].as_array().expect("layers") {
             assert_eq!(Some(kept(&x, &operators)), held.as_u64(), "{}", case["id"]);
             layers += 1;
         }
-        assert_eq!(kept(&x.recomputed(), &operators), kept(&Symbols::of(&whole), &operators));
+        assert_eq!(kept(&x.recomputed(), &operators), kept(&Symbols::new(&whole), &operators));
         for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {
             assert_eq!(saved.bytes.get() as f64, evaluate(saved.formula.expression, &|name| x.value(name)));
         }
         // A module at a time: less than the whole layer at once, and more than nothing.
         let peak = |plan: &Plan| memory(plan).ranks[0].totals.peak_allocated;
-        let mut layer = Draft::of(&whole);
+        let mut layer = Draft::new(&whole);
         layer.recipe.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
         assert!(peak(&again) < peak(&whole) && peak(&layer.plan()) < peak(&whole));
         // Work of the modules is done once more, the residual additions not.

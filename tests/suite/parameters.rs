@@ -208,7 +208,7 @@ fn one_head_of_keys_and_values_is_whole_on_every_rank() {
     (model.kv_channels, model.ffn_hidden_size, model.arrangement.whole_keys) = (128, 24576, true);
     (draft.layout.tensor, draft.layout.world_size) = (4, 4);
     let plan = draft.plan();
-    let x = Symbols::of(&plan);
+    let x = Symbols::new(&plan);
     let rows: u64 = Operator::SelfAttention
         .weights(&x)
         .iter()
