@@ -17,7 +17,8 @@ pub fn read(text: &Value) -> Vec<Directive> {
     let mut commands = false;
     for line in text.text().split_inclusive('\n') {
         let body = line.trim_end();
-        commands |= !body.trim_start().is_empty() && !body.trim_start().starts_with('#');
+        // A line that opens or closes a block of Markdown is none of the script's.
+        commands |= !body.trim_start().is_empty() && !body.trim_start().starts_with(['#', '`']);
         if let Some(rest) = body.strip_prefix('#')
             && let Some(marker) = MARKERS
                 .iter()

@@ -39,7 +39,12 @@ impl Evaluator<'_> {
 
     /// `x+=text`; what is not set yet counts as empty.
     fn appended(&mut self, assignment: &Assignment, old: Option<Value>, value: Value) -> Value {
-        if self.variables.get(&assignment.name).is_some_and(|slot| slot.integer) {
+        // A number as it stands is kept with its place in the text.
+        let plain = value.known().is_some_and(|text| {
+            text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0') && !text.is_empty()
+        });
+        let computes = assignment.append || !plain;
+        if computes && self.variables.get(&assignment.name).is_some_and(|slot| slot.integer) {
             let mut sum = Value::default();
             if assignment.append
                 && let Some(old) = old.filter(|old| !old.is_empty())

@@ -116,7 +116,9 @@ fn cat(shell: &mut Evaluator<'_>, arguments: &[Word]) -> Option<Value> {
 fn tee(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) -> Option<Value> {
     let input = shell.input.clone()?;
     let append = arguments.iter().any(|word| word.text() == "-a");
-    for file in operands(arguments) {
+    // What a program prints that is not computed makes no file: one that is read again is as unknown without it.
+    let files = if input.only_hole().is_some() { Vec::new() } else { operands(arguments) };
+    for file in files {
         shell.write_file(file.value.clone(), input.clone(), append, span);
     }
     Some(input)
