@@ -139,8 +139,7 @@ fn look(arguments: &SubmitArguments, call: &Call, job: Option<Job>) -> Result<Op
     let mut pasted = Pasted {
         texts: vec![PastedText {
             name: job.name.rsplit('/').next().unwrap_or(&job.name).to_owned(),
-            // The last directive counts, wherever it stands: the options of the call come behind those of the script.
-            text: format!("{}\n{}", job.text.trim_end_matches('\n'), call.directives()),
+            text: with_directives(&job.text, &call.directives()),
         }],
         environment: environment(&call.export),
         arguments: call.arguments.join(" "),
@@ -208,4 +207,14 @@ fn submit(arguments: &SubmitArguments, stdin: Option<Vec<u8>>) -> ExitCode {
         }
         Err(error) => refuse(&format!("{} cannot be called: {error}", arguments.program)),
     }
+}
+
+/// The script with `directives` behind its own, of which the last of a name counts. They stand before its first command: sbatch reads
+/// none behind it.
+fn with_directives(script: &str, directives: &str) -> String {
+    let is_head = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    let head: usize = script.split_inclusive('\n').take_while(|line| is_head(line)).map(str::len).sum();
+    let (head, commands) = script.split_at(head);
+    let line_end = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
+    format!("{head}{line_end}{directives}{commands}")
 }

@@ -39,8 +39,14 @@ pub(super) fn one_by_one(table: &mut Table, software: Software) {
         && !table.has(Field::LinearMixer)
         && table.number(Field::NumExperts) == 0
         && !table.on(Field::PostNorms);
-    let known = matches!(software, Software::HfTransformers | Software::Automodel);
-    if !(all && whole && llama && known) || has_liger(table) {
+    let known = match software {
+        Software::HfTransformers | Software::Automodel => all,
+        // Of OLMo-core the MLP alone, within compiled layers, is recorded; its reader stops at any other choice.
+        Software::OlmoCore => modules == ["mlp"],
+        _ => false,
+    };
+    let llama = llama || software == Software::OlmoCore;
+    if !(whole && llama && known) || has_liger(table) {
         let message = "modules computed again one by one, other than attention, MLP and norms of dense layers that train";
         table.lack(Field::RecomputeModules, "", Effect::Memory, message);
     }

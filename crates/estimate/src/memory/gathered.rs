@@ -50,7 +50,8 @@ static OTHERS: Formula = Formula::new(
     "(t - 1)·V·h·w",
     "The word embedding's gradient of the micro-batches before, of the rows that other tensor ranks have: it is not cut yet.",
     "torch/distributed/tensor/_ops/_embedding_ops.py:embedding_dense_backward_strategy; torch/distributed/fsdp/_fully_shard/_fsdp_param.py:_get_grad_inner_tensor",
-);
+)
+.letters(&[("w", "bytes of an element")]);
 
 static BUCKET: Formula = Formula::new(
     "5·10^8·w",
@@ -141,8 +142,7 @@ fn whole_words(x: &Symbols<'_>, width: u64) -> Option<Term> {
     let there = recipe.transformers.dtensor_plan && x.t > 1 && recipe.tuning.embedding && !x.tied();
     (waits && there).then(|| {
         let bytes = Count::of_shape(&[x.t - 1, x.v, x.h]).bytes(width);
-        let given = [("t", x.t), ("V", x.v), ("h", x.h), ("w", width)];
-        let given = given.map(|(name, value)| (name, Count::new(value).number()));
+        let given = [("w", Count::new(width).number())];
         Term::new("word embedding's gradient of other ranks' rows", bytes, &OTHERS).given(&given).passing()
     })
 }
