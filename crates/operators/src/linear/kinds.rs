@@ -37,7 +37,7 @@ pub(crate) fn work(kind: LinearKind, x: &Symbols<'_>) -> Vec<Work> {
 
 /// Multiply-adds of one linear mixer per token as Megatron-LM's throughput counts them: projections and scan, and of a gated delta
 /// rule the convolution (`mamba_layer_flops`; the `gated_delta_net` branch of `num_floating_point_operations`). They differ from
-/// [`work`], which is what the kernels compute. Zero for a model without such a mixer.
+/// an operator's work, which is what the kernels compute. Zero for a model without such a mixer.
 #[must_use]
 pub fn linear_as_megatron_counts(model: &Model) -> f64 {
     let Some(linear) = &model.mixers.linear else { return 0.0 };

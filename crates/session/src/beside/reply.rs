@@ -12,7 +12,7 @@ pub struct Reply {
     pub goes_on: bool,
     /// The answer, or what is missing to ask.
     pub sentence: String,
-    /// What was looked at, in order; the last [`TOLD_LINES`] where there were more.
+    /// What was looked at, in order; the last `TOLD_LINES` where there were more.
     pub lines: Vec<ReplyLine>,
 }
 
