@@ -33,20 +33,18 @@ pub(super) fn one_by_one(table: &mut Table, software: Software) {
     let all =
         modules.len() == 3 && ["self_attn", "mlp", "layernorm"].iter().all(|name| modules.contains(name));
     let whole = matches!(table.word(Field::TrainType), "" | "full");
-    let llama = table.words(Field::ModuleVariants).is_empty()
-        && table.word(Field::UnrecordedModules).is_empty()
+    let plain = table.word(Field::UnrecordedModules).is_empty()
         && !table.has(Field::VisionTower)
         && !table.has(Field::LinearMixer)
-        && table.number(Field::NumExperts) == 0
-        && !table.on(Field::PostNorms);
+        && table.number(Field::NumExperts) == 0;
+    let llama = table.words(Field::ModuleVariants).is_empty() && !table.on(Field::PostNorms);
     let known = match software {
-        Software::HfTransformers | Software::Automodel => all,
-        // Of OLMo-core the MLP alone, within compiled layers, is recorded; its reader stops at any other choice.
-        Software::OlmoCore => modules == ["mlp"],
+        Software::HfTransformers | Software::Automodel => all && llama,
+        // Of OLMo-core's own blocks, whose norms stand where they stand, the MLP alone is recorded, within compiled layers.
+        Software::OlmoCore => modules == ["mlp"] && table.on(Field::CompiledLayers),
         _ => false,
     };
-    let llama = llama || software == Software::OlmoCore;
-    if !(whole && llama && known) || has_liger(table) {
+    if !(whole && plain && known) || has_liger(table) {
         let message = "modules computed again one by one, other than attention, MLP and norms of dense layers that train";
         table.lack(Field::RecomputeModules, "", Effect::Memory, message);
     }

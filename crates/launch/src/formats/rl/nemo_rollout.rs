@@ -111,8 +111,8 @@ fn critic(leaves: &mut Leaves<'_>) {
     ];
     const OFF: &[&str] = &["dtensor_cfg.cpu_offload", "dtensor_cfg.lora_cfg.enabled"];
     const PACKS: &[&str] = &["sequence_packing.enabled", "dynamic_batching.enabled"];
-    let of = |owner: &str, key: &str| leaves.text(&[owner, ".", key].concat()).unwrap_or_default();
-    let yes = |owner: &str, key: &str| leaves.flag(&[owner, ".", key].concat()) == Some(true);
+    let of = |owner: &str, key: &str| leaves.text(&format!("{owner}.{key}")).unwrap_or_default();
+    let yes = |owner: &str, key: &str| leaves.flag(&format!("{owner}.{key}")) == Some(true);
     let same = SAME.iter().all(|key| of("value", key) == of("policy", key));
     let plain = ["value", "policy"]
         .iter()
@@ -137,7 +137,7 @@ fn critic(leaves: &mut Leaves<'_>) {
     if let (Some(leaf), Some(batch)) = (leaves.get("value.train_micro_batch_size"), batch) {
         leaves.say(Field::RlCriticMicroBatch, &batch.to_string(), leaf);
     }
-    if let Some(leaf) = leaves.get(&["value.", again].concat()) {
+    if let Some(leaf) = leaves.get(&format!("value.{again}")) {
         leaves.switch(Field::RlCriticRecompute, leaf.flag() == Some(true), leaf);
     }
     if leaves.reading.value(Field::OffloadBetweenPhases).is_none() {
