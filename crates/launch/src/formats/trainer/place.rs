@@ -23,6 +23,8 @@ const OWN: [&str; 16] = [
     "per_device_eval_batch_size",
 ];
 const ENOUGH: usize = 2;
+/// Those of them that trainers of other libraries have as well, under defaults of their own (align-anything): they tell nothing alone.
+const COMMON: [&str; 3] = ["model_name_or_path", "lr_scheduler_type", "model_max_length"];
 /// Options of DeepSpeed-Chat beside `--deepspeed`.
 const DEEPSPEED_CHAT: [&str; 4] =
     ["zero_stage", "actor_zero_stage", "data_split", "num_padding_at_beginning"];
@@ -77,16 +79,21 @@ fn cookbook(program: &str, words: &[Argument]) -> Option<Dialect> {
 pub(super) fn of_words(program: &str, words: &[Argument]) -> Option<Dialect> {
     let named = named_dialect(program);
     let mut own = 0;
+    let mut alone = true;
     let mut megatron = false;
     for word in words {
         let Some(name) = word.text.strip_prefix("--") else { continue };
         let name = name.split('=').next().unwrap_or(name).replace('-', "_");
-        own += usize::from(OWN.contains(&name.as_str()));
+        if OWN.contains(&name.as_str()) {
+            own += 1;
+            alone &= COMMON.contains(&name.as_str());
+        }
         megatron |= MEGATRON.contains(&name.as_str());
     }
     if megatron {
         return None;
     }
+    let own = if alone { 0 } else { own };
     let named = named.or_else(|| cookbook(program, words));
     let has = |key: &str| {
         words.iter().any(|word| word.text.trim_start_matches("--").split('=').next() == Some(key))
