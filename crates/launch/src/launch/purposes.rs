@@ -89,7 +89,9 @@ pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine, claim: Op
     let Some(program) = line.program.as_ref() else { return };
     let foreign = claim.is_none()
         && reading.not_read.iter().any(|item| FOREIGN.contains(&item.name.replace('_', "-").as_str()));
-    let known = reading.found.iter().filter(|found| !found.field.is_idle()).count();
+    // What the format takes by default is known to it, not told by the words.
+    let told = |found: &&Found| matches!(found.origin, Origin::Script | Origin::Environment);
+    let known = reading.found.iter().filter(told).filter(|found| !found.field.is_idle()).count();
     let own = match claim {
         Some(Claim::Own(_) | Claim::Certain) => return,
         Some(Claim::Shared(_)) => false,

@@ -94,6 +94,10 @@ fn a_stranger_with_some_words_of_a_known_trainer_is_a_stranger() {
         // Neither batch nor epochs in the words that transformers' Trainer has.
         "deepspeed --module align.trainers.text.dpo --model_name_or_path Qwen/Qwen3-4B --train_datasets a --train_split train \
          --train_template b --epochs 3 --lr_scheduler_type cosine --output_dir c",
+        // A loop of its own around a model of transformers, whose precision and sharding have names of its own.
+        "torchrun --nproc_per_node 8 train_sft.py --model_name Qwen/Qwen3-4B --fc_mode a --ds_stage 3 --ds_config_path b \
+         --weight_precision bf16 --seq_length 4096 --data_mix c --num_nodes 1 --learning_rate 1e-5 --model_save_id d \
+         --gradient_accumulation_steps 4 --per_device_train_batch_size 2",
     ];
     for command in commands {
         let answers =
@@ -107,6 +111,13 @@ fn a_stranger_with_some_words_of_a_known_trainer_is_a_stranger() {
     assert!(script(&launch("pretrain_own.py", more)).plan.is_some());
     assert!(script(&launch("/w/megatron-fork/train.py", more)).plan.is_some());
     stopped(&script(&launch("train.py", more)), &["program"]);
+    // Arguments of transformers' Trainer are known by some that only it has, whatever stands beside them.
+    let trainer = TRAINER.replace(
+        "--max_length 2048",
+        "--save_total_limit 2 --logging_steps 5 --a 1 --b 1 --c 1 --d 1 --e 1 --f 1",
+    );
+    let answers = [("seq_length", "2048"), ("world_size", "8")];
+    assert!(said("run.sh", &format!("{trainer} --g 1 --h 1 --i 1 --j 1"), &answers).plan.is_some());
 }
 
 /// A tokenizer that is named and not known has not GPT-2's vocabulary.

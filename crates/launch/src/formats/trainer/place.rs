@@ -25,6 +25,27 @@ const OWN: [&str; 16] = [
 const ENOUGH: usize = 2;
 /// Those of them that trainers of other libraries have as well, under defaults of their own (align-anything): they tell nothing alone.
 const COMMON: [&str; 3] = ["model_name_or_path", "lr_scheduler_type", "model_max_length"];
+/// Options of `transformers.TrainingArguments` that loops of one's own around the same models hardly have.
+const ARGUMENTS: [&str; 18] = [
+    "save_total_limit",
+    "warmup_ratio",
+    "save_strategy",
+    "evaluation_strategy",
+    "eval_strategy",
+    "logging_strategy",
+    "logging_steps",
+    "save_steps",
+    "do_train",
+    "overwrite_output_dir",
+    "ddp_timeout",
+    "ddp_find_unused_parameters",
+    "remove_unused_columns",
+    "dataloader_num_workers",
+    "group_by_length",
+    "tf32",
+    "optim",
+    "fsdp",
+];
 /// Options of DeepSpeed-Chat beside `--deepspeed`.
 const DEEPSPEED_CHAT: [&str; 4] =
     ["zero_stage", "actor_zero_stage", "data_split", "num_padding_at_beginning"];
@@ -73,6 +94,14 @@ fn cookbook(program: &str, words: &[Argument]) -> Option<Dialect> {
         .filter_map(|word| word.text.strip_prefix("--"))
         .any(|word| OWN.contains(&word.split('=').next().unwrap_or(word)));
     (is_program && own).then_some(Dialect::LlamaCookbook)
+}
+
+/// Whether words that no program's name tells are the Trainer's arguments, and not those of a loop that shares a few names with it.
+pub(super) fn has_arguments(words: &[Argument]) -> bool {
+    words.iter().filter_map(|word| word.text.strip_prefix("--")).any(|name| {
+        let name = name.split('=').next().unwrap_or(name).replace('-', "_");
+        ARGUMENTS.contains(&name.as_str())
+    })
 }
 
 /// Whether words are a trainer's of transformers, by a name or by themselves.
