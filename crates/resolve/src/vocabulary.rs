@@ -5,6 +5,7 @@ use crate::SettingValue::Int;
 use crate::{Origin, Question};
 use shardscope_catalog as catalog;
 use shardscope_plan::{Field, VocabPadding};
+use shardscope_source::{Code, Diagnostic};
 
 /// GPT-2's vocabulary, proposed where nothing tells another (Radford et al. 2019; Megatron-LM's examples use it).
 const PROPOSED: u64 = 50_257;
@@ -65,13 +66,19 @@ fn propose(table: &mut Table) {
     };
     // Filled and asked for: an answer is shown at once, marked as a default. Not where the text names a tokenizer, which is hardly
     // GPT-2's: a vocabulary of 256k under a verdict for 50k would answer another question.
-    let named = [Field::TokenizerModel, Field::VocabFile].iter().any(|field| !table.word(*field).is_empty());
-    if alike.is_some() || !named {
+    let named = table.word(Field::TokenizerModel).to_owned();
+    let open = alike.is_none() && !named.is_empty();
+    if !open {
         table.fill(Field::VocabSize, Int(proposed), Origin::Default, &note);
     }
     // Whoever names the model answers this as well.
     if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
         return;
+    }
+    if open {
+        let message = format!("the vocabulary of {named} is not known here");
+        let place = table.span(Field::TokenizerModel);
+        table.say(Diagnostic::error(Code::MissingSetting, message), "add --vocab-size", place);
     }
     table.ask(Question {
         name: Field::VocabSize.name().to_owned(),

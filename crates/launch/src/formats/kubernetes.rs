@@ -3,7 +3,7 @@
 //! Job and JobSet, Volcano's Job, HyperPodPyTorchJob.
 
 use super::reader::{Claim, Reader, Role};
-use super::workload::Workload;
+use super::workload::{Workload, blank};
 use crate::{Found, Origin};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
@@ -194,37 +194,7 @@ fn command(container: &Node, tree: &Tree) -> Vec<Span> {
     }
 }
 
-/// A text of the same length with everything but these places blank; quotes around a place are left out.
-/// Several places become one line.
-fn blank(text: &str, kept: &[Span], base: u32) -> String {
-    let mut out = vec![b' '; text.len()];
-    for span in kept {
-        let at = |byte: u32| byte.saturating_sub(base) as usize;
-        let (mut from, mut to) = (at(span.start), at(span.end));
-        let Some(inner) = text.get(from..to) else { continue };
-        let quoted = inner.len() > 1
-            && inner.starts_with(['"', '\''])
-            && inner.ends_with(inner.get(..1).unwrap_or(" "));
-        if quoted {
-            (from, to) = (from + 1, to - 1);
-        }
-        if let (Some(room), Some(inner)) = (out.get_mut(from..to), text.as_bytes().get(from..to)) {
-            room.copy_from_slice(inner);
-        }
-    }
-    if let Some(last) = out.last_mut().filter(|_| text.ends_with('\n')) {
-        *last = b'\n';
-    }
-    String::from_utf8(out).unwrap_or_default()
-}
-
 impl Workload {
-    fn count(&mut self, field: Field, count: u64, path: &str, span: Option<Span>) {
-        if count > 0 {
-            self.reading.take(Found::new(field, count.to_string(), Origin::Script).by(path, span));
-        }
-    }
-
     fn environment(&mut self, container: &Node) {
         for variable in container.get("env").map_or(&[][..], Node::items) {
             let name = variable.get("name").and_then(Node::word);

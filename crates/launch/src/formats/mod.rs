@@ -26,6 +26,7 @@ mod register;
 mod rl;
 mod scalars;
 mod signs;
+mod skypilot;
 mod titan;
 mod trainer;
 mod workload;

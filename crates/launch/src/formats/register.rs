@@ -18,8 +18,9 @@ use super::neox::GptNeox;
 use super::reader::{Claim, Command, Reader};
 use super::recipes::{Recipe, Xtuner};
 use super::rl::RlFormat;
+use super::skypilot::SkyPilot;
 use super::titan::Torchtitan;
-use super::trainer::{Dialect, Trainer};
+use super::trainer::{Dialect, Oumi, Trainer};
 use crate::Reading;
 use shardscope_config_tree::Tree;
 use shardscope_plan::Field;
@@ -27,6 +28,7 @@ use shardscope_plan::Field;
 /// Every reader, the more particular before the more general.
 const READERS: &[&dyn Reader] = &[
     &Kubernetes,
+    &SkyPilot,
     &LLM_FOUNDRY,
     &OLMO,
     &OLMO_CORE,
@@ -49,6 +51,7 @@ const READERS: &[&dyn Reader] = &[
     &RlFormat::SkyRl,
     &RlFormat::Roll,
     &RlFormat::Areal,
+    &Oumi,
     &Trainer(Dialect::Axolotl),
     &Trainer(Dialect::LlamaFactory),
     &Trainer(Dialect::OpenInstruct),

@@ -9,6 +9,7 @@ mod frameworks;
 mod lingua;
 mod olmo;
 mod olmo_core;
+mod oumi;
 mod pretraining;
 mod rollouts;
 mod sharding;
