@@ -12,6 +12,7 @@ mod olmo_core;
 mod pretraining;
 mod rollouts;
 mod sharding;
+mod started;
 mod taken_wrongly;
 mod trainers;
 mod tuning;

@@ -128,7 +128,10 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
     if let Some(leaf) = leaves.first(&["q_lora", "use_qlora"]).filter(|leaf| leaf.flag() == Some(true)) {
         leaves.say(Field::TrainType, "qlora", leaf);
-        leaves.say(Field::BaseQuantization, "nf4", leaf);
+        // The program itself may be at hand, and say which type.
+        if !quantized {
+            leaves.say(Field::BaseQuantization, "nf4", leaf);
+        }
     }
     // A script of somebody's own with a rank and no switch: its program may train adapters always (FastChat's `train_lora.py`), or
     // with a switch that is not known here.
