@@ -79,6 +79,16 @@ fn a_script_without_a_launch_line_asks_for_the_machines() {
     assert!(state.shown.is_some(), "{:?}", state.answer.resolution.diagnostics);
 }
 
+/// Of a text with a condition that it does not decide not everything is understood, whatever it comes to.
+#[test]
+fn a_condition_that_is_not_decided_is_counted() {
+    assert_eq!(after(EXAMPLE).answer.undecided(), 0);
+    let text = format!("if [ -f /opt/here ]; then\n  TP=2\nelse\n  TP=4\nfi\n{EXAMPLE}\necho $TP\n");
+    let state = after(&text);
+    assert!(state.shown.is_some(), "{:?}", state.answer.resolution.diagnostics);
+    assert_eq!(state.answer.undecided(), 1);
+}
+
 /// An answer that is a whole line of text, which a link carries like any other.
 #[test]
 fn the_line_that_starts_a_program_is_an_answer() {
