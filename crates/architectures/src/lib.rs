@@ -9,6 +9,7 @@ mod evaluate;
 mod expression;
 mod gap;
 mod megatron;
+mod read_shape;
 mod rules;
 mod shape;
 mod tower;

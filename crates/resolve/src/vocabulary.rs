@@ -63,8 +63,12 @@ fn propose(table: &mut Table) {
         }
         None => "GPT-2's vocabulary, proposed where the text names no tokenizer that is known".to_owned(),
     };
-    // Filled and asked for: an answer is shown at once, marked as a default.
-    table.fill(Field::VocabSize, Int(proposed), Origin::Default, &note);
+    // Filled and asked for: an answer is shown at once, marked as a default. Not where the text names a tokenizer, which is hardly
+    // GPT-2's: a vocabulary of 256k under a verdict for 50k would answer another question.
+    let named = [Field::TokenizerModel, Field::VocabFile].iter().any(|field| !table.word(*field).is_empty());
+    if alike.is_some() || !named {
+        table.fill(Field::VocabSize, Int(proposed), Origin::Default, &note);
+    }
     // Whoever names the model answers this as well.
     if !table.has(Field::NumLayers) && !table.has(Field::HiddenSize) {
         return;

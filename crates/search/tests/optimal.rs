@@ -330,6 +330,13 @@ fn over_whole_spaces_too() {
         let space = Space::from_plan(&plan(name));
         let (found, all) = (walk(space.clone()), exhaust(&space));
         let step = |one: Option<&shardscope_search::Outcome>| one.map(|one| one.step.get());
+        println!(
+            "{name}: {:?} s of {} layouts, {} of them worked out ({} by the search)",
+            step(all.best.as_ref()),
+            all.tally.decided(),
+            all.tally.estimated,
+            found.tally().estimated
+        );
         assert_eq!(step(found.best().first()), step(all.best.as_ref()), "{name}");
     }
 }

@@ -15,7 +15,7 @@ use super::kubernetes::Kubernetes;
 use super::nanotron::Nanotron;
 use super::nemo::Nemo;
 use super::neox::GptNeox;
-use super::reader::{Command, Reader};
+use super::reader::{Claim, Command, Reader};
 use super::recipes::{Recipe, Xtuner};
 use super::rl::RlFormat;
 use super::titan::Torchtitan;
@@ -75,9 +75,9 @@ pub fn formats() -> impl Iterator<Item = Format> {
     READERS.iter().map(|reader| Format::new(*reader))
 }
 
-/// The surest of all formats, and of equally sure ones the first.
-fn surest<C: Ord>(claim: impl Fn(Format) -> Option<C>) -> Option<Format> {
-    let mut best: Option<(C, Format)> = None;
+/// The surest of all formats with how sure it is, and of equally sure ones the first.
+fn surest(claim: impl Fn(Format) -> Option<Claim>) -> Option<(Claim, Format)> {
+    let mut best: Option<(Claim, Format)> = None;
     for format in formats() {
         if let Some(claim) = claim(format)
             && best.as_ref().is_none_or(|(most, _)| claim > *most)
@@ -85,19 +85,19 @@ fn surest<C: Ord>(claim: impl Fn(Format) -> Option<C>) -> Option<Format> {
             best = Some((claim, format));
         }
     }
-    best.map(|(_, format)| format)
+    best
 }
 
 /// The format of a settings file, told by its keys; none when no format has such keys.
 #[must_use]
 pub fn classify(tree: &Tree) -> Option<Format> {
-    surest(|format| format.recognise(tree))
+    surest(|format| format.recognise(tree)).map(|(_, format)| format)
 }
 
-/// What a command states, read by the format that claims it; none where none does.
+/// What a command states, read by the format that claims it, and how surely it is of that format; none where none claims it.
 #[must_use]
-pub fn read_command(command: &Command<'_>) -> Option<Reading> {
-    surest(|format| format.claims(command)).map(|format| format.read_words(command.words))
+pub fn read_command(command: &Command<'_>) -> Option<(Claim, Reading)> {
+    surest(|format| format.claims(command)).map(|(claim, format)| (claim, format.read_words(command.words)))
 }
 
 /// Whether a word is a setting under dotted keys (`model.tensor_model_parallel_size=8`, `--training.seq_len`), or a

@@ -3,7 +3,7 @@
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
 use super::program::{Purpose, installs, is_olmo_core, purpose};
-use crate::formats::{OLMO_CORE_LACKING, turn_dropout_off};
+use crate::formats::{Claim, OLMO_CORE_LACKING, turn_dropout_off};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_plan::{Field, Software};
@@ -60,9 +60,22 @@ const MEGATRONS: [Field; 11] = [
     Field::TokenizerType,
 ];
 
-/// A program that no format knows is read as one of Megatron's, whose defaults are wrong for another: one whose words have no
-/// setting of Megatron's, and more that nobody knows than are known, is a stranger.
-pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine) {
+/// Beginnings of the names that programs of Megatron-LM and its forks have (`pretrain_gpt.py`, `posttrain_gpt.py`).
+const MEGATRONS_NAMES: [&str; 3] = ["pretrain", "posttrain", "finetune"];
+
+/// Whether a program is named as those of Megatron-LM and its forks, or lies among them.
+fn is_named_as_megatrons(program: &str) -> bool {
+    let path = program.to_ascii_lowercase();
+    path.contains("megatron") || MEGATRONS_NAMES.iter().any(|name| base_name(&path).starts_with(name))
+}
+
+/// A program that no format knows is read as one of Megatron's, whose defaults are wrong for another: one of whose words more are
+/// known to nobody than are known is a stranger, unless it is named as Megatron's are and has a setting of Megatron's. Others have
+/// `--num-layers` and `--seq-length` too (OpenChatKit's `dist_clm_train.py`, where a stage has so many layers).
+///
+/// `claim`: how surely the words are of the format that read them; none where Megatron's reader was left. A few keys that many have
+/// (`data.`, `trainer.`) make no command of NeMo's (EasyR1's `worker.actor.model.model_path=…`).
+pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine, claim: Option<Claim>) {
     const STRANGE: &str =
         "a program whose options are not known here, nor what it takes where they are silent";
     /// Options that no Megatron has, of trainers whose layers, checkpointing or sharding are their own.
@@ -74,12 +87,22 @@ pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine) {
         "--sharding-strategy",
     ];
     let Some(program) = line.program.as_ref() else { return };
-    let foreign = reading.not_read.iter().any(|item| FOREIGN.contains(&item.name.replace('_', "-").as_str()));
-    let known = reading.found.iter().filter(|found| !found.field.is_idle()).count();
-    let own = reading.found.iter().any(|found| MEGATRONS.contains(&found.field));
+    let foreign = claim.is_none()
+        && reading.not_read.iter().any(|item| FOREIGN.contains(&item.name.replace('_', "-").as_str()));
+    // What the format takes by default is known to it, not told by the words.
+    let told = |found: &&Found| matches!(found.origin, Origin::Script | Origin::Environment);
+    let known = reading.found.iter().filter(told).filter(|found| !found.field.is_idle()).count();
+    let own = match claim {
+        Some(Claim::Own(_) | Claim::Certain) => return,
+        Some(Claim::Shared(_)) => false,
+        None => {
+            is_named_as_megatrons(program.text())
+                && reading.found.iter().any(|found| MEGATRONS.contains(&found.field))
+        }
+    };
     let stops = reading.not_modelled.iter().any(|item| item.name == "program");
-    let stranger = !own && reading.software.is_none() && reading.not_read.len() > known;
-    if stops || known == 0 || !(foreign || stranger) {
+    let stranger = !own && reading.not_read.len() > known;
+    if stops || !(foreign || stranger) {
         return;
     }
     let item = NotModelled::new("program", base_name(program.text()), Effect::Model, STRANGE);

@@ -9,7 +9,7 @@ use super::purposes;
 use super::said::{Missing, Said, World};
 use super::stage;
 use super::wrappers;
-use crate::formats::{Command, read_command, recipes};
+use crate::formats::{Claim, Command, read_command, recipes};
 use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
@@ -284,16 +284,18 @@ impl Launch {
         } else {
             recipes::read_words(&self.arguments, self.recipe.as_deref())
         };
-        let told = named.or_else(|| read_command(&command));
-        let is_left = told.is_none();
-        let mut reading = told.unwrap_or_else(|| megatron::read(&self.arguments));
+        let told = named.map(|reading| (Claim::Certain, reading)).or_else(|| read_command(&command));
+        let (claim, mut reading) = match told {
+            Some((claim, reading)) => (Some(claim), reading),
+            None => (None, megatron::read(&self.arguments)),
+        };
         if command.is_megatron {
             super::swift::defaults(&mut reading);
         }
         stage::propose(&mut reading, self.filled.as_deref());
         purposes::tell(&mut reading, &self.line, self.elsewhere.is_some());
-        if is_left && self.elsewhere.is_none() {
-            purposes::tell_stranger(&mut reading, &self.line);
+        if self.elsewhere.is_none() {
+            purposes::tell_stranger(&mut reading, &self.line, claim);
         }
         self.tell_device_map(&mut reading);
         // Where Ray starts the workers, the framework's own keys say on how many accelerators; the launcher starts one driver.

@@ -4,7 +4,7 @@ use super::{MODEL, launch, said, script, stopped, value};
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
-use shardscope_source::Source;
+use shardscope_source::{Code, Source};
 
 /// The names of what is asked for, with what is proposed.
 pub(super) fn asked(resolution: &Resolution) -> Vec<(&str, &str)> {
@@ -292,4 +292,21 @@ fn a_batch_stated_whole_says_how_many_gpus_there_are() {
     // Two of the three leave the third to the machines.
     let open = run("train_batch_size: 64\n", &[("world_size", "16")]);
     assert_eq!(value(&open, Field::NumMicroBatches), "4");
+}
+
+/// NeMo 1: weights in fp32 under autocast are not Megatron's, and selective recomputation has a method there.
+#[test]
+fn nemo_one_without_o2_holds_fp32_weights() {
+    let file = "trainer: {num_nodes: 1, devices: 8, precision: bf16}\nmodel:\n  num_layers: 24\n  hidden_size: 2048\n  \
+                num_attention_heads: 16\n  encoder_seq_length: 2048\n  micro_batch_size: 1\n  global_batch_size: 64\n  \
+                vocab_size: 50257\n  headscale: false\n  transformer_block_type: pre_ln\n  ffn_dropout: 0.0\n  \
+                activations_checkpoint_granularity: selective\n  activations_checkpoint_method: uniform\n  \
+                activations_checkpoint_num_layers: 1\n  optim: {name: distributed_fused_adam}\n";
+    let with = |value: &str| said("nemo.yaml", &format!("{file}  megatron_amp_O2: {value}\n"), &[]);
+    let read = with("true");
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    assert_eq!(value(&read, Field::RecomputeGranularity), "selective");
+    assert!(read.setting(Field::RecomputeMethod).is_none_or(|setting| setting.value.written().is_empty()));
+    stopped(&with("false"), &["megatron_amp_O2"]);
+    assert!(!read.diagnostics.iter().any(|said| said.code == Code::KeysNotRead), "{:?}", read.diagnostics);
 }

@@ -1,6 +1,6 @@
 //! Values that were taken for others, and flags that were passed over.
 
-use super::{launch, script, value};
+use super::{MODEL, launch, said, script, stopped, value};
 use shardscope_launch::Resolution;
 use shardscope_plan::{Field, OptimizerKind};
 use shardscope_source::Code;
@@ -72,4 +72,67 @@ fn stages_of_a_run_with_no_op_layers_are_cut_as_asked() {
     assert_eq!(layers("--decoder-first-pipeline-num-layers 5"), [4, 9, 9, 8]);
     let uneven = "--decoder-first-pipeline-num-layers 6 --decoder-last-pipeline-num-layers 6";
     assert_eq!(layers(uneven), [5, 10, 10, 5]);
+}
+
+/// Programs of other libraries whose words have some of Megatron's, NeMo's or transformers' names: each once had the verdict of a
+/// training by those.
+#[test]
+fn a_stranger_with_some_words_of_a_known_trainer_is_a_stranger() {
+    let commands = [
+        // A pipeline of its own, whose `--num-layers` are a stage's.
+        "python dist_train.py --model-name m --model-type gptneox --total-steps 9 --train-warmup-steps 0 --task-name t \
+         --num-layers 8 --embedding-dim 4096 --pipeline-group-size 4 --data-group-size 2 --dp-mode allreduce --pp-mode gpipe \
+         --seq-length 2048 --micro-batch-size 1 --fp16 --hidden-size 4096 --num-attention-heads 32 --vocab-size 50432",
+        // Rollouts and rewards under names of its own.
+        "python train_zero.py --critic_type drgrpo --pretrain Qwen/Qwen2.5-7B --num_samples 8 --oracle math --collocate --vllm_sleep \
+         --gpus 8 --zero-stage 2 --ref_offload --flash-attn --bf16 --max-train 9 --rnd-seed --beta 0 --oracle_type reward \
+         --train_batch_size_per_device 1 --rollout_batch_size_per_device 16",
+        // Keys of a fork of verl, of which some are NeMo's too.
+        "python3 -m verl.trainer.main config=examples/config.yaml data.max_response_length=2048 \
+         worker.actor.model.model_path=Qwen/Qwen3-4B worker.actor.model.lora.rank=64 worker.actor.optim.lr=1e-5 \
+         worker.rollout.tensor_parallel_size=1 trainer.experiment_name=a trainer.n_gpus_per_node=8",
+        // Neither batch nor epochs in the words that transformers' Trainer has.
+        "deepspeed --module align.trainers.text.dpo --model_name_or_path Qwen/Qwen3-4B --train_datasets a --train_split train \
+         --train_template b --epochs 3 --lr_scheduler_type cosine --output_dir c",
+        // A loop of its own around a model of transformers, whose precision and sharding have names of its own.
+        "torchrun --nproc_per_node 8 train_sft.py --model_name Qwen/Qwen3-4B --fc_mode a --ds_stage 3 --ds_config_path b \
+         --weight_precision bf16 --seq_length 4096 --data_mix c --num_nodes 1 --learning_rate 1e-5 --model_save_id d \
+         --gradient_accumulation_steps 4 --per_device_train_batch_size 2",
+    ];
+    for command in commands {
+        let answers =
+            [("seq_length", "2048"), ("micro_batch_size", "1"), ("world_size", "8"), ("model", "Qwen3-4B")];
+        let resolution = said("run.sh", command, &answers);
+        stopped(&resolution, &["program"]);
+    }
+    // Megatron's programs take options of forks and of their own beside Megatron's.
+    let more = "--own-a 1 --own-b 1 --own-c 1 --own-d 1 --own-e 1 --own-f 1 --own-g 1 --own-h 1 --own-i 1 --own-j 1 --own-k 1 \
+                --own-l 1 --own-m 1";
+    assert!(script(&launch("pretrain_own.py", more)).plan.is_some());
+    assert!(script(&launch("/w/megatron-fork/train.py", more)).plan.is_some());
+    stopped(&script(&launch("train.py", more)), &["program"]);
+    // Arguments of transformers' Trainer are known by some that only it has, whatever stands beside them.
+    let trainer = TRAINER.replace(
+        "--max_length 2048",
+        "--save_total_limit 2 --logging_steps 5 --a 1 --b 1 --c 1 --d 1 --e 1 --f 1",
+    );
+    let answers = [("seq_length", "2048"), ("world_size", "8")];
+    assert!(said("run.sh", &format!("{trainer} --g 1 --h 1 --i 1 --j 1"), &answers).plan.is_some());
+}
+
+/// A tokenizer that is named and not known has not GPT-2's vocabulary.
+#[test]
+fn a_named_tokenizer_that_is_not_known_leaves_the_vocabulary_open() {
+    let model = MODEL.replace("--vocab-size 151936 ", "");
+    let text = format!("torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py {model}");
+    let nameless = script(&text);
+    assert_eq!(value(&nameless, Field::VocabSize), "50257");
+    assert!(
+        nameless.plan.is_some() && nameless.questions.iter().any(|question| question.name == "vocab_size")
+    );
+    let named = script(&format!("{text} --tokenizer-model /w/own_256k.model"));
+    assert!(named.plan.is_none());
+    let question =
+        named.questions.iter().find(|question| question.name == "vocab_size").expect("it is asked for");
+    assert_eq!(question.proposal.as_deref(), Some("50257"));
 }

@@ -147,6 +147,7 @@ fn read(root: &Node) -> Reading {
     keys(&mut leaves);
     built_on(&mut leaves);
     model::omitted(&mut leaves);
+    model::first(&mut leaves);
     purpose::instead(&mut leaves);
     purpose::adapters(&mut leaves);
     leaves.pass_words("nemo");

@@ -1,7 +1,7 @@
 //! Keys of the model, of precision and of the optimizer that mean something else in NeMo than in Megatron.
 
-use crate::Origin;
 use crate::formats::leaves::{Leaves, dtype};
+use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
 
 const WHOSE: &str = "default of NeMo";
@@ -86,6 +86,44 @@ pub(super) fn precision(leaves: &mut Leaves<'_>) {
     }
     if let Some(leaf) = leaves.get("model.optim.grad_sync_dtype") {
         leaves.say(Field::GradsDtype, dtype(&leaf.value), leaf);
+    }
+}
+
+/// Keys of NeMo 1 alone: how weights are held beside autocast, and selective recomputation's method.
+pub(super) fn first(leaves: &mut Leaves<'_>) {
+    // "O2" holds the weights in 16 bits with an fp32 copy in the optimizer, as Megatron does; without it they are fp32 under
+    // autocast (`megatron_base_model.py`, `nlp_overrides.py:MegatronHalfPrecisionPlugin`).
+    let half = [Field::Bf16, Field::Fp16].iter().any(|field| leaves.reading.value(*field) == Some("true"));
+    if let Some(leaf) = leaves.get("model.megatron_amp_O2") {
+        leaves.pass("model.megatron_amp_O2");
+        if half && leaf.flag() == Some(false) {
+            let what = "fp32 weights under autocast";
+            let item = NotModelled::new("megatron_amp_O2", &leaf.value, Effect::Memory, what);
+            leaves.reading.not_modelled.push(item.at_some(leaf.span));
+        }
+    }
+    // `transformer.py:ParallelTransformer`: selective and uniform is every layer's attention, which Megatron writes without a method.
+    let reads = |field, value| leaves.reading.value(field) == Some(value);
+    if reads(Field::RecomputeGranularity, "selective") && reads(Field::RecomputeMethod, "uniform") {
+        let method = [Field::RecomputeMethod, Field::RecomputeNumLayers];
+        leaves.reading.keep(&|found| !method.contains(&found.field));
+    }
+    for (path, usual) in [
+        ("model.headscale", "false"),
+        ("model.openai_gelu", "false"),
+        ("model.onnx_safe", "false"),
+        ("model.transformer_block_type", "pre_ln"),
+        ("model.normalize_attention_scores", "true"),
+        ("model.attention_type", "multihead"),
+        ("model.fp16_lm_cross_entropy", "false"),
+    ] {
+        if leaves.text(path).is_some_and(|value| value.eq_ignore_ascii_case(usual)) {
+            leaves.pass(path);
+        }
+    }
+    let dropout = leaves.get("model.ffn_dropout");
+    if dropout.is_some_and(|leaf| leaf.value.parse::<f64>() == Ok(0.0)) {
+        leaves.pass("model.ffn_dropout");
     }
 }
 

@@ -37,6 +37,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     for (key, field) in taken {
         leaves.take(&[&at(ACTOR, &format!("megatron.{key}"))], field);
     }
+    // Of transformers' models alone (`fsdp_workers.py`): `megatron_workers.py` does not read it.
+    leaves.pass("actor_rollout_ref.model.enable_gradient_checkpointing");
     // Further keys of Megatron's own configuration go by Megatron's names.
     let groups = [
         "megatron.override_transformer_config.",

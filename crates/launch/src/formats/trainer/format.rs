@@ -1,7 +1,7 @@
 //! The trainers as launch formats.
 
 use super::dialect::Dialect;
-use super::place::{named_dialect, of_words};
+use super::place::{has_arguments, named_dialect, of_words};
 use super::read::{read, read_words};
 use crate::formats::reader::{Claim, Command, Reader};
 use crate::formats::signs;
@@ -94,7 +94,8 @@ impl Reader for Trainer {
             return None;
         }
         let is_own = of_words(command.program, command.words) == Some(self.0);
-        is_own.then_some(Claim::Certain)
+        let certain = self.0 != Dialect::Transformers || has_arguments(command.words);
+        is_own.then_some(if certain { Claim::Certain } else { Claim::Shared(usize::MAX) })
     }
 
     fn read_words(&self, words: &[Argument]) -> Reading {

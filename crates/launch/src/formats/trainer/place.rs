@@ -23,6 +23,29 @@ const OWN: [&str; 16] = [
     "per_device_eval_batch_size",
 ];
 const ENOUGH: usize = 2;
+/// Those of them that trainers of other libraries have as well, under defaults of their own (align-anything): they tell nothing alone.
+const COMMON: [&str; 3] = ["model_name_or_path", "lr_scheduler_type", "model_max_length"];
+/// Options of `transformers.TrainingArguments` that loops of one's own around the same models hardly have.
+const ARGUMENTS: [&str; 18] = [
+    "save_total_limit",
+    "warmup_ratio",
+    "save_strategy",
+    "evaluation_strategy",
+    "eval_strategy",
+    "logging_strategy",
+    "logging_steps",
+    "save_steps",
+    "do_train",
+    "overwrite_output_dir",
+    "ddp_timeout",
+    "ddp_find_unused_parameters",
+    "remove_unused_columns",
+    "dataloader_num_workers",
+    "group_by_length",
+    "tf32",
+    "optim",
+    "fsdp",
+];
 /// Options of DeepSpeed-Chat beside `--deepspeed`.
 const DEEPSPEED_CHAT: [&str; 4] =
     ["zero_stage", "actor_zero_stage", "data_split", "num_padding_at_beginning"];
@@ -73,20 +96,33 @@ fn cookbook(program: &str, words: &[Argument]) -> Option<Dialect> {
     (is_program && own).then_some(Dialect::LlamaCookbook)
 }
 
+/// Whether words that no program's name tells are the Trainer's arguments, and not those of a loop that shares a few names with it.
+pub(super) fn has_arguments(words: &[Argument]) -> bool {
+    words.iter().filter_map(|word| word.text.strip_prefix("--")).any(|name| {
+        let name = name.split('=').next().unwrap_or(name).replace('-', "_");
+        ARGUMENTS.contains(&name.as_str())
+    })
+}
+
 /// Whether words are a trainer's of transformers, by a name or by themselves.
 pub(super) fn of_words(program: &str, words: &[Argument]) -> Option<Dialect> {
     let named = named_dialect(program);
     let mut own = 0;
+    let mut alone = true;
     let mut megatron = false;
     for word in words {
         let Some(name) = word.text.strip_prefix("--") else { continue };
         let name = name.split('=').next().unwrap_or(name).replace('-', "_");
-        own += usize::from(OWN.contains(&name.as_str()));
+        if OWN.contains(&name.as_str()) {
+            own += 1;
+            alone &= COMMON.contains(&name.as_str());
+        }
         megatron |= MEGATRON.contains(&name.as_str());
     }
     if megatron {
         return None;
     }
+    let own = if alone { 0 } else { own };
     let named = named.or_else(|| cookbook(program, words));
     let has = |key: &str| {
         words.iter().any(|word| word.text.trim_start_matches("--").split('=').next() == Some(key))
