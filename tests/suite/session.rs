@@ -1,6 +1,7 @@
 //! What the reader sees when the text is not what it should be, and what follows when it is.
 
 use shardscope::launch::Origin;
+use shardscope::link::{Shared, decode, encode};
 use shardscope::session::{EXAMPLE, Event, Pinned, State, UserInput, apply};
 use shardscope::source::{Diagnostic, Severity};
 
@@ -76,6 +77,35 @@ fn a_script_without_a_launch_line_asks_for_the_machines() {
     };
     let state = answered(answered(state, "num_nodes", "2"), "gpus_per_node", "8");
     assert!(state.shown.is_some(), "{:?}", state.answer.resolution.diagnostics);
+}
+
+/// Of a text with a condition that it does not decide not everything is understood, whatever it comes to.
+#[test]
+fn a_condition_that_is_not_decided_is_counted() {
+    assert_eq!(after(EXAMPLE).answer.undecided(), 0);
+    let text = format!("if [ -f /opt/here ]; then\n  TP=2\nelse\n  TP=4\nfi\n{EXAMPLE}\necho $TP\n");
+    let state = after(&text);
+    assert!(state.shown.is_some(), "{:?}", state.answer.resolution.diagnostics);
+    assert_eq!(state.answer.undecided(), 1);
+}
+
+/// An answer that is a whole line of text, which a link carries like any other.
+#[test]
+fn the_line_that_starts_a_program_is_an_answer() {
+    let program = "parser = HfArgumentParser((ModelArguments, TrainingArguments))\n\
+        model = AutoModelForCausalLM.from_pretrained(model_args.model_name_or_path)\n\
+        trainer = Trainer(model=model, args=training_args)\n";
+    let line = "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-7B --model_max_length 2048 --bf16 True \
+        --per_device_train_batch_size 1";
+    let open = after(program);
+    let asked: Vec<&str> = open.answer.resolution.questions.iter().map(|asked| asked.name.as_str()).collect();
+    assert_eq!(asked, ["command_line"]);
+    let set = Event::Set { name: "command_line".to_owned(), value: line.to_owned() };
+    let state = apply(open, set);
+    assert!(state.shown.is_some(), "{:?}", state.answer.resolution.diagnostics);
+    let text = encode(&Shared::Pasted(state.input.pasted()));
+    let Ok(Some(Shared::Pasted(carried))) = decode(&text) else { panic!("no link: {text}") };
+    assert_eq!(carried.environment, [("command_line".to_owned(), line.to_owned())]);
 }
 
 #[test]

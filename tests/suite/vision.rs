@@ -247,3 +247,41 @@ fn what_is_not_known_of_a_tower_stops_the_verdict() {
     assert!(gone.model().vision.is_none() && !gone.recipe().marks.is_empty());
     assert_eq!(parameters(&gone).total.get(), WHOLE - TOWER);
 }
+
+/// Where the model itself is asked for, its config.json answers for decoder and tower together: the tower is no stop of its own, and
+/// no answer makes a plan in which it is missing in silence.
+#[test]
+fn a_tower_of_an_unknown_model_is_asked_for_with_it() {
+    /// What its config.json states of Qwen2.5-VL-7B.
+    const CONFIG: &str = r#"{"model_type": "qwen2_5_vl", "hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28,
+        "num_key_value_heads": 4, "num_hidden_layers": 28, "vocab_size": 152064, "max_position_embeddings": 128000,
+        "vision_config": {"depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "num_heads": 16, "out_hidden_size": 3584,
+        "patch_size": 14, "spatial_merge_size": 2, "window_size": 112, "fullatt_block_indexes": [7, 15, 23, 31]}}"#;
+    /// A decoder alone, of the same sizes.
+    const DECODER: &str = r#"{"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28,
+        "num_key_value_heads": 4, "num_hidden_layers": 28, "vocab_size": 152064, "max_position_embeddings": 32768}"#;
+    let text =
+        format!("{}finetuning_type: full\n", FACTORY.replace("Qwen/Qwen2.5-VL-7B-Instruct", "us/ours-VL-7B"));
+    let set = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let beside = |config: Option<&str>, pairs: &[(&str, &str)]| {
+        let mut files = vec![("train.yaml", text.as_str())];
+        files.extend(config.map(|config| ("config.json", config)));
+        resolved(&Source::from_files(files), &set(pairs))
+    };
+    let open = beside(None, &[("world_size", "1")]);
+    assert!(open.plan.is_none() && open.not_modelled.is_empty(), "{:?}", open.not_modelled);
+    let asked: Vec<_> = open.questions.iter().map(|asked| (&*asked.name, &*asked.prompt)).collect();
+    assert!(matches!(asked[..], [("model", prompt)] if prompt.contains("vision tower")), "{asked:?}");
+    let known = beside(Some(CONFIG), &[("world_size", "1")]).plan.expect("a plan");
+    let counted = parameters(&known);
+    assert_eq!((counted.total.get(), counted.accounts.get(Account::VisionTower).get()), (WHOLE, TOWER));
+    for stopped in [
+        beside(Some(DECODER), &[("world_size", "1")]),
+        beside(None, &[("world_size", "1"), ("model", "Qwen/Qwen2.5-7B")]),
+    ] {
+        let items: Vec<_> = stopped.not_modelled.iter().map(|item| item.name.as_str()).collect();
+        assert!(stopped.plan.is_none() && items == ["vision_tower"], "{items:?}");
+    }
+}

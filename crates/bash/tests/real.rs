@@ -241,9 +241,41 @@ fn patterns() {
         ("[[ tp8-pp4 =~ tp([0-9]+)-pp([0-9]+) ]]; TP=${BASH_REMATCH[1]}", "8"),
         ("[[ tp8-pp4 =~ pp([0-9]+) ]] && TP=${BASH_REMATCH[0]}", "pp4"),
     ]);
+    known(&[
+        ("TP=1; [[ h100 == !(a100|h200) ]] && TP=8", "8"),
+        ("TP=1; [[ h200 == !(a100|h200) ]] && TP=8", "1"),
+        ("shopt -s extglob\ncase h100 in @(a100|h100)) TP=8;; *) TP=4;; esac", "8"),
+        ("shopt -s extglob\ncase v100 in @(a100|h100)) TP=8;; *) TP=4;; esac", "4"),
+        ("shopt -s extglob\ncase tp16 in\n  tp?(x)1*([0-9]) | z) TP=8;;\n  *) TP=4;;\nesac", "8"),
+        ("shopt -s extglob\ncase z in tp?(x)1*([0-9])|z)TP=8;; *) TP=4;; esac", "8"),
+        ("shopt -s extglob\ncase h100 in !(h*)) TP=8;; *) TP=4;; esac", "4"),
+    ]);
     open(&[
-        "TP=1; [[ h100 == !(a100|h200) ]] && TP=8",
+        "shopt -s extglob\ncase h100 in x!(a)*) TP=8;; *) TP=4;; esac",
         "shopt -s extglob\nX=tp08; TP=${X##tp+(0)}",
         "[[ abc =~ (a|ab)(c|bc) ]]; TP=${BASH_REMATCH[1]}",
+    ]);
+}
+
+/// Files that a script writes and changes before they are read, and what the last stage of a pipeline sets.
+#[test]
+fn changed_files() {
+    known(&[
+        ("echo tp=A > zz-a; sed -i 's/A/8/' zz-a; TP=$(cat zz-a); rm zz-a", "tp=8"),
+        (
+            "X=8; printf '{\"a\": AUTO}\n' > zz-b; sed -i.bak -e \"s/AUTO/$X/g\" zz-b; TP=$(cat zz-b); rm zz-b*",
+            "{\"a\": 8}",
+        ),
+        ("echo A > zz-c; sed 's/A/8/' zz-c > zz-d; mv zz-d zz-c; TP=$(cat zz-c); rm zz-c", "8"),
+        ("echo A > zz-e; echo 8 > zz-f; cp zz-f zz-e; TP=$(cat zz-e); rm zz-e zz-f", "8"),
+        ("echo A > zz-g; sed -Ei 's/(A)+/8/' zz-g; TP=$(cat zz-g); rm zz-g", "8"),
+        ("shopt -s lastpipe\necho 8 | read TP", "8"),
+        ("TP=1\nshopt -s lastpipe\nprintf '4\\n8\\n' | while read x; do TP=$x; done", "8"),
+        ("TP=1\nprintf '4\\n8\\n' | while read x; do TP=$x; done", "1"),
+    ]);
+    open(&[
+        "echo A > zz-h; perl -pi -e 's/A/8/' zz-h; TP=$(cat zz-h)",
+        "echo A > zz-i; sed -i '1d' zz-i; TP=$(cat zz-i)",
+        "echo A > zz-j; cp other zz-j; TP=$(cat zz-j)",
     ]);
 }

@@ -4,12 +4,15 @@ use super::answers::{fill, spread};
 use super::detect::{TextKind, detect};
 use super::environment;
 use super::formats::{
-    Accelerate, COMMAND_LINE, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer,
-    Workload, Xtuner, classify, merge, nemo, read_launcher, read_python, recipes,
+    Accelerate, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer, Workload,
+    Xtuner, classify, merge, nemo, read_launcher, read_started, recipes,
 };
 use super::named::take_model;
+use super::started::{Started, asks_for_line, with_line, without_places};
 use super::strangers::python;
-use super::{Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, several, template};
+use super::{
+    Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, machines, several, template,
+};
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
 use shardscope_plan::{Field, Software};
@@ -21,6 +24,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let (mut texts, mut scripts, mut remarks, mut order) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let environment = &spread(environment);
     let mut files: Vec<(Format, Tree)> = Vec::new();
+    let mut programs: Vec<Started> = Vec::new();
     let mut experiments: HashSet<String> = HashSet::new();
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
     for (index, part) in source.parts().iter().enumerate() {
@@ -86,12 +90,14 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     add(Some(Format::new(&Xtuner)), reading);
                     continue;
                 }
-                match read_python(&program, part.span.start) {
+                match read_started(&program, part.span.start, &part.name, &[]) {
                     Some(mut reading) => {
                         if !exact {
-                            reading.found.iter_mut().for_each(|found| found.span = None);
-                            reading.diagnostics.iter_mut().for_each(|said| said.span = None);
-                            reading.not_modelled.iter_mut().for_each(|item| item.span = None);
+                            without_places(&mut reading, 0);
+                        }
+                        if asks_for_line(&reading) {
+                            let (name, base) = (part.name.clone(), part.span.start);
+                            programs.push(Started { name, base, program, exact });
                         }
                         add(Some(Format::new(&Trainer(Dialect::Transformers))), reading);
                     }
@@ -115,10 +121,8 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let alone = texts.is_empty() && remarks.is_empty();
     let (mut launched, arguments) = script(source, &scripts, environment, alone);
     if !arguments.is_empty() {
-        texts
-            .iter_mut()
-            .for_each(|text| text.reading.not_modelled.retain(|item| !item.is_called(COMMAND_LINE)));
         together(&mut texts, &mut launched, &files, &arguments);
+        with_line(&mut texts, &mut launched, &programs, &arguments);
     }
     // Of XTuner's configuration the words say nothing but how it starts.
     if texts.iter().any(|text| text.format == Some(Format::new(&Xtuner))) {
@@ -137,7 +141,8 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
         }
     }
     remarks.extend(each);
-    let mut readings = vec![Reading { diagnostics: remarks, ..Reading::default() }];
+    let machines = machines::said(source);
+    let mut readings = vec![Reading { diagnostics: remarks, machines, ..Reading::default() }];
     readings.extend(merge(texts));
     readings
 }

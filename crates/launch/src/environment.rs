@@ -4,6 +4,7 @@ use super::named::{take_model, with_vision};
 use super::{Argument, Effect, Found, NotModelled, Origin, Reading, formats::known_model, launch::Launch};
 use shardscope_bash as shell;
 use shardscope_catalog as catalog;
+use shardscope_config_tree::read_json;
 use shardscope_plan::{Field, Kind};
 use shardscope_source::Span;
 
@@ -165,25 +166,64 @@ const VARIABLES: [(Field, &str); 5] = [
     (Field::PytorchCudaAllocConf, "PYTORCH_CUDA_ALLOC_CONF"),
 ];
 
+/// Training with fake-quantized weights of experts, which slime's and miles's patch of Megatron turns on by a variable
+/// (`docker/patch/latest/megatron.patch`: `fake_int4_quantization_ste` in `TEGroupedLinear._get_weight_tensors`): each forward pass makes
+/// quantized copies, which backward keeps.
+const QUANTIZED_EXPERTS: &str = "OPEN_TRAINING_INT4_FAKE_QAT_FLAG";
+
 /// What variables say to libraries rather than to the training program. Switches are 0 or 1.
 fn libraries(reading: &mut Reading, script: &shell::Script) {
-    for (field, name) in VARIABLES {
+    let of_ray = of_ray(script);
+    let given = |name: &str| {
         let mut prefixed = None;
         for command in &script.commands {
             for (known, word) in &command.environment {
                 if known == name {
-                    prefixed = Some(&word.value);
+                    prefixed = word.value.known().map(|text| (text.to_owned(), word.value.origin()));
                 }
             }
         }
+        let job = of_ray.iter().rfind(|(known, ..)| known == name);
         let set = script.variable(name).and_then(|variable| variable.values.last());
+        let set = set.and_then(|value| Some((value.known()?.to_owned(), value.origin())));
+        job.map(|(_, text, span)| (text.clone(), Some(*span))).or(prefixed).or(set)
+    };
+    for (field, name) in VARIABLES {
         let switch = field.kind() == Kind::Flag;
-        if let Some(value) = prefixed.or(set)
-            && let Some(text) = value.known().filter(|text| !switch || matches!(*text, "0" | "1"))
+        if let Some((text, span)) =
+            given(name).filter(|(text, _)| !switch || matches!(text.as_str(), "0" | "1"))
         {
-            reading.take(Found::new(field, text, Origin::Script).by(name, value.origin()));
+            reading.take(Found::new(field, text, Origin::Script).by(name, span));
         }
     }
+    if let Some((_, span)) = given(QUANTIZED_EXPERTS).filter(|(text, _)| text == "1") {
+        let what = "weights of experts that are quantized to INT4 and back in every forward pass";
+        reading
+            .not_modelled
+            .push(NotModelled::new(QUANTIZED_EXPERTS, "", Effect::Memory, what).at_some(span));
+    }
+}
+
+/// Variables that a job of Ray gives its processes: `env_vars` of `--runtime-env-json`.
+fn of_ray(script: &shell::Script) -> Vec<(String, String, Span)> {
+    /// Commands and variables looked at.
+    const MOST: usize = 256;
+    const OPTION: &str = "--runtime-env-json";
+    let mut found = Vec::new();
+    for command in script.commands.iter().take(MOST) {
+        for (at, word) in command.words.iter().enumerate() {
+            let Some(rest) = word.text().strip_prefix(OPTION) else { continue };
+            let next = command.words.get(at + 1).map_or("", shell::Word::text);
+            let tree = read_json(rest.strip_prefix('=').unwrap_or(next), 0);
+            let variables = tree.documents.first().and_then(|root| root.get("env_vars"));
+            for entry in variables.map_or(&[][..], |node| node.entries()).iter().take(MOST) {
+                if let Some(text) = entry.node.word() {
+                    found.push((entry.key.clone(), text.to_owned(), word.origin()));
+                }
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -204,6 +244,31 @@ mod tests {
         let plan = read(&request).plan;
         let told = plan.map(|plan| (plan.recipe().attention_kernel, plan.cluster().accelerator.name.clone()));
         assert_eq!(told, Some((AttentionKernel::Unfused, "A100-SXM-80GB".to_owned())));
+    }
+
+    /// THUDM/slime `scripts/low_precision/run-kimi-k2-Thinking-int4.sh` in short: Ray gives the training its variables.
+    #[test]
+    fn variables_of_a_job_of_ray_are_heeded() {
+        let flags = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16 --vocab-size 1000";
+        let read = |variables: &str, option: &str| {
+            let text = format!(
+                "J=\"{{\\\"env_vars\\\": {{\\\"NCCL_NVLS_ENABLE\\\": \\\"${{HAS_NVLINK}}\\\", {variables}}}}}\"\n\
+                 ray job submit --address=http://here --runtime-env-json{option}\"$J\" -- torchrun --nproc_per_node 8 pretrain_gpt.py \
+                 {flags}\n"
+            );
+            let source = Source::new(&text);
+            read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+        };
+        let variable = |name: &str, value: &str| format!("\\\"{name}\\\": \\\"{value}\\\"");
+        for option in [" ", "="] {
+            let off = format!("{}, {}", variable("NVTE_FLASH_ATTN", "0"), variable("NVTE_FUSED_ATTN", "0"));
+            let plan = read(&off, option).plan.expect("a plan");
+            assert_eq!(plan.recipe().attention_kernel, AttentionKernel::Unfused);
+        }
+        let quantized = read(&variable("OPEN_TRAINING_INT4_FAKE_QAT_FLAG", "1"), "=");
+        let items: Vec<&str> = quantized.not_modelled.iter().map(|item| item.name.as_str()).collect();
+        assert!(quantized.plan.is_none() && items == ["OPEN_TRAINING_INT4_FAKE_QAT_FLAG"], "{items:?}");
+        assert!(read(&variable("OPEN_TRAINING_INT4_FAKE_QAT_FLAG", "0"), "=").plan.is_some());
     }
 
     #[test]

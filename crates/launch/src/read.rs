@@ -1,8 +1,10 @@
 //! Reads pasted texts and resolves what they say.
 
 use super::dispatch::dispatch;
+use super::started::{asks_for_line, without_places};
 use super::{Reading, Resolution, resolve};
 use shardscope_bash as shell;
+use shardscope_resolve::COMMAND_LINE;
 use shardscope_source::{Code, Diagnostic, Source};
 
 /// What is to be read.
@@ -30,7 +32,28 @@ pub fn read(request: &Request) -> Resolution {
 /// What each text says.
 #[must_use]
 pub fn readings(source: &Source, environment: &shell::Environment) -> Vec<Reading> {
-    if source.text().trim().is_empty() { blank() } else { dispatch(source, environment) }
+    if source.text().trim().is_empty() {
+        return blank();
+    }
+    let readings = dispatch(source, environment);
+    let answer = environment.variables.iter().find(|(name, _)| name == COMMAND_LINE);
+    match answer.filter(|_| readings.iter().any(asks_for_line)) {
+        Some((_, line)) => beside_line(source, line, environment),
+        None => readings,
+    }
+}
+
+/// The texts read with the answered line as one more; nothing of it has a place among them.
+fn beside_line(source: &Source, line: &str, environment: &shell::Environment) -> Vec<Reading> {
+    // A field of one line swallows the ends of lines behind backslashes.
+    let line = line.replace("\\ ", " ");
+    let texts =
+        source.parts().iter().enumerate().map(|(at, part)| (part.name.as_str(), source.part_text(at)));
+    let all = Source::from_files(texts.chain([("", line.as_str())]));
+    let mut readings = dispatch(&all, environment);
+    let end = all.parts().last().map_or(0, |part| part.span.start);
+    readings.iter_mut().for_each(|reading| without_places(reading, end));
+    readings
 }
 
 /// What there is to say where nothing was given.

@@ -37,6 +37,14 @@ pub(super) fn nodes(table: &Table, per_node: u64) -> u64 {
     fewest.saturating_mul(times)
 }
 
+/// Whether so many accelerators hold the layout, and its replicas share the global batch evenly.
+pub(super) fn holds(table: &Table, world: u64) -> bool {
+    let dense = table.ranks_of_one().max(1);
+    let share = table.degree(Field::MicroBatchSize).saturating_mul(world / dense);
+    let global = table.count(Field::GlobalBatchSize).filter(|global| *global > 0);
+    world > 0 && nodes(table, world) == 1 && global.is_none_or(|global| global.is_multiple_of(share.max(1)))
+}
+
 /// The most accelerators of one node, fewer than `usual`, over which a global batch divides that is too small for the node; none
 /// where it is large enough.
 pub(super) fn fewer(table: &Table, usual: u64) -> Option<u64> {

@@ -40,8 +40,8 @@ mod vocabulary;
 mod world;
 
 pub use parse::{BadValue, fitting};
-pub use questions::{RECIPE, VARIABLES};
-pub use reading::{Found, Reading};
+pub use questions::{COMMAND_LINE, RECIPE, VARIABLES};
+pub use reading::{Found, Machines, Reading};
 pub use resolve::{MAX_DIAGNOSTICS, resolve};
 #[doc(no_inline)]
 pub use shardscope_plan::{

@@ -60,18 +60,27 @@ impl Table {
     }
 }
 
+/// Whether neither text nor catalog gives a size of the model, so that the model is asked for. Any size in the text speaks for a
+/// shape of its own, of which the rest is asked for.
+pub(super) fn is_open(table: &Table) -> bool {
+    [Field::NumLayers, Field::HiddenSize].iter().all(|field| !table.has(*field) && !table.is_open(*field))
+}
+
 /// Asks which model it is, where neither text nor catalog gives its shape.
 pub(super) fn ask(table: &mut Table) {
-    let whole =
-        // Any size in the text speaks for a shape of its own, of which the rest is asked for.
-        [Field::NumLayers, Field::HiddenSize].iter().any(|field| table.has(*field) || table.is_open(*field));
-    if !whole {
-        table.ask(Question {
-            name: Field::Model.name().to_owned(),
-            prompt: "Which model is trained? Its name on the Hub, or paste its config.json beside this text"
-                .to_owned(),
-            choices: Vec::new(),
-            proposal: None,
-        });
+    if !is_open(table) {
+        return;
+    }
+    table.ask(Question {
+        name: Field::Model.name().to_owned(),
+        prompt: "Which model is trained? Its name on the Hub, or paste its config.json beside this text"
+            .to_owned(),
+        choices: Vec::new(),
+        proposal: None,
+    });
+    let tower = table.on(Field::VisionTower) && !table.has(Field::VisionParameters);
+    let asked = table.questions.iter_mut().find(|question| question.name == Field::Model.name());
+    if let Some(question) = asked.filter(|_| tower) {
+        question.prompt.push_str(". The sizes of its vision tower stand in the same file");
     }
 }

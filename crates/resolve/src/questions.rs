@@ -5,3 +5,6 @@ pub const VARIABLES: &str = "variables";
 
 /// The name of the question which of several recipes is meant.
 pub const RECIPE: &str = "recipe";
+
+/// The name of the question for the line that starts a program; its answer is read as if it were pasted beside the program.
+pub const COMMAND_LINE: &str = "command_line";

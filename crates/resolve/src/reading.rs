@@ -65,6 +65,22 @@ pub struct Reading {
     pub not_read: Vec<NotRead>,
     /// Which software it is written for, and how that was told.
     pub software: Option<(Software, String)>,
+    /// On how many accelerators it was run, as it says beside its settings; what says more comes first.
+    pub machines: Vec<Machines>,
+}
+
+/// A number of accelerators that nothing states for the run and something of the text speaks for: what is proposed where the number is
+/// asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machines {
+    /// All of them, or those of a node.
+    pub count: u64,
+    /// Whether they are those of one node.
+    pub per_node: bool,
+    /// How many such nodes, where that is said too.
+    pub nodes: Option<u64>,
+    /// What the text says.
+    pub said: String,
 }
 
 impl Reading {

@@ -6,7 +6,7 @@ use super::{
     batch, defaults, hybrid, lacking, layout, model, named, packs, recipe, rollout, spelling, tuning,
     variables, world,
 };
-use crate::{NotModelled, Origin, Reading, Resolution, Setting, SettingValue};
+use crate::{COMMAND_LINE, NotModelled, Origin, Reading, Resolution, Setting, SettingValue};
 use shardscope_plan::{Accelerator, Field, Marks, Plan, Software};
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Severity};
@@ -147,6 +147,12 @@ impl Planned {
             }
         }
         let (mut questions, mut diagnostics) = (table.questions, table.diagnostics);
+        // The line that starts a program says all of it, so that nothing else is asked before.
+        if questions.iter().any(|asked| asked.name == COMMAND_LINE) {
+            questions.retain(|asked| asked.name == COMMAND_LINE);
+            let follows = [Code::MissingSetting, Code::NoWorldSize, Code::OpenValue, Code::UnknownModel];
+            diagnostics.retain(|said| !follows.contains(&said.code));
+        }
         // Stable, so equal severities keep the order in which stages found them.
         sort_by_key(&mut diagnostics, |said| std::cmp::Reverse(said.severity));
         // A verdict beside an error would answer another question than the text asks.

@@ -1,5 +1,6 @@
 //! A vision tower beside the decoder: whether its figures are known in this run, and what it is made of.
 
+use super::named;
 use super::precision::number;
 use super::table::Table;
 use crate::{Effect, Question};
@@ -84,6 +85,10 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         return None;
     }
     if !table.has(Field::VisionParameters) {
+        // Without a size of the decoder there is no plan, and the model is asked for, whose config.json gives those of both.
+        if named::is_open(table) {
+            return None;
+        }
         let message = "the vision tower beside the decoder, whose sizes only its config.json states";
         return Some((Effect::Model, message.to_owned()));
     }

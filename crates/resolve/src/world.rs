@@ -4,7 +4,7 @@ use super::batch;
 use super::fitting;
 use super::table::Table;
 use crate::SettingValue::{Int, Text};
-use crate::{Origin, Question};
+use crate::{Machines, Origin, Question};
 use shardscope_catalog::{self as catalog, Platform};
 use shardscope_plan::{Accelerator, Cluster, Field, Measured};
 use shardscope_source::{Code, Diagnostic};
@@ -228,21 +228,44 @@ fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
 }
 
 fn ask_per_node(table: &mut Table, usual: u64) {
-    table.ask(Question {
-        name: Field::GpusPerNode.name().to_owned(),
-        prompt: "GPUs per node?".to_owned(),
-        choices: Vec::new(),
-        proposal: Some(usual.to_string()),
-    });
+    ask(table, Field::GpusPerNode, "GPUs per node?", usual, "");
 }
 
 fn ask_nodes(table: &mut Table, proposal: u64) {
+    ask(table, Field::NumNodes, "Number of nodes?", proposal, "");
+}
+
+/// Asks for one of the machines' numbers; `said` is what of the text speaks for the proposal.
+fn ask(table: &mut Table, field: Field, prompt: &str, proposal: u64, said: &str) {
+    let prompt = if said.is_empty() { prompt.to_owned() } else { format!("{prompt} The text says: {said}") };
     table.ask(Question {
-        name: Field::NumNodes.name().to_owned(),
-        prompt: "Number of nodes?".to_owned(),
+        name: field.name().to_owned(),
+        prompt,
         choices: Vec::new(),
         proposal: Some(proposal.to_string()),
     });
+}
+
+/// What something of the text speaks for where a number of the machines is asked for, as far as the layout fits on it.
+fn remarked(table: &Table, nodes: Option<u64>, per_node: Option<u64>) -> Option<(u64, String)> {
+    table
+        .machines
+        .iter()
+        .find_map(|told| Some((fitting_count(table, told, nodes, per_node)?, told.said.clone())))
+}
+
+fn fitting_count(table: &Table, told: &Machines, nodes: Option<u64>, per_node: Option<u64>) -> Option<u64> {
+    let count = match (nodes, per_node) {
+        (Some(_), _) if told.per_node => told.count,
+        (Some(nodes), _) => told.count / nodes.max(1),
+        // What one node has says nothing of how many there are.
+        (None, Some(_)) if told.per_node => told.nodes?,
+        (None, Some(per_node)) => told.count / per_node.max(1),
+        (None, None) => told.count.saturating_mul(told.nodes.unwrap_or(1)),
+    };
+    let world = count.saturating_mul(nodes.or(per_node).unwrap_or(1));
+    let whole = told.per_node || world == told.count;
+    (whole && fitting::holds(table, world)).then_some(count)
 }
 
 /// The layout does not fit on the accelerators that the text states, which many scripts leave at the one node of the machine
@@ -267,18 +290,18 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
     // Multiplied out: that variable is the number of all accelerators.
     if all.is_some_and(|hole| table.propose(&hole, &(fits * per_node.unwrap_or(usual)).to_string())) {
         // A variable that decides more than the machines, such as the global batch: its answer says how many there are.
-    } else if nodes.is_some() {
-        ask_per_node(table, usual);
-    } else if per_node.is_some() {
-        ask_nodes(table, fits);
     } else {
-        table.ask(Question {
-            name: Field::WorldSize.name().to_owned(),
-            prompt: "Number of GPUs in total?".to_owned(),
-            choices: Vec::new(),
+        let (field, prompt, works) = match (nodes, per_node) {
+            (Some(_), _) => (Field::GpusPerNode, "GPUs per node?", usual),
+            (None, Some(_)) => (Field::NumNodes, "Number of nodes?", fits),
             // A batch too small for a whole node is asked for on part of one.
-            proposal: Some(fitting::fewer(table, usual).unwrap_or(fits * usual).to_string()),
-        });
+            (None, None) => {
+                let works = fitting::fewer(table, usual).unwrap_or(fits * usual);
+                (Field::WorldSize, "Number of GPUs in total?", works)
+            }
+        };
+        let (proposal, said) = remarked(table, nodes, per_node).unwrap_or((works, String::new()));
+        ask(table, field, prompt, proposal, &said);
     }
     let mut left = String::new();
     for (field, known) in &[(Field::NumNodes, nodes), (Field::GpusPerNode, per_node)] {

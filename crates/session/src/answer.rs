@@ -21,6 +21,15 @@ pub struct Answer {
     pub resolution: Resolution,
 }
 
+impl Answer {
+    /// How many conditions were read one way that the text does not decide, each said in a note.
+    #[must_use]
+    pub fn undecided(&self) -> usize {
+        let said = self.resolution.diagnostics.iter();
+        said.filter(|diagnostic| diagnostic.code == Code::Undecided).count()
+    }
+}
+
 /// Everything shown of one plan.
 #[derive(Clone, Debug)]
 pub struct Shown {

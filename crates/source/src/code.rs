@@ -135,6 +135,8 @@ codes! {
     LeftToTrainer = "left-to-trainer",
     /// A file that is read here and not at hand.
     MissingFile = "missing-file",
+    /// A program that takes its settings from the line that starts it, which is not at hand.
+    NoCommandLine = "no-command-line",
     /// Recomputation of no layer.
     NoRecomputation = "no-recomputation",
     /// No text was given.

@@ -204,10 +204,11 @@ impl Evaluator<'_> {
         let mut names = Vec::new();
         for arm in arms {
             // `;&` runs the next body without asking its patterns.
-            let matched = falling || self.case_matches(arm, &value, text.as_deref());
-            if !matched {
-                // A text that is wholly known matches or not; only an unknown could have come this way.
-                if value.has_holes() {
+            let told = if falling { Some(true) } else { self.case_matches(arm, &value, text.as_deref()) };
+            if told != Some(true) {
+                // A text that is wholly known matches or not; only an unknown could have come this way, or one with a pattern that
+                // is not read here.
+                if value.has_holes() || told.is_none() {
                     let sets = assigned::names(&arm.body);
                     let span = arm.patterns.first().map_or(subject.span, |pattern| pattern.span);
                     let holes = value.holes();
@@ -233,22 +234,26 @@ impl Evaluator<'_> {
         Flow::Next
     }
 
-    fn case_matches(&mut self, arm: &CaseArm, value: &Value, text: Option<&str>) -> bool {
-        arm.patterns.iter().any(|word| {
-            let Some(pattern) = self.pattern_of(&word.parts) else { return false };
-            match text {
-                Some(text) if value.has_holes() => {
-                    self.add_pattern_choice(value, &pattern);
-                    pattern::decided(&pattern, text, self.any_case) == Some(true)
-                }
-                Some(text) => pattern::decided(&pattern, text, self.any_case) == Some(true),
-                None => {
-                    self.add_pattern_choice(value, &pattern);
-                    // Whatever the unknown is, `*` takes it, unless an arm above would have.
-                    pattern == "*"
-                }
+    /// Whether one of an arm's patterns matches; none where one of them is not read here and no other does.
+    fn case_matches(&mut self, arm: &CaseArm, value: &Value, text: Option<&str>) -> Option<bool> {
+        let mut all = Some(false);
+        for word in &arm.patterns {
+            let Some(pattern) = self.pattern_of(&word.parts) else { continue };
+            if text.is_none() || value.has_holes() {
+                self.add_pattern_choice(value, &pattern);
             }
-        })
+            let told = match text {
+                Some(text) => pattern::decided(&pattern, text, self.any_case),
+                // Whatever the unknown is, `*` takes it, unless an arm above would have.
+                None => Some(pattern == "*"),
+            };
+            match told {
+                Some(true) => return told,
+                Some(false) => {}
+                None => all = None,
+            }
+        }
+        all
     }
 
     fn add_pattern_choice(&mut self, value: &Value, pattern: &str) {

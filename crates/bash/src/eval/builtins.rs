@@ -327,7 +327,11 @@ fn exit(shell: &mut Evaluator<'_>) -> Flow {
 fn shopt(shell: &mut Evaluator<'_>, arguments: &[Word]) {
     let has = |text: &str| arguments.iter().any(|word| word.text() == text);
     if has("-s") || has("-u") {
-        for (name, option) in [("nocasematch", &mut shell.any_case), ("extglob", &mut shell.extended)] {
+        for (name, option) in [
+            ("nocasematch", &mut shell.any_case),
+            ("extglob", &mut shell.extended),
+            ("lastpipe", &mut shell.last_here),
+        ] {
             *option = if has(name) { has("-s") } else { *option };
         }
     }

@@ -54,7 +54,8 @@ impl Evaluator<'_> {
             let outer_output = if at < last { Some(self.output.replace(Value::default())) } else { None };
             let run = self.commands.len();
             // Each stage of several runs in a shell of its own, whose variables end with it.
-            flow = if last == 0 || simple::is_plain(stage, &self.functions) {
+            let here = last == 0 || at == last && self.last_here;
+            flow = if here || simple::is_plain(stage, &self.functions) {
                 self.run_command(stage)
             } else {
                 match self.in_subshell(&mut |shell| shell.run_command(stage)) {

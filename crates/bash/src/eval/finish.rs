@@ -88,6 +88,7 @@ impl<'a> Evaluator<'a> {
             substitutions: 0,
             any_case: false,
             extended: false,
+            last_here: false,
             calls: 0,
         }
     }

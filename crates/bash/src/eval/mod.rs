@@ -10,6 +10,7 @@ mod builtins;
 mod columns;
 mod condition;
 mod control;
+mod edits;
 mod finish;
 mod format;
 mod inner;

@@ -15,6 +15,11 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
 /// Whether the whole text matches a pattern that may have groups, in any case of letters; none where that is not told here.
 pub(crate) fn decided(pattern: &str, text: &str, any_case: bool) -> Option<bool> {
     if is_extended(pattern) {
+        // All but these, where nothing stands beside the group.
+        let others = pattern.strip_prefix("!(").and_then(|rest| rest.strip_suffix(')'));
+        if let Some(others) = others.filter(|others| !others.contains(['(', ')'])) {
+            return decided(&format!("@({others})"), text, any_case).map(|matches| !matches);
+        }
         return Regex::new(&regex_of(pattern)?, Syntax::Perl, any_case)?.is_match(text);
     }
     if text.len().saturating_mul(pattern.len()) > MATCH_COST {

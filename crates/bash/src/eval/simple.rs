@@ -166,6 +166,7 @@ impl Evaluator<'_> {
 
     /// A program: computed if it is one of the small pure ones and someone reads it, else kept for the reader.
     fn run_program(&mut self, words: Vec<Word>, environment: &[(String, Word)], span: Span) -> Flow {
+        super::edits::edit(self, &words, span);
         let computed = if self.output.is_some() || self.input.is_some() {
             programs::run(self, &words, span)
         } else {

@@ -123,9 +123,10 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) undecided: u32,
     /// How many substitutions have run: an assignment's status is that of the last one in it.
     pub(crate) substitutions: u32,
-    /// `shopt -s nocasematch` and `shopt -s extglob`.
+    /// `shopt -s nocasematch`, `shopt -s extglob` and `shopt -s lastpipe`.
     pub(crate) any_case: bool,
     pub(crate) extended: bool,
+    pub(crate) last_here: bool,
     /// Functions that run now, one in the other.
     pub(crate) calls: u32,
 }

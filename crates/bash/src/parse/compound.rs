@@ -111,7 +111,8 @@ impl Parser<'_> {
         let mut patterns = Vec::new();
         loop {
             self.skip_blanks();
-            patterns.push(self.word());
+            let mode = if self.opens_group() { Mode::Group } else { Mode::Plain };
+            patterns.push(self.word_in(mode));
             self.skip_blanks();
             if self.eat(")") {
                 break;
@@ -276,6 +277,8 @@ impl Parser<'_> {
         let rest = self.bytes.get(self.at..self.end).unwrap_or(&[]);
         let word = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
         let word = rest.get(..word).unwrap_or(&[]);
+        // What closes before anything opens ends the pattern of a `case`.
+        let word = word.split(|byte| *byte == b')').next().unwrap_or(&[]);
         word.windows(2).any(|pair| pair[1] == b'(' && b"?*+@!".contains(&pair[0]))
     }
 

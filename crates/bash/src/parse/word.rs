@@ -26,6 +26,8 @@ pub(crate) enum Mode {
     Arithmetic,
     /// The right side of `=~`.
     Regex,
+    /// One of the patterns of a `case`, with groups such as `@(a|b)`.
+    Group,
 }
 
 impl Mode {
@@ -86,8 +88,10 @@ impl Parser<'_> {
                 // In `Double` it is the end, which `ends` sees; quotes in arithmetic are passed over by the evaluator.
                 b'"' => !matches!(mode, Mode::Here | Mode::Arithmetic | Mode::Double),
                 b'\'' => {
-                    matches!(mode, Mode::Plain | Mode::Brace | Mode::Pattern | Mode::Regex | Mode::Index)
-                        && !self.is_apostrophe(start)
+                    matches!(
+                        mode,
+                        Mode::Plain | Mode::Brace | Mode::Pattern | Mode::Regex | Mode::Group | Mode::Index
+                    ) && !self.is_apostrophe(start)
                 }
                 _ => mode == Mode::Plain && self.opens_angle(),
             };
@@ -130,7 +134,7 @@ impl Parser<'_> {
                 b']' | b'\n' => true,
                 _ => false,
             },
-            Mode::Arithmetic | Mode::Regex => match byte {
+            Mode::Arithmetic | Mode::Regex | Mode::Group => match byte {
                 b'(' => {
                     *level += 1;
                     false
@@ -141,8 +145,9 @@ impl Parser<'_> {
                 }
                 b')' => true,
                 b';' => mode == Mode::Arithmetic,
-                b'\n' => mode == Mode::Regex,
-                _ => mode == Mode::Regex && *level == 0 && self.blank_length() > 0,
+                b'|' if mode == Mode::Group => *level == 0,
+                b'\n' => mode != Mode::Arithmetic,
+                _ => mode != Mode::Arithmetic && *level == 0 && self.blank_length() > 0,
             },
         }
     }
@@ -190,7 +195,7 @@ impl Parser<'_> {
                 !b"$`\"\\}".contains(&next) || (next == b'}' && mode == Mode::Double)
             }
             Mode::Here | Mode::Arithmetic | Mode::Index => !b"$`\\".contains(&next),
-            Mode::Plain | Mode::Brace | Mode::Pattern => false,
+            Mode::Plain | Mode::Brace | Mode::Pattern | Mode::Group => false,
             Mode::Regex => true,
         };
         let length =

@@ -47,6 +47,6 @@ pub(super) use recipes::{Recipe, Xtuner};
 pub use recipes::{RecipeSettings, recipe_names, recipe_settings};
 pub use register::{classify, formats, is_setting, keys, read_command};
 pub(crate) use rl::NEMO_RL;
-pub(super) use trainer::{COMMAND_LINE, Dialect, Trainer, read_python, turn_dropout_off};
+pub(super) use trainer::{Dialect, Trainer, read_started, turn_dropout_off};
 pub(crate) use trainer::{VOCABULARY, open_stage};
 pub use workload::Workload;

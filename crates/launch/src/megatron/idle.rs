@@ -17,6 +17,8 @@ struct Reason {
     /// Whether it holds for any program that trains, whatever else it is told.
     anywhere: bool,
     starts: Vec<&'static str>,
+    /// Beginnings that one of those would take along, of flags that it does not hold for.
+    but: Vec<&'static str>,
     names: Vec<&'static str>,
 }
 
@@ -28,11 +30,18 @@ fn reasons() -> &'static [Reason] {
         for line in TABLE.text().lines() {
             anywhere &= line != BORDER;
             if let Some(why) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-                reasons.push(Reason { why, anywhere, starts: Vec::new(), names: Vec::new() });
+                reasons.push(Reason {
+                    why,
+                    anywhere,
+                    starts: Vec::new(),
+                    but: Vec::new(),
+                    names: Vec::new(),
+                });
             }
             let Some(reason) = reasons.last_mut() else { continue };
             match line.split_once(' ') {
                 Some(("starts", words)) => reason.starts.extend(words.split(' ')),
+                Some(("but", words)) => reason.but.extend(words.split(' ')),
                 Some(("names", words)) => reason.names.extend(words.split(' ')),
                 _ => {}
             }
@@ -87,7 +96,8 @@ fn names() -> &'static BTreeMap<&'static str, &'static Reason> {
 
 /// Among the reasons that `holds` takes: one that names the flag whole, else one that holds for its beginning.
 fn reason_among(name: &str, holds: fn(&Reason) -> bool) -> Option<&'static str> {
-    let begun = |reason: &&Reason| holds(reason) && reason.starts.iter().any(|start| name.starts_with(start));
+    let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
+    let begun = |reason: &&Reason| holds(reason) && begins(&reason.starts) && !begins(&reason.but);
     let named = names().get(name).copied().filter(|reason| holds(reason));
     named.or_else(|| reasons().iter().find(begun)).map(|reason| reason.why)
 }
@@ -97,6 +107,17 @@ mod tests {
     use super::{reason_anywhere, reason_of};
     use crate::megatron::{flags, renamed, unmodelled};
     use shardscope_plan::Field;
+
+    #[test]
+    fn a_beginning_takes_nothing_along_that_changes_figures() {
+        for name in ["load-in-4bit", "load-in-kbits", "async-rl", "data-parallel-shard-dim", "data-length"] {
+            assert_eq!(reason_anywhere(name), None, "{name}");
+        }
+        assert_eq!(reason_of("master-weights"), None);
+        for name in ["load-path", "async-save", "data-path", "save"] {
+            assert!(reason_anywhere(name).is_some(), "{name}");
+        }
+    }
 
     #[test]
     fn every_flag_has_a_setting_a_reason_or_stops_the_verdict() {

@@ -13,6 +13,7 @@ mod oumi;
 mod pretraining;
 mod rollouts;
 mod sharding;
+mod started;
 mod taken_wrongly;
 mod trainers;
 mod tuning;

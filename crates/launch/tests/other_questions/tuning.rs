@@ -25,7 +25,9 @@ const PARSED: &str = "import transformers\nfrom transformers import Trainer\n\n@
 
 #[test]
 fn a_program_that_parses_its_command_line_has_no_defaults_of_a_training() {
-    stopped(&program(PARSED), &["command_line"]);
+    let open = program(PARSED);
+    let asked: Vec<&str> = open.questions.iter().map(|asked| asked.name.as_str()).collect();
+    assert!(open.plan.is_none() && open.not_modelled.is_empty() && asked == ["command_line"], "{asked:?}");
     // A program without a trainer is none, and one that fills the arguments itself says them.
     assert!(
         read_all(&[("chat.py", "parser = HfArgumentParser(ModelArguments)\nmodel.generate()\n")])
@@ -48,7 +50,7 @@ fn a_program_that_parses_its_command_line_has_no_defaults_of_a_training() {
         assert_eq!(shown, ["2", "4096", "8"]);
     }
     // Losses of preferences and rewards are told by the trainer.
-    stopped(&program(&PARSED.replace("Trainer(model", "BCOTrainer(model")), &["command_line", "BCOTrainer"]);
+    stopped(&program(&PARSED.replace("Trainer(model", "BCOTrainer(model")), &["BCOTrainer"]);
     let dpo = program(&PARSED.replace("Trainer(model", "DPOTrainer(model"));
     assert_eq!(value(&dpo, Field::TrainingObjective), "dpo");
 }
@@ -275,4 +277,30 @@ fn other_losses_than_the_next_tokens_are_told_by_name() {
     assert!(named.questions.is_empty(), "{:?}", named.questions);
     assert_eq!(value(&named, Field::TrainingObjective), "dpo");
     stopped(&script(&words.replace("train.py", "examples/scripts/dpo_online.py")), &["program"]);
+}
+
+/// Bits in which weights are loaded are no checkpoint's matter, though their option begins as one's
+/// (FlagAlpha/Llama2-Chinese `train/sft/finetune_lora.sh`): QLoRA had been read as LoRA over 16 bits.
+#[test]
+fn bits_of_loaded_weights_are_no_checkpoint_files() {
+    let run = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 2 finetune_clm_lora.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 --block_size 2048 \
+             --per_device_train_batch_size 1 --gradient_checkpointing --lora_r 8 --lora_alpha 32 --target_modules q_proj,v_proj \
+             {more}\n"
+        ))
+    };
+    let said = |more: &str| {
+        let read = run(more);
+        let fields = [Field::TrainType, Field::BaseQuantization, Field::DoubleQuantization];
+        fields.map(|field| value(&read, field))
+    };
+    assert_eq!(said(""), ["lora", "", ""]);
+    assert_eq!(said("--load_in_bits 4"), ["qlora", "nf4", "true"]);
+    assert_eq!(said("--load_in_bits 8"), ["qlora", "int8", ""]);
+    assert_eq!(said("--load_in_kbits 4"), ["qlora", "nf4", "false"]);
+    assert_eq!(said("--load_in_kbits 16"), ["lora", "", ""]);
+    // One that nobody knows is said to be unknown, and not to change nothing.
+    let unknown = run("--load_in_3bit True --load_best_model_at_end False");
+    assert_eq!(value(&unknown, Field::NotRead), "load_in_3bit");
 }

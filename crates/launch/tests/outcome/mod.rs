@@ -7,8 +7,10 @@ use shardscope_source::{Code, Diagnostic, Severity, Source};
 
 /// More questions than that are no answer.
 const FEW: usize = 3;
-/// Answers to the question for the model: the first with which there is a plan counts, as a layout may want experts.
-const MODELS: [&str; 3] = ["Qwen/Qwen2.5-7B", "Qwen/Qwen3-30B-A3B", "deepseek-ai/DeepSeek-V3"];
+/// Answers to the question for the model: the first with which there is a plan counts, as a layout may want experts, and a text a
+/// vision tower.
+const MODELS: [&str; 4] =
+    ["Qwen/Qwen2.5-7B", "Qwen/Qwen3-30B-A3B", "deepseek-ai/DeepSeek-V3", "Qwen/Qwen2.5-VL-7B-Instruct"];
 
 fn resolved(
     name: &str,

@@ -5,7 +5,7 @@ mod values;
 
 use super::parse::{parse, says_nothing};
 use super::switches::{is_displaced, is_overruled};
-use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
+use crate::{Effect, Found, Machines, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Contradiction, Field, Setting, SettingValue};
 use shardscope_source::{Code, Diagnostic, Span, suggest};
 
@@ -41,6 +41,8 @@ pub(super) struct Table {
     unreadable: Vec<Field>,
     /// Settings that another question decides: the setting's name and that question's.
     decided: Vec<(&'static str, String)>,
+    /// Numbers of accelerators that something of the texts speaks for.
+    pub(super) machines: Vec<Machines>,
 }
 
 impl Table {
@@ -56,6 +58,7 @@ impl Table {
             idle: Vec::new(),
             unreadable: Vec::new(),
             decided: Vec::new(),
+            machines: readings.iter().flat_map(|reading| reading.machines.clone()).collect(),
         };
         let mut set = Vec::new();
         for (name, _) in overrides {

@@ -128,7 +128,10 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
     if let Some(leaf) = leaves.first(&["q_lora", "use_qlora"]).filter(|leaf| leaf.flag() == Some(true)) {
         leaves.say(Field::TrainType, "qlora", leaf);
-        leaves.say(Field::BaseQuantization, "nf4", leaf);
+        // The program itself may be at hand, and say which type.
+        if !quantized {
+            leaves.say(Field::BaseQuantization, "nf4", leaf);
+        }
     }
     // A script of somebody's own with a rank and no switch: its program may train adapters always (FastChat's `train_lora.py`), or
     // with a switch that is not known here.
@@ -164,10 +167,10 @@ fn quantization(leaves: &mut Leaves<'_>) {
     }
     let method = leaves.first(&["quantization_method", "quant_method"]).map(|leaf| leaf.value.clone());
     let ours = method.as_deref().is_none_or(|method| matches!(method, "bnb" | "bitsandbytes" | "fp8"));
-    if let Some(leaf) = leaves
-        .first(&["quantization_bit", "quant_bits", "quant_bit", "bits"])
-        .filter(|leaf| leaf.whole().is_some())
-    {
+    let bits = ["quantization_bit", "quant_bits", "quant_bit", "bits", "load_in_bits", "load_in_kbits"];
+    // A well-known program's own reading goes before.
+    let open = leaves.reading.value(Field::BaseQuantization).is_none();
+    if let Some(leaf) = leaves.first(&bits).filter(|leaf| open && leaf.whole().is_some()) {
         match (leaf.whole(), ours) {
             (Some(4), true) => leaves.say(Field::BaseQuantization, "nf4", leaf),
             (Some(8), true) => leaves.say(Field::BaseQuantization, "int8", leaf),
@@ -178,6 +181,11 @@ fn quantization(leaves: &mut Leaves<'_>) {
                 leaves.reading.not_modelled.push(item);
             }
         }
+    }
+    // FlagAlpha/Llama2-Chinese `train/sft/finetune_clm_lora.py`: constants are quantized in 4 bits.
+    if leaves.whole("load_in_bits") == Some(4) {
+        let why = "default of Llama2-Chinese's finetune_clm_lora.py";
+        leaves.state(Field::DoubleQuantization, "true", Origin::Default, why);
     }
     // QLoRA's own script says the type beside its bits; blocks of either have the same bytes, whatever they are stored as.
     for path in ["bnb_4bit_quant_type", "quant_type", "bnb_4bit_quant_storage"] {

@@ -26,7 +26,7 @@ pub(crate) use dialect::Dialect;
 pub(crate) use format::Trainer;
 pub(crate) use objective::turn_dropout_off;
 pub(crate) use oumi::Oumi;
-pub(crate) use python::{COMMAND_LINE, read_python};
+pub(crate) use python::read_started;
 pub(in crate::formats) use read::read_scalars;
 pub(crate) use spread::open_stage;
 pub(super) use spread::{left_to_file, spread};

@@ -1,14 +1,21 @@
 //! Recognised calls of a Python program or notebook: `from_pretrained`, `TrainingArguments`, `LoraConfig` and their kin, with
 //! literal values. Nothing is evaluated; what is computed is not read.
 
-use super::super::scalars::Scalars;
+use super::super::scalars::{Leaf, Scalars};
 use super::dialect::Dialect;
-use super::read::read_scalars;
-use crate::{Effect, Found, NotModelled, Origin, Reading};
+use super::read::{changes, read_scalars};
+use super::vocabulary;
+use crate::{Argument, Effect, Found, NotModelled, Origin, Question, Reading};
+use literal::call_end;
+use options::Options;
 use program::{MOST, Program};
 use shardscope_plan::Field;
 use shardscope_source::Span;
 
+mod hands;
+mod line;
+mod literal;
+mod options;
 mod program;
 
 /// Calls whose keywords are settings of a training.
@@ -79,11 +86,10 @@ const ARGUMENTS: [&str; 5] =
     ["TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig", "DPOConfig", "UnslothTrainingArguments"];
 /// What fills whole classes of arguments from a command line.
 const PARSERS: [&str; 3] = ["HfArgumentParser", "TrlParser", "H4ArgumentParser"];
-/// What a program lacks whose settings stand on the line that starts it; such a line beside it takes it back.
-pub(crate) const COMMAND_LINE: &str = "command_line";
 
-/// Reads the calls of a program; none where it has none of them.
-pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
+/// Reads the calls of a program called `file` together with the words of the line that starts it, where there is one; none where it
+/// has none of them.
+pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]) -> Option<Reading> {
     // OLMo-core has classes of the same names.
     if text.contains("olmo_core") {
         return None;
@@ -96,14 +102,22 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
         looked: 0,
         open: Vec::new(),
         computed: None,
+        options: Options::default(),
     };
+    let parsed = parsed(text);
+    if !parsed.is_empty() {
+        program.options = Options::new(text, base, &parsed, words);
+    }
     let mut seen: Vec<&str> = Vec::new();
     let mut at = 0;
     // What is loaded once more behind the training, or behind unsloth's own call, is for inference.
     let (mut loaded, mut trained) = (false, false);
     let mut adapters = false;
+    // Adapters under a condition that is not decided.
+    let mut unsure = false;
     let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
     let (mut parses, mut has_trainer) = (false, false);
+    let mut replaced = None;
     while let Some((name, open)) = program.next_call(at) {
         at = open + 1;
         let last = name.rsplit('.').next().unwrap_or(name);
@@ -113,6 +127,29 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
         parses |= PARSERS.contains(&last);
         has_trainer |= last.ends_with("Trainer");
         let known = CONFIGS.contains(&last) || PREFERENCES.contains(&last);
+        let checkpoints = last == "gradient_checkpointing_enable";
+        let replaces = last.contains("monkey_patch") || last.starts_with("replace_") && last.contains("attn");
+        let mut runs = Some(true);
+        if known || checkpoints || replaces || last == "from_pretrained" {
+            runs = program.options.runs(text, open - name.len(), call_end(text, open));
+            if runs == Some(false) && !parsed.is_empty() {
+                continue;
+            }
+        }
+        if checkpoints && runs == Some(true) {
+            program.state("gradient_checkpointing", "true");
+        } else if checkpoints && !parsed.is_empty() {
+            program.computed = program.computed.or(Some(last));
+        }
+        if replaces {
+            replaced = replaced.or(Some(last));
+        }
+        if runs.is_none() && !parsed.is_empty() {
+            unsure |= matches!(last, "LoraConfig" | "get_peft_model");
+            if last == "BitsAndBytesConfig" {
+                program.computed = program.computed.or(Some(last));
+            }
+        }
         let loads = last == "from_pretrained" && !name.contains("okenizer") && !name.contains("rocessor");
         // A folder of adapters names no model.
         let of_adapters = loads && name.contains("Peft");
@@ -163,7 +200,24 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
     };
     let computed = std::mem::take(&mut program.computed);
     let open = std::mem::take(&mut program.open);
-    let scalars = Scalars::from_leaves(program.leaves);
+    let options = std::mem::take(&mut program.options);
+    let mut leaves = std::mem::take(&mut program.leaves);
+    let asks = by_line && words.is_empty();
+    if by_line && !asks {
+        let wanted = |leaf: &Leaf| {
+            let key = leaf.path.as_str();
+            // A word of Qwen's program, by which that is told; and TRL cuts samples by a length of its own, not by the tokenizer's.
+            let other = key == "lazy_preprocess" || key == "model_max_length" && dialect == Dialect::Trl;
+            !other && (vocabulary::find(key).is_some() || changes(leaf))
+        };
+        for leaf in options.leaves(wanted) {
+            // What the program writes into its calls counts, whatever its options say.
+            if !leaves.iter().any(|known| known.path == leaf.path) {
+                leaves.push(leaf);
+            }
+        }
+    }
+    let scalars = Scalars::from_leaves(leaves);
     let mut reading = read_scalars(dialect, &scalars);
     if loaded && dialect == Dialect::Trl {
         in_its_own_format(&mut reading);
@@ -188,12 +242,17 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
             "a training loop of the program's own: its batch, optimizer and precision",
         );
     }
-    if by_line {
-        let what = "settings that this program takes from its command line: paste the line that starts it";
-        lack(COMMAND_LINE, Effect::Memory, what);
-    }
-    if let Some(call) = computed {
-        lack(call, Effect::Memory, "keywords that the program computes");
+    // What options decide is known with the line alone.
+    if !asks {
+        for (name, effect, what) in hands::of_its_own(text, &options, with_adapters) {
+            lack(name, effect, what);
+        }
+        if let Some(call) = replaced {
+            lack(call, Effect::Memory, "modules of the model that the program replaces by its own");
+        }
+        if let Some(call) = computed {
+            lack(call, Effect::Memory, "keywords that the program computes");
+        }
     }
     if adapters && !(has("LoraConfig") || has("get_peft_model")) {
         lack("PeftModel", Effect::Model, "adapters that a checkpoint describes");
@@ -214,7 +273,41 @@ pub(crate) fn read_python(text: &str, base: u32) -> Option<Reading> {
             "a training with rewards or preferences, and what it holds beside the model",
         );
     }
+    if asks {
+        line::ask(&mut reading, text, file, options.unless_given("model_name_or_path"));
+    } else if by_line && unsure && with_adapters {
+        ask_for_adapters(&mut reading);
+    }
     Some(reading)
+}
+
+/// The words of the calls of parsers, which name the classes that they fill.
+fn parsed(text: &str) -> String {
+    let mut words = String::new();
+    for name in PARSERS {
+        for (at, _) in text.match_indices(name).take(MOST) {
+            let open = at + name.len();
+            if text.as_bytes().get(open) == Some(&b'(') {
+                words.push_str(text.get(open..call_end(text, open)).unwrap_or_default());
+            }
+        }
+    }
+    words
+}
+
+/// Adapters under a condition that is not decided here.
+fn ask_for_adapters(reading: &mut Reading) {
+    let mut found = Found::new(Field::TrainType, String::new(), Origin::Script);
+    found.hole = Some("a condition of the program".to_owned());
+    reading.take(found);
+    reading.questions.push(Question {
+        name: Field::TrainType.name().to_owned(),
+        prompt: "The program sets up LoRA under a condition that is not decided here. Does it train adapters (lora) or all weights \
+                 (full)?"
+            .to_owned(),
+        choices: ["lora", "full"].map(str::to_owned).to_vec(),
+        proposal: Some("lora".to_owned()),
+    });
 }
 
 /// Settings that the program computes, in the place of defaults.

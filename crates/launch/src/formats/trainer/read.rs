@@ -28,9 +28,8 @@ pub(in crate::formats) fn read_scalars(dialect: Dialect, scalars: &Scalars) -> R
     reading(dialect, scalars, false)
 }
 
-/// Unknown options whose names say that they change what trains, what is held or how it is sharded: they stop the verdict, where
-/// others only mark it.
-fn telling_names(leaves: &mut Leaves<'_>) {
+/// Whether an option's name says that it changes what trains, what is held or how it is sharded, and its value that it does.
+pub(super) fn changes(leaf: &Leaf) -> bool {
     /// How a part of such a name begins.
     const TELLING: [&str; 20] = [
         "lora",
@@ -55,26 +54,30 @@ fn telling_names(leaves: &mut Leaves<'_>) {
         "tune",
     ];
     const WHOLE: [&str; 3] = ["pre_seq_len", "prefix_projection", "bits"];
+    let name = leaf.path.rsplit('.').next().unwrap_or(&leaf.path).to_ascii_lowercase();
+    let tells = WHOLE.contains(&name.as_str())
+        || name
+            .replace("low_rank", "lowrank")
+            .split('_')
+            .any(|part| TELLING.iter().any(|known| part.starts_with(known)));
+    // A degree of 1 cuts nothing; of a switch it says yes.
+    let whole = name.contains("parallel") && leaf.whole() == Some(1);
+    // Whatever is not tuned is frozen.
+    let tunes = name.starts_with("tune");
+    let off =
+        !tunes && (whole || leaf.flag() == Some(false) || matches!(leaf.value.as_str(), "0" | "none" | "no"));
+    tells && !off
+}
+
+/// Unknown options whose names say that they change what trains, what is held or how it is sharded: they stop the verdict, where
+/// others only mark it.
+fn telling_names(leaves: &mut Leaves<'_>) {
     let (_, unread) = leaves.left();
-    for leaf in unread {
-        let name = leaf.path.rsplit('.').next().unwrap_or(&leaf.path).to_ascii_lowercase();
-        let tells = WHOLE.contains(&name.as_str())
-            || name
-                .replace("low_rank", "lowrank")
-                .split('_')
-                .any(|part| TELLING.iter().any(|known| part.starts_with(known)));
-        // A degree of 1 cuts nothing; of a switch it says yes.
-        let whole = name.contains("parallel") && leaf.whole() == Some(1);
-        // Whatever is not tuned is frozen.
-        let tunes = name.starts_with("tune");
-        let off = !tunes
-            && (whole || leaf.flag() == Some(false) || matches!(leaf.value.as_str(), "0" | "none" | "no"));
-        if tells && !off {
-            leaf.used.set(true);
-            let what = "an unknown option whose name suggests that it changes what trains, what is held or how it is sharded";
-            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
-            leaves.reading.not_modelled.push(item);
-        }
+    for leaf in unread.into_iter().filter(|leaf| changes(leaf)) {
+        leaf.used.set(true);
+        let what = "an unknown option whose name suggests that it changes what trains, what is held or how it is sharded";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
     }
 }
 

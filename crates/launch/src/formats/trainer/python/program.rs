@@ -1,6 +1,8 @@
 //! Calls of a program with their arguments, and its literal assignments. Nothing is evaluated.
 
 use super::super::vocabulary::{self, Meaning};
+use super::literal::{literal, plain, shown, string_end};
+use super::options::Options;
 use crate::formats::scalars::Leaf;
 use shardscope_plan::Field;
 use shardscope_source::Span;
@@ -14,8 +16,6 @@ const ASKED_OWN: [(&str, Field); 3] = [
     ("gradient_checkpointing", Field::GradientCheckpointing),
     ("bf16", Field::Bf16),
 ];
-/// Characters shown of a computed value.
-const SHOWN: usize = 40;
 /// What stands for a computed value, which is asked for.
 const UNKNOWN: &str = "?";
 /// Most calls read of one text, and most keywords of one call.
@@ -34,6 +34,8 @@ pub(super) struct Program<'a> {
     pub(super) open: Vec<(Field, String, Span)>,
     /// A call that takes keywords from a value of the program's.
     pub(super) computed: Option<&'a str>,
+    /// What it takes from the line that starts it.
+    pub(super) options: Options<'a>,
 }
 
 impl<'a> Program<'a> {
@@ -174,21 +176,28 @@ impl<'a> Program<'a> {
         let named = self.names.iter().find(|(name, _)| *name == value).map(|(_, value)| *value);
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
         let span = Span::new(place(from), place(end));
+        // None is what the option is without a default, so that the call's own counts.
+        if let Some(given) = self.options.value(value) {
+            let given = given.to_owned();
+            if !given.is_empty() {
+                self.push(key, &given, Some(span));
+            }
+            return;
+        }
         let Some(value) = literal(value).or(named).or_else(|| self.only(value)) else {
             // True wherever the accelerator has it.
             if key == "bf16" && value.contains("supported(") && !value.starts_with("not ") {
                 return self.push(key, "true", Some(span));
             }
             if let Some((_, field)) = ASKED_OWN.iter().find(|(known, _)| *known == key) {
-                let shown = value.lines().next().unwrap_or_default();
-                self.open.push((*field, shown.chars().take(SHOWN).collect(), span));
+                self.open.push((*field, shown(value), span));
             }
-            if matches!(key, "load_in_4bit" | "load_in_8bit" | "use_vllm" | "vllm_mode") {
+            if matches!(key, "load_in_4bit" | "load_in_8bit" | "use_vllm" | "vllm_mode" | "modules_to_save") {
                 self.computed = self.computed.or(Some(key));
             }
             let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));
             if asked {
-                let hole = value.chars().take(SHOWN).collect();
+                let hole = shown(value);
                 let leaf = Leaf {
                     path: key.to_owned(),
                     value: UNKNOWN.to_owned(),
@@ -209,51 +218,5 @@ impl<'a> Program<'a> {
 
     fn push(&mut self, key: &str, value: &str, span: Option<Span>) {
         self.leaves.push(Leaf { path: key.to_owned(), value: value.to_owned(), span, ..Leaf::default() });
-    }
-}
-
-/// Where a string ends that begins at `at`; three quotes may span lines.
-fn string_end(bytes: &[u8], at: usize) -> usize {
-    let quote = bytes[at];
-    let triple = bytes.get(at..at + 3).is_some_and(|three| three.iter().all(|sign| *sign == quote));
-    let width = if triple { 3 } else { 1 };
-    let mut end = at + width;
-    while end < bytes.len() {
-        match bytes[end] {
-            b'\\' => end += 1,
-            b'\n' if !triple => return end,
-            sign if sign == quote => {
-                let closes = !triple
-                    || bytes.get(end..end + 3).is_some_and(|three| three.iter().all(|sign| *sign == quote));
-                if closes {
-                    return end + width;
-                }
-            }
-            _ => {}
-        }
-        end += 1;
-    }
-    bytes.len()
-}
-
-/// A literal as written, or a dotted name such as `torch.bfloat16`; none for anything that is computed.
-fn literal(value: &str) -> Option<&str> {
-    let first = value.bytes().next()?;
-    let plain =
-        value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'+'));
-    let string = matches!(first, b'"' | b'\'') && string_end(value.as_bytes(), 0) == value.len();
-    let list = first == b'[' && value.ends_with(']') && !value.contains('(');
-    let number = plain && first.is_ascii_digit();
-    let known = matches!(value, "True" | "False" | "None") || value.starts_with("torch.") && plain;
-    (string || list || number || known).then_some(value)
-}
-
-/// A literal as a settings file would have it.
-fn plain(value: &str) -> String {
-    match value {
-        "True" => "true".to_owned(),
-        "False" => "false".to_owned(),
-        "None" => String::new(),
-        _ => value.chars().filter(|sign| !matches!(sign, '"' | '\'' | '\n')).collect(),
     }
 }

@@ -1,7 +1,12 @@
 //! What is read of programs and notebooks.
 
-use super::read_python;
+use super::read_started;
+use crate::Reading;
 use shardscope_plan::Field;
+
+fn read_python(text: &str, base: u32) -> Option<Reading> {
+    read_started(text, base, "", &[])
+}
 
 #[test]
 fn a_loop_of_the_programs_own_is_not_priced_as_a_trainers() {

@@ -1,0 +1,61 @@
+//! The line that starts a program, which says what its classes of arguments leave open: one question with a proposal.
+
+use crate::{Question, Reading};
+use shardscope_bash::base_name;
+use shardscope_resolve::COMMAND_LINE;
+use shardscope_source::{Code, Diagnostic};
+
+/// What starts a line that runs a program.
+const LAUNCHERS: [&str; 6] = ["torchrun ", "deepspeed ", "accelerate launch ", "python ", "python3 ", "trl "];
+/// Lines of a usage that are joined, and characters of it.
+const MOST_LINES: usize = 40;
+const LONGEST: usize = 1_000;
+
+/// Asks for it.
+pub(super) fn ask(reading: &mut Reading, text: &str, file: &str, model: Option<&str>) {
+    let message = "this program takes its settings from the line that starts it, which is not here";
+    let hint = "paste that line beside it, or answer the question";
+    reading.diagnostics.push(Diagnostic::error(Code::NoCommandLine, message).hint(hint));
+    reading.questions.push(Question {
+        name: COMMAND_LINE.to_owned(),
+        prompt: "Which line starts this program? It is read as if it were pasted beside it".to_owned(),
+        choices: Vec::new(),
+        proposal: Some(usage(text).unwrap_or_else(|| usual(file, model))),
+    });
+}
+
+/// A line that the program's own remarks show.
+fn usage(text: &str) -> Option<String> {
+    let bare = |line: &'_ str| -> String {
+        line.trim().trim_start_matches(['#', '$', '>', ' ']).trim_end_matches('`').trim().to_owned()
+    };
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let mut whole = bare(line);
+        if !LAUNCHERS.iter().any(|launcher| whole.starts_with(launcher)) {
+            continue;
+        }
+        for _ in 0..MOST_LINES {
+            let Some(rest) = whole.strip_suffix('\\') else { break };
+            let next = lines.next().map(bare).unwrap_or_default();
+            whole = format!("{} {next}", rest.trim_end());
+        }
+        // With options, and nothing that is to be filled in.
+        let plain: String = whole.split(['\'', '"']).step_by(2).collect();
+        let open = ["<", "...", "…", "{", "[", "path/to", "$"].iter().any(|sign| plain.contains(sign));
+        if whole.contains(" --") && !open && whole.len() < LONGEST {
+            return Some(whole);
+        }
+    }
+    None
+}
+
+/// One node of eight with a model of the program's own, in the format that most train in.
+fn usual(file: &str, model: Option<&str>) -> String {
+    let program = Some(base_name(file)).filter(|name| name.ends_with(".py")).unwrap_or("train.py");
+    let model = model.filter(|model| !model.is_empty() && model.chars().all(|sign| !sign.is_whitespace()));
+    let model = model.map(|model| format!("--model_name_or_path {model} ")).unwrap_or_default();
+    format!(
+        "torchrun --nproc_per_node 8 {program} {model}--per_device_train_batch_size 1 --bf16 True --output_dir output"
+    )
+}

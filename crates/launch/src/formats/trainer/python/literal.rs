@@ -1,0 +1,76 @@
+//! Literals of Python as they are written, and where strings and calls end.
+
+/// Characters shown of a computed value.
+const SHOWN: usize = 40;
+
+/// Where the parenthesis closes that opens at `open`, behind it.
+pub(super) fn call_end(text: &str, open: usize) -> usize {
+    let bytes = text.as_bytes();
+    let (mut at, mut depth) = (open, 0_usize);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' | b'\'' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            b'(' => depth += 1,
+            b')' if depth < 2 => return at + 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// Where a string ends that begins at `at`; three quotes may span lines.
+pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
+    let quote = bytes[at];
+    let triple = bytes.get(at..at + 3).is_some_and(|three| three.iter().all(|sign| *sign == quote));
+    let width = if triple { 3 } else { 1 };
+    let mut end = at + width;
+    while end < bytes.len() {
+        match bytes[end] {
+            b'\\' => end += 1,
+            b'\n' if !triple => return end,
+            sign if sign == quote => {
+                let closes = !triple
+                    || bytes.get(end..end + 3).is_some_and(|three| three.iter().all(|sign| *sign == quote));
+                if closes {
+                    return end + width;
+                }
+            }
+            _ => {}
+        }
+        end += 1;
+    }
+    bytes.len()
+}
+
+/// A literal as written, or a dotted name such as `torch.bfloat16`; none for anything that is computed.
+pub(super) fn literal(value: &str) -> Option<&str> {
+    let first = value.bytes().next()?;
+    let plain =
+        value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'+'));
+    let string = matches!(first, b'"' | b'\'') && string_end(value.as_bytes(), 0) == value.len();
+    let list = first == b'[' && value.ends_with(']') && !value.contains('(');
+    let number = plain && first.is_ascii_digit();
+    let known = matches!(value, "True" | "False" | "None") || value.starts_with("torch.") && plain;
+    (string || list || number || known).then_some(value)
+}
+
+/// The beginning of a computed value, in one line.
+pub(super) fn shown(value: &str) -> String {
+    let words: Vec<&str> = value.split_ascii_whitespace().collect();
+    words.join(" ").chars().take(SHOWN).collect()
+}
+
+/// A literal as a settings file would have it.
+pub(super) fn plain(value: &str) -> String {
+    match value {
+        "True" => "true".to_owned(),
+        "False" => "false".to_owned(),
+        "None" => String::new(),
+        _ => value.chars().filter(|sign| !matches!(sign, '"' | '\'' | '\n')).collect(),
+    }
+}

@@ -1,0 +1,303 @@
+//! What a program takes from the line that starts it: fields of its classes of arguments, as that line or else the class has them, and
+//! which conditions on them hold. Nothing is evaluated but names, literals, `not`, `and`, `or` and equality.
+
+use super::super::words;
+use super::literal::{literal, plain, string_end};
+use crate::Argument;
+use crate::formats::scalars::Leaf;
+use shardscope_source::Span;
+
+/// Fields read of one program.
+const MOST: usize = 256;
+/// Lines that are looked through for conditions around a call.
+const AROUND: usize = 2_000;
+
+/// One field of a class of arguments.
+struct Field<'a> {
+    name: &'a str,
+    /// Its default as a settings file would have it; none where that is computed, or there is none.
+    default: Option<String>,
+    span: Span,
+}
+
+/// The options of a program.
+#[derive(Default)]
+pub(super) struct Options<'a> {
+    text: &'a str,
+    fields: Vec<Field<'a>>,
+    /// What the line gives.
+    given: Vec<Leaf>,
+}
+
+impl<'a> Options<'a> {
+    /// Those of the classes that `named`, the words of a parser's call, names, beside the words of the line that starts the program.
+    pub(super) fn new(text: &'a str, base: u32, named: &str, line: &[Argument]) -> Self {
+        let mut options = Self { text, fields: Vec::new(), given: words::leaves(line).all().to_vec() };
+        let is_named = |class: &str| named.split(|sign: char| !is_of_name(sign)).any(|word| word == class);
+        let mut at = 0;
+        let mut inside = false;
+        while let Some(line) = text.get(at..).and_then(|rest| rest.split_inclusive('\n').next()) {
+            let next = at + line.len();
+            let first = line.bytes().next().unwrap_or(b'\n');
+            if let Some(head) = line.strip_prefix("class ") {
+                inside = is_named(head.split(|sign| !is_of_name(sign)).next().unwrap_or_default());
+            } else if !first.is_ascii_whitespace() && !matches!(first, b')' | b'#') {
+                inside = false;
+            }
+            at = next;
+            if !inside || options.fields.len() == MOST {
+                continue;
+            }
+            let Some((name, kind)) = line.split_once(':') else { continue };
+            let Some((_, value)) = kind.split_once('=').filter(|_| name.trim().chars().all(is_of_name))
+            else {
+                continue;
+            };
+            let from = next - value.len();
+            let end = statement_end(text, from);
+            let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(base);
+            let start = next - line.len() + line.len() - line.trim_start().len();
+            options.fields.push(Field {
+                name: name.trim(),
+                default: default(text.get(from..end).unwrap_or_default().trim()),
+                span: Span::new(place(start), place(end)),
+            });
+            at = end.max(next);
+        }
+        options
+    }
+
+    /// The keys that the line gives, and behind them those of fields that it leaves at their defaults.
+    pub(super) fn leaves(&self, wanted: impl Fn(&Leaf) -> bool) -> Vec<Leaf> {
+        let mut leaves = self.given.clone();
+        for field in self.fields.iter().filter(|field| self.is_silent(field.name)) {
+            let Some(value) = field.default.as_deref().filter(|value| !value.is_empty()) else { continue };
+            let (path, value) = (field.name.to_owned(), value.to_owned());
+            let leaf = Leaf { path, value, span: Some(field.span), ..Leaf::default() };
+            leaves.extend(wanted(&leaf).then_some(leaf));
+        }
+        leaves
+    }
+
+    fn is_silent(&self, name: &str) -> bool {
+        self.given.iter().all(|leaf| leaf.path != name)
+    }
+
+    /// The value of `training_args.name`, or of a variable or parameter that is given it; none where it is not known.
+    pub(super) fn value(&self, written: &str) -> Option<&str> {
+        let plain = |text: &str| !text.is_empty() && text.chars().all(is_of_name);
+        let written = if plain(written) { self.handed_on(written)? } else { written };
+        let (owner, name) = written.rsplit_once('.')?;
+        // Without the line nothing is known of any.
+        if self.given.is_empty() || !plain(owner) || !owner.ends_with("args") {
+            return None;
+        }
+        let given = self.given.iter().find(|leaf| leaf.path == name && leaf.hole.is_none());
+        if let Some(leaf) = given {
+            return Some(&leaf.value);
+        }
+        self.unless_given(name).filter(|_| self.is_silent(name))
+    }
+
+    /// What an option is unless the line says otherwise.
+    pub(super) fn unless_given(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|field| field.name == name)?.default.as_deref()
+    }
+
+    /// The one option that a variable or a parameter of that name is given: `rank = lora_args.lora_r`, `f(rank=lora_args.lora_r)`.
+    fn handed_on(&self, name: &str) -> Option<&'a str> {
+        /// Names that are looked for behind each other.
+        const LOOKED_AT: usize = 64;
+        if self.given.is_empty() {
+            return None;
+        }
+        let (mut one, mut handed) = (None, None);
+        for (at, _) in self.text.match_indices(name).take(LOOKED_AT) {
+            let before = self.text.get(..at).and_then(|before| before.chars().next_back());
+            let rest = self.text.get(at + name.len()..).unwrap_or_default().trim_start_matches(' ');
+            let Some(value) = rest.strip_prefix('=').filter(|value| !value.starts_with('=')) else {
+                continue;
+            };
+            if before.is_some_and(|sign| is_of_name(sign) || sign == '.') {
+                continue;
+            }
+            let value = value.trim_start_matches(' ');
+            let end = value.find(|sign| !is_of_name(sign) && sign != '.').unwrap_or(value.len());
+            let path = value.get(..end).unwrap_or_default();
+            let path = path.strip_suffix(".split").unwrap_or(path);
+            // Handed on under its own name, or split at its commas.
+            if path == name {
+                continue;
+            }
+            // What a parameter is given counts within its function, whatever else has its name.
+            let place = if value.get(end..).is_some_and(|rest| rest.starts_with([',', ')'])) {
+                &mut handed
+            } else {
+                &mut one
+            };
+            if place.is_some_and(|known| known != path) {
+                return None;
+            }
+            *place = Some(path);
+        }
+        let options = |path: &&str| path.contains('.');
+        handed.filter(options).or(one.filter(options))
+    }
+
+    /// Whether a condition holds; none where it is not decided.
+    pub(super) fn holds(&self, condition: &str) -> Option<bool> {
+        let condition = condition.trim();
+        let condition = condition
+            .strip_prefix('(')
+            .and_then(|rest| rest.strip_suffix(')'))
+            .filter(|inner| !inner.contains(['(', ')']))
+            .unwrap_or(condition);
+        if condition.contains(" or ") {
+            let parts: Vec<_> = condition.split(" or ").map(|part| self.holds(part)).collect();
+            let one = parts.contains(&Some(true)).then_some(true);
+            return one.or_else(|| (!parts.contains(&None)).then_some(false));
+        }
+        if condition.contains(" and ") {
+            let parts: Vec<_> = condition.split(" and ").map(|part| self.holds(part)).collect();
+            let one = parts.contains(&Some(false)).then_some(false);
+            return one.or_else(|| (!parts.contains(&None)).then_some(true));
+        }
+        if let Some(rest) = condition.strip_prefix("not ") {
+            return self.holds(rest).map(|holds| !holds);
+        }
+        for (sign, equal) in [(" == ", true), (" != ", false)] {
+            if let Some((left, right)) = condition.split_once(sign) {
+                let right = literal(right.trim()).map(plain)?;
+                return Some((self.value(left.trim())? == right) == equal);
+            }
+        }
+        let value = self.value(condition)?;
+        Some(!matches!(value.to_ascii_lowercase().as_str(), "" | "false" | "0" | "none" | "no"))
+    }
+
+    /// Whether what stands at `at` runs: the branches around it within its function, and the `if` behind the parenthesis that closes at
+    /// `end`. None where a condition is not decided.
+    pub(super) fn runs(&self, text: &str, at: usize, end: usize) -> Option<bool> {
+        let mut all = Some(true);
+        let mut meet = |holds: Option<bool>| match (all, holds) {
+            (Some(false), _) | (_, Some(false)) => all = Some(false),
+            (_, None) => all = None,
+            _ => {}
+        };
+        // A choice within the expression; a statement behind it ends with a colon.
+        let behind = text.get(end..).unwrap_or_default().trim_start();
+        let choice = behind.strip_prefix("if ").and_then(|rest| rest.split_once("else"));
+        if let Some((condition, _)) = choice.filter(|(condition, _)| !condition.contains(':')) {
+            meet(self.holds(condition));
+        }
+        let start = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |line| line + 1);
+        let mut indent = indentation(text.get(start..).unwrap_or_default());
+        // Whether an `else` waits for the conditions of its branches.
+        let mut other: Option<usize> = None;
+        for line in text.get(..start).unwrap_or_default().lines().rev().take(AROUND) {
+            let own = indentation(line);
+            let words = line.trim();
+            if words.is_empty()
+                || words.starts_with('#')
+                || own > indent
+                || own == indent && other != Some(own)
+            {
+                continue;
+            }
+            let condition = |head: &str| words.strip_prefix(head).map(|rest| self.condition(rest));
+            if other == Some(own) {
+                if let Some(holds) = condition("elif ").or_else(|| condition("if ")) {
+                    meet(holds.map(|holds| !holds));
+                    other = other.filter(|_| words.starts_with("elif "));
+                }
+                continue;
+            }
+            indent = own;
+            if words.starts_with("def ") || words.starts_with("class ") {
+                break;
+            }
+            if let Some(holds) = condition("if ") {
+                meet(holds);
+            } else if let Some(holds) = condition("elif ") {
+                meet(holds);
+                other = Some(own);
+            } else if words.starts_with("else:") {
+                other = Some(own);
+            }
+        }
+        all
+    }
+
+    /// The condition of a line that ends with a colon; one over several lines is not decided.
+    fn condition(&self, rest: &str) -> Option<bool> {
+        let rest = rest.split(" #").next().unwrap_or(rest).trim_end();
+        self.holds(rest.strip_suffix(':')?)
+    }
+}
+
+fn is_of_name(sign: char) -> bool {
+    sign.is_ascii_alphanumeric() || sign == '_'
+}
+
+fn indentation(line: &str) -> usize {
+    line.bytes().take_while(|sign| matches!(sign, b' ' | b'\t')).count()
+}
+
+/// Where a statement ends that goes on at `at`: with its line, or with that of the parenthesis that it opens.
+fn statement_end(text: &str, mut at: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut depth = 0_usize;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' | b'\'' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            b'#' => {
+                at = text.get(at..).and_then(|rest| rest.find('\n')).map_or(bytes.len(), |end| at + end);
+                continue;
+            }
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'\n' if depth == 0 => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// The default that a field's statement gives: `= 8`, `= field(default=8, …)`, `= field(default_factory=lambda: ["q_proj"])`.
+fn default(value: &str) -> Option<String> {
+    let value = value.split(" #").next().unwrap_or(value).trim();
+    let Some(inner) = value.strip_prefix("field(") else { return computed(value) };
+    let from = inner.find("default=").map(|at| at + "default=".len());
+    let from = from.or_else(|| inner.find("default_factory=").map(|at| at + "default_factory=".len()))?;
+    let rest = inner.get(from..)?.trim_start();
+    let rest = rest.strip_prefix("lambda:").unwrap_or(rest).trim_start();
+    let bytes = rest.as_bytes();
+    let (mut at, mut depth) = (0, 0_usize);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' | b'\'' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' if depth > 0 => depth -= 1,
+            b',' | b')' if depth == 0 => break,
+            _ => {}
+        }
+        at += 1;
+    }
+    computed(rest.get(..at)?.trim())
+}
+
+/// A literal, or whole numbers multiplied.
+fn computed(value: &str) -> Option<String> {
+    let factors = || value.split('*').map(|factor| factor.trim().parse::<u64>().ok());
+    if value.contains('*') && factors().all(|factor| factor.is_some()) {
+        return factors().flatten().try_fold(1, u64::checked_mul).map(|product| product.to_string());
+    }
+    literal(value.strip_prefix('r').filter(|rest| rest.starts_with(['"', '\''])).unwrap_or(value)).map(plain)
+}

@@ -1,0 +1,263 @@
+//! On how many accelerators a run was made, as a text says beside its settings: a command in a remark, `8xH100`, a file's name. None of
+//! it states the run's own number, so that it is a proposal where that is asked for.
+
+use shardscope_resolve::Machines;
+use shardscope_sorting::sort_by_key;
+use shardscope_source::Source;
+
+/// Lines looked at of one text, and characters of a line; a notebook has pictures in lines.
+const MOST_LINES: usize = 4_000;
+const LONGEST: usize = 400;
+/// Characters that a question quotes.
+const QUOTED: usize = 80;
+/// The most accelerators that anything runs on.
+const MOST: u64 = 1 << 20;
+
+/// How much something speaks for a number; what says more comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// A command that starts it, a variable that holds it.
+    Command,
+    /// Behind a setting in its line, or with the accelerator's name.
+    Beside,
+    /// In a remark of its own, or in the file's name.
+    Remark,
+}
+
+/// A number of accelerators: all, or those of a node and how many nodes.
+struct Told {
+    count: u64,
+    per_node: bool,
+    nodes: Option<u64>,
+}
+
+impl Told {
+    const fn all(count: u64) -> Self {
+        Self { count, per_node: false, nodes: None }
+    }
+
+    const fn of_node(count: u64, nodes: Option<u64>) -> Self {
+        Self { count, per_node: true, nodes }
+    }
+}
+
+/// What the texts say: of a node, and of all; what says more comes first.
+pub(super) fn said(source: &Source) -> Vec<Machines> {
+    let mut best: [Option<(Weight, Machines)>; 2] = [None, None];
+    let mut take = |weight: Weight, Told { count, per_node, nodes }: Told, line: &str| {
+        let best = &mut best[usize::from(per_node)];
+        let better = best.as_ref().is_none_or(|(known, _)| weight < *known);
+        if better && (1..=MOST).contains(&count) {
+            let line = line
+                .trim_matches(|sign: char| sign.is_whitespace() || matches!(sign, '#' | '"' | '\\' | '*'));
+            let short: String = line.chars().take(QUOTED).collect();
+            let more = if short.len() < line.len() { " …" } else { "" };
+            *best = Some((weight, Machines { count, per_node, nodes, said: format!("{short}{more}") }));
+        }
+    };
+    for (index, part) in source.parts().iter().enumerate() {
+        let lines = source.part_text(index).lines().take(MOST_LINES);
+        for line in lines.filter(|line| line.len() <= LONGEST) {
+            let lower = line.to_ascii_lowercase();
+            if let Some(told) = by_command(&lower) {
+                take(Weight::Command, told, line);
+            } else if let Some((weight, told)) = by_words(&lower) {
+                take(weight, told, line);
+            }
+        }
+        let name = part.name.to_ascii_lowercase();
+        let name = name.rsplit('/').next().unwrap_or(&name);
+        if let Some(count) = counted(name, "gpu") {
+            take(Weight::Remark, Told::all(count), name);
+        } else if ["single_gpu", "single-gpu", "singlegpu"].iter().any(|word| name.contains(word)) {
+            take(Weight::Remark, Told::all(1), name);
+        }
+    }
+    let mut all: Vec<(Weight, Machines)> = best.into_iter().flatten().collect();
+    sort_by_key(&mut all, |(weight, _)| *weight);
+    all.into_iter().map(|(_, told)| told).collect()
+}
+
+/// A launcher's options, or a variable that holds a number of accelerators.
+fn by_command(line: &str) -> Option<Told> {
+    /// Options of launchers that count the processes of a node, and all processes.
+    const PER_NODE: [&str; 2] = ["--nproc-per-node", "--nproc_per_node"];
+    const ALL: [&str; 4] = ["--num_processes", "--num-processes", "--num_gpus", "--num-gpus"];
+    const NODES: [&str; 3] = ["--nnodes", "--num_nodes", "--num-nodes"];
+    const VARIABLES: [&str; 7] =
+        ["num_devices", "num_gpus", "n_gpus", "ngpus", "gpu_count", "gpu_num", "n_gpu"];
+    let given = |names: &[&str]| names.iter().find_map(|name| number(behind(line, name)?));
+    if let Some(per_node) = given(&PER_NODE) {
+        return Some(Told::of_node(per_node, given(&NODES)));
+    }
+    if let Some(all) = given(&ALL) {
+        return Some(Told::all(all));
+    }
+    if let Some(list) =
+        behind(line, "--include").and_then(|rest| rest.trim_start().strip_prefix("localhost:"))
+    {
+        return devices(list);
+    }
+    let assigned = line.trim_start().strip_prefix("export ").unwrap_or(line.trim_start());
+    let (name, value) = assigned.split_once('=')?;
+    VARIABLES.contains(&name).then(|| number(value).map(Told::all))?
+}
+
+/// What a remark says: `8 x H100`, `designed for 32 GPUs`, `2 nodes with 8 GPUs each`.
+fn by_words(line: &str) -> Option<(Weight, Told)> {
+    // What compares says no number of this run.
+    const COMPARED: [&str; 7] = ["than", "least", "up to", "multi", "at most", "minimum", "maximum"];
+    let remark = line.find(['#', '"', '/']).map(|at| line.split_at(at));
+    let (before, words) = remark.unwrap_or((line, ""));
+    let plain = remark.is_none() && !line.contains("single");
+    if plain || COMPARED.iter().any(|word| line.contains(word)) {
+        return None;
+    }
+    let weight = if before.trim().is_empty() { Weight::Remark } else { Weight::Beside };
+    let named = ["a100", "h100", "h200", "h800", "b200", "a800", "v100", "mi300", "mi355", "gb200"]
+        .iter()
+        .find_map(|card| {
+            let before = words.get(..words.find(card)?)?.trim_end_matches("nvidia ").trim_end_matches("amd ");
+            last_number(before.trim_end().strip_suffix(['x', '×', '*'])?.trim_end())
+        });
+    let nodes = counted(words, "node").filter(|nodes| *nodes > 1);
+    let all = |count: u64| {
+        let of_node = nodes.is_some() || words.contains("per node");
+        if of_node { Told::of_node(count, nodes) } else { Told::all(count) }
+    };
+    if let Some(count) = named {
+        return Some((weight.min(Weight::Beside), all(count)));
+    }
+    if let Some(count) = counted(words, "gpu") {
+        return Some((weight, all(count)));
+    }
+    words.contains("single gpu").then_some((Weight::Remark, Told::all(1)))
+}
+
+/// The number in front of a word: `8 GPUs`, `8-gpu`, `8gpus`.
+fn counted(text: &str, word: &str) -> Option<u64> {
+    text.match_indices(word)
+        .find_map(|(at, _)| last_number(text.get(..at)?.trim_end_matches([' ', '-', '_'])))
+}
+
+/// The whole number that a text ends with, as a word of its own.
+fn last_number(text: &str) -> Option<u64> {
+    let digits = text.len() - text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let apart = text.get(..digits)?.chars().next_back();
+    // A part of a name or of a fraction: `v2`, `0.8`.
+    if apart.is_some_and(|sign| sign.is_alphanumeric() || matches!(sign, '.' | '>' | '<' | '+')) {
+        return None;
+    }
+    text.get(digits..)?.parse().ok()
+}
+
+fn behind<'t>(line: &'t str, option: &str) -> Option<&'t str> {
+    line.get(line.find(option)? + option.len()..)
+}
+
+/// The whole number behind an option or an equals sign, and nothing that goes on.
+fn number(rest: &str) -> Option<u64> {
+    let rest = rest.trim_start_matches(['=', ' ', ':', '"', '\'']);
+    let end = rest.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(rest.len());
+    let more = rest.get(end..)?.chars().next();
+    if more.is_some_and(|sign| sign.is_alphanumeric() || matches!(sign, '.' | '_' | ':')) {
+        return None;
+    }
+    rest.get(..end)?.parse().ok()
+}
+
+/// The devices of a list.
+fn devices(list: &str) -> Option<Told> {
+    let end = list.find(|sign: char| !sign.is_ascii_digit() && sign != ',').unwrap_or(list.len());
+    let count = list.get(..end)?.split(',').filter(|device| !device.is_empty()).count();
+    Some(Told::all(u64::try_from(count).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::said;
+    use crate::{Request, read};
+    use shardscope_bash::Environment;
+    use shardscope_source::Source;
+
+    #[track_caller]
+    fn check(name: &str, text: &str, expected: Option<(u64, bool, Option<u64>)>) {
+        let told = said(&Source::from_files([(name, text)])).into_iter().next();
+        assert_eq!(told.map(|told| (told.count, told.per_node, told.nodes)), expected, "{text}");
+    }
+
+    #[test]
+    fn what_a_text_says_beside_its_settings_is_a_number_of_accelerators() {
+        let all = |count| Some((count, false, None));
+        let of_node = |count, nodes| Some((count, true, nodes));
+        check("a", "#   tune run --nproc_per_node 2 lora_finetune --config llama3/8B", of_node(2, None));
+        check("a", "# tune run --nnodes 2 --nproc_per_node 4 full_finetune_distributed", of_node(4, Some(2)));
+        check("a", "# torchrun --nnodes $NODES --nproc_per_node 4 train.py", of_node(4, None));
+        let adjust = "#   automodel x.yaml --nproc-per-node 8\n# Adjust --nproc-per-node to yours.";
+        check("a", adjust, of_node(8, None));
+        check("a", "deepspeed --include localhost:0,1,5 finetune.py \\\n", all(3));
+        check("a", "NUM_DEVICES=8\nA=$((B / NUM_DEVICES))", all(8));
+        check("a", "# Config for 1 node of 8 x H100s (80GB)", all(8));
+        check("a", "# This config is only tested on an 8xA100 machine.", all(8));
+        check("a", "micro: 1 # If 2 nodes with 8 gpus each, the batch is 16", of_node(8, Some(2)));
+        check("a", "global_train_batch_size: 64  # assuming 8 gpus", all(8));
+        // A setting's own remark before one that stands for itself.
+        check("a", "# steps: 16 # designed for 8 GPUs\nsteps: 4 # designed for 32 GPUs", all(32));
+        check("sft-lora-singlegpu.yaml", "a: b", all(1));
+        check("llama3_8b_16gpus.yaml", "a: b", all(16));
+        for nothing in [
+            "# more than 1 gpu is available",
+            "# needs at least 8 GPUs",
+            "# multi-gpu",
+            "# batch 0.8 x H100",
+            "# H100 has 989 TFLOP/s",
+            "torchrun --nproc_per_node ${N} train.py",
+            "gpus = 8.5  # none",
+            "# v100",
+            "",
+        ] {
+            check("train.yaml", nothing, None);
+        }
+    }
+
+    /// It is proposed with its place, where the layout and the batch fit on it, and never taken.
+    #[test]
+    fn what_a_text_says_is_proposed_for_the_number_that_is_asked() {
+        let asked = |text: &str| {
+            let source = Source::from_files([("run.sh", text)]);
+            let environment = Environment::default();
+            let read = read(&Request { source: &source, environment: &environment, overrides: &[] });
+            assert!(read.plan.is_none(), "{text}");
+            let [asked] = read.questions.as_slice() else { panic!("{text}: {:?}", read.questions) };
+            (
+                asked.name.clone(),
+                asked.proposal.clone().unwrap_or_default(),
+                asked.prompt.contains("The text says"),
+            )
+        };
+        const RUN: &str = "pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 \
+            --micro-batch-size 1 --bf16 --vocab-size 32000 --swiglu";
+        let said = |name: &str, proposal: &str, says| (name.to_owned(), proposal.to_owned(), says);
+        let total = format!("srun {RUN}");
+        assert_eq!(asked(&total), said("world_size", "8", false));
+        let remark = format!("{total}\n# ran on 2 nodes of 4 x A100");
+        assert_eq!(asked(&remark), said("world_size", "8", true));
+        assert_eq!(asked(&format!("{total}\n# 3 x A100")), said("world_size", "3", true));
+        // Neither the layout nor the batch is that of the remark.
+        let cut = " --tensor-model-parallel-size 2 --sequence-parallel\n# 3 x A100";
+        assert_eq!(asked(&format!("{total}{cut}")), said("world_size", "8", false));
+        assert_eq!(
+            asked(&format!("{total} --global-batch-size 8\n# 3 x A100")),
+            said("world_size", "8", false)
+        );
+        let per_node = format!("torchrun --nnodes $N --nproc_per_node 8 {RUN}");
+        assert_eq!(asked(&per_node), said("num_nodes", "1", false));
+        assert_eq!(asked(&format!("# 32 x H100\n{per_node}")), said("num_nodes", "4", true));
+        let nodes = format!("torchrun --nnodes 2 --nproc_per_node $P {RUN}\n");
+        assert_eq!(asked(&format!("{nodes}# 8xH100")), said("gpus_per_node", "4", true));
+        assert_eq!(
+            asked(&format!("{nodes}# torchrun --nproc_per_node 6 x.py")),
+            said("gpus_per_node", "6", true)
+        );
+    }
+}

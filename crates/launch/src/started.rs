@@ -1,0 +1,69 @@
+//! Programs that take their settings from the line that starts them: read together with that line, which may stand beside them or be
+//! the answer to a question.
+
+use super::formats::{Dialect, Format, Text, Trainer, read_started};
+use super::{Argument, Reading, megatron};
+use shardscope_plan::Field;
+use shardscope_resolve::COMMAND_LINE;
+use shardscope_source::{Diagnostic, Span};
+
+/// A program that asks for its line.
+pub(super) struct Started {
+    /// Its file.
+    pub(super) name: String,
+    /// Where it begins among the texts.
+    pub(super) base: u32,
+    /// Its text; of a notebook that of its cells.
+    pub(super) program: String,
+    /// Whether places in it are places in the text.
+    pub(super) exact: bool,
+}
+
+/// Whether it asks for the line that starts it.
+pub(super) fn asks_for_line(reading: &Reading) -> bool {
+    reading.questions.iter().any(|asked| asked.name == COMMAND_LINE)
+}
+
+/// Programs and the words of the line beside them are read as one; the line alone tells the machines.
+pub(super) fn with_line(
+    texts: &mut [Text],
+    launched: &mut [Text],
+    programs: &[Started],
+    arguments: &[Argument],
+) {
+    let format = Format::new(&Trainer(Dialect::Transformers));
+    let said: Vec<Diagnostic> = [format.read_words(arguments), megatron::read(arguments)]
+        .into_iter()
+        .flat_map(|own| own.diagnostics)
+        .collect();
+    let machines = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize, Field::Accelerator];
+    for text in texts.iter_mut().filter(|text| text.format == Some(format) && asks_for_line(&text.reading)) {
+        let Some(started) = programs.iter().find(|started| started.name == text.name) else { continue };
+        let read = read_started(&started.program, started.base, &started.name, arguments);
+        let Some(mut reading) = read else { continue };
+        if !started.exact {
+            without_places(&mut reading, 0);
+        }
+        text.reading = reading;
+        // What the words say by themselves is said of both together.
+        for text in launched.iter_mut().filter(|text| text.format.is_none()) {
+            let own = &mut text.reading;
+            own.keep(&|found| machines.contains(&found.field));
+            own.questions
+                .retain(|asked| Field::named(&asked.name).is_none_or(|field| machines.contains(&field)));
+            own.software = None;
+            own.not_modelled.clear();
+            own.not_read.clear();
+            own.diagnostics.retain(|one| !said.iter().any(|known| known.message == one.message));
+        }
+    }
+}
+
+/// Takes the places of a reading away that lie from `from` on.
+pub(super) fn without_places(reading: &mut Reading, from: u32) {
+    let behind = |span: &mut Option<Span>| *span = span.filter(|span| span.start < from);
+    reading.found.iter_mut().for_each(|found| behind(&mut found.span));
+    reading.diagnostics.iter_mut().for_each(|said| behind(&mut said.span));
+    reading.not_modelled.iter_mut().for_each(|item| behind(&mut item.span));
+    reading.not_read.iter_mut().for_each(|item| behind(&mut item.span));
+}

@@ -1,0 +1,178 @@
+//! Programs that take their settings from the line that starts them: the line is asked for, and the answer is read as if it were
+//! pasted beside the program, together with the defaults of the program's own classes and the branches that its options decide.
+
+use super::value;
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::Field;
+use shardscope_source::Source;
+
+/// baichuan-inc/Baichuan2 `fine-tune/fine-tune.py` in short, with FastChat's `train_lora.py` (q_lora) and OpenBMB/MiniCPM's
+/// `finetune.py` (a parameter that is given an option).
+const PROGRAM: &str = r#"
+@dataclass
+class ModelArguments:
+    model_name_or_path: Optional[str] = field(default="Qwen/Qwen2.5-7B")
+
+
+@dataclass
+class TrainingArguments(transformers.TrainingArguments):
+    cache_dir: Optional[str] = field(default=None)
+    optim: str = field(default="adafactor")
+    model_max_length: int = field(
+        default=256 * 2,
+        metadata={"help": "Maximum sequence length (right padded, and possibly truncated)."},
+    )
+    use_lora: bool = field(default=False)
+
+
+@dataclass
+class LoraArguments:
+    lora_r: int = 12
+    lora_target_modules: List[str] = field(default_factory=lambda: ["q_proj", "v_proj"])
+    q_lora: bool = False
+
+
+@dataclass
+class Elsewhere:
+    model_max_length: int = 77
+
+
+def load(path, rank: int = 4):
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        path,
+        quantization_config=BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="fp4")
+        if lora_args.q_lora
+        else None,
+    )
+    if training_args.use_lora:
+        config = LoraConfig(r=rank, lora_alpha=32, target_modules=lora_args.lora_target_modules)
+        model = get_peft_model(model, config)
+    return model
+
+
+parser = transformers.HfArgumentParser((ModelArguments, TrainingArguments, LoraArguments))
+model_args, training_args, lora_args = parser.parse_args_into_dataclasses()
+model = load(path=model_args.model_name_or_path, rank=lora_args.lora_r)
+trainer = transformers.Trainer(model=model, args=training_args)
+trainer.train()
+"#;
+const LINE: &str = "torchrun --nproc_per_node 4 fine-tune.py --per_device_train_batch_size 2 --bf16 True --output_dir output";
+
+fn answered(program: &str, line: &str) -> Resolution {
+    let source = Source::from_files([("fine-tune.py", program)]);
+    let variables = vec![("command_line".to_owned(), line.to_owned())];
+    let environment = Environment { variables, ..Environment::default() };
+    read(&Request { source: &source, environment: &environment, overrides: &[] })
+}
+
+fn beside(program: &str, line: &str) -> Resolution {
+    let source = Source::from_files([("fine-tune.py", program), ("", line)]);
+    read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+}
+
+fn names(resolution: &Resolution) -> Vec<&str> {
+    resolution.questions.iter().map(|asked| asked.name.as_str()).collect()
+}
+
+#[test]
+fn the_line_is_one_question_and_its_answer_counts_as_pasted() {
+    let source = Source::from_files([("fine-tune.py", PROGRAM)]);
+    let open = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+    assert!(open.plan.is_none() && open.not_modelled.is_empty());
+    assert_eq!(names(&open), ["command_line"]);
+    let proposal = open.questions[0].proposal.clone().expect("a proposal");
+    let expected = "torchrun --nproc_per_node 8 fine-tune.py --model_name_or_path Qwen/Qwen2.5-7B \
+        --per_device_train_batch_size 1 --bf16 True --output_dir output";
+    assert_eq!(proposal, expected);
+    assert!(answered(PROGRAM, &proposal).plan.is_some());
+    for more in
+        ["", " --use_lora True --q_lora True --lora_r 64", " --deepspeed $DS", " --model_max_length $LENGTH"]
+    {
+        let line = format!("{LINE}{more}");
+        let (answer, paste) = (answered(PROGRAM, &line), beside(PROGRAM, &line));
+        let said = |resolution: &Resolution| -> Vec<_> {
+            let settings = resolution.settings.iter();
+            settings.map(|setting| (setting.name, setting.value.written(), setting.origin)).collect()
+        };
+        assert_eq!(said(&answer), said(&paste), "{more}");
+        assert_eq!((answer.plan.is_some(), names(&answer)), (paste.plan.is_some(), names(&paste)), "{more}");
+        // Nothing of the answer has a place in the text.
+        let within = |span: Option<shardscope_source::Span>| {
+            span.is_none_or(|span| span.end as usize <= source.text().len())
+        };
+        assert!(answer.settings.iter().all(|setting| within(setting.span)));
+        assert!(answer.diagnostics.iter().all(|said| within(said.span)));
+    }
+    // A field of one line joins what a backslash would.
+    let joined = answered(PROGRAM, &LINE.replace(" --bf16", " \\ --bf16"));
+    assert_eq!(value(&joined, Field::Bf16), "true");
+    // What is no line leaves the question.
+    assert_eq!(names(&answered(PROGRAM, "hello")), ["command_line"]);
+}
+
+#[test]
+fn classes_of_arguments_have_defaults_and_options_decide_branches() {
+    let fields = [
+        Field::Optimizer,
+        Field::SeqLength,
+        Field::TrainType,
+        Field::LoraRank,
+        Field::LoraTargetModules,
+        Field::BaseQuantization,
+        Field::WorldSize,
+    ];
+    let said = |more: &str| {
+        let resolution = answered(PROGRAM, &format!("{LINE}{more}"));
+        assert!(resolution.plan.is_some(), "{more}: {:?}", resolution.diagnostics);
+        fields.map(|field| value(&resolution, field))
+    };
+    assert_eq!(said(""), ["adafactor", "512", "full", "", "", "", "4"]);
+    assert_eq!(
+        said(" --optim adamw_torch --model_max_length 2048"),
+        ["adam", "2048", "full", "", "", "", "4"]
+    );
+    assert_eq!(said(" --use_lora True"), ["adafactor", "512", "lora", "12", "q_proj v_proj", "", "4"]);
+    assert_eq!(
+        said(" --use_lora --lora_r 64 --q_lora True"),
+        ["adafactor", "512", "qlora", "64", "q_proj v_proj", "fp4", "4"]
+    );
+    // A condition that is not decided is asked for.
+    let other = PROGRAM.replace("if training_args.use_lora:", "if is_large(model):");
+    let asked = answered(&other, LINE);
+    assert!(asked.plan.is_none());
+    assert_eq!(names(&asked), ["train_type"]);
+}
+
+/// What a program does to the model by itself stops the verdict, unless an option says that it does not.
+#[test]
+fn a_program_with_hands_of_its_own_stops() {
+    let with = |step: &str| PROGRAM.replace("    return model\n", &format!("{step}    return model\n"));
+    let stops = |step: &str, more: &str| {
+        let read = answered(&with(step), &format!("{LINE}{more}"));
+        assert!(read.plan.is_none() != read.not_modelled.is_empty(), "{step}");
+        read.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>()
+    };
+    // dvlab-research/LongLoRA `supervised-fine-tune.py`, OpenBMB/MiniCPM-V `finetune.py`, hkust-nlp/dart-math `pipeline/train.py`.
+    assert_eq!(
+        stops("    [p.requires_grad_() for n, p in model.named_parameters() if 'norm' in n]\n", ""),
+        ["requires_grad_"]
+    );
+    assert_eq!(stops("    model.vpm.requires_grad_(False)\n", ""), ["requires_grad_"]);
+    assert_eq!(stops("    module = module.to(torch.float32)\n", ""), ["module.to"]);
+    assert_eq!(stops("    monkey_patch4pack(config)\n", ""), ["monkey_patch4pack"]);
+    assert_eq!(stops("    replace_llama_attn(True)\n", ""), ["replace_llama_attn"]);
+    // Before adapters all is frozen anyway, and a hook on the first input trains nothing.
+    assert!(stops("    param.requires_grad = False  # train adapters\n", " --use_lora True").is_empty());
+    assert!(stops("    output.requires_grad_(True)\n", "").is_empty());
+    let branch =
+        "    if lora_args.q_lora and not training_args.use_lora:\n        replace_llama_attn(True)\n";
+    assert!(stops(branch, "").is_empty());
+    assert_eq!(stops(branch, " --q_lora True"), ["replace_llama_attn"]);
+    let other =
+        "    if training_args.use_lora:\n        pass\n    else:\n        model.vpm.requires_grad_(False)\n";
+    assert!(stops(other, " --use_lora True").is_empty());
+    assert_eq!(stops(other, ""), ["requires_grad_"]);
+    let checkpointed = answered(&with("    model.gradient_checkpointing_enable()\n"), LINE);
+    assert_eq!(value(&checkpointed, Field::GradientCheckpointing), "true");
+}
