@@ -30,9 +30,13 @@ fn drafted(case: &Value) -> Draft {
     if arch == "qwen2" {
         model.linear_bias = LinearBias::QkvOnly;
     }
-    if arch == "gemma" {
+    if arch.starts_with("gemma") {
         model.activation = Activation::Geglu;
         model.arrangement.norm_product = NormProduct::PlusOne;
+    }
+    if arch == "gemma2" {
+        model.arrangement.norm_places = NormPlaces::Around;
+        (model.arrangement.attention_softcap, model.arrangement.final_softcap) = (true, true);
     }
     if flag(case, "tied") {
         model.embeddings = Embeddings::Tied;
@@ -47,7 +51,8 @@ fn drafted(case: &Value) -> Draft {
     recipe.global_batch_size = 2 * recipe.micro_batch_size;
     recipe.params_dtype = if word("dtype") == "fp32" { Number::Fp32 } else { Number::Bf16 };
     recipe.grads_dtype = recipe.params_dtype;
-    recipe.attention_kernel = AttentionKernel::Sdpa;
+    recipe.attention_kernel =
+        if arch == "gemma2" { AttentionKernel::Unfused } else { AttentionKernel::Sdpa };
     recipe.loss = match (flag(case, "chunks"), later) {
         (false, _) => LossKind::Torch,
         (true, false) => LossKind::ChunkedLogits,
@@ -128,8 +133,8 @@ fn recorded_layers_are_met_to_the_byte() {
             let rows = if flag(&case, "later") { x.n - x.b } else { x.n };
             outside -= rows * x.h;
         }
-        // Another: the number that Gemma's embedding is multiplied by, a tensor of 16 bits where the embedding trains.
-        outside += if arch == "gemma" && full { 2 } else { 0 };
+        // Another: the number that Gemma's embedding is multiplied by, a tensor of its own type where the embedding trains.
+        outside += if arch.starts_with("gemma") && full { x.width } else { 0 };
         check("outside", outside);
         formulas(&case, &x, &operators);
     }

@@ -182,6 +182,8 @@ pub struct Modules {
     /// Whether the logits of a preference's reference stay named until those of the next one are there, where its trainer names
     /// them at all; else they are gone when it runs.
     pub holds_last_reference: bool,
+    /// Whether a model that caps its logits caps what its last norm makes instead.
+    pub caps_last_norm: bool,
     /// Whether `bf16` and `fp16` are formats of the weights; else those of `torch.autocast` over them.
     pub casts_weights_once: bool,
 }

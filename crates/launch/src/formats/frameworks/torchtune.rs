@@ -11,7 +11,7 @@ use shardscope_plan::{Field, Software};
 pub(in crate::formats) const TORCHTUNE: Row = Row {
     trainer: "torchtune",
     title: "a configuration of torchtune",
-    about: "torchtune: model by name, batch, adapters, its losses; Llama, Mistral, Qwen, Phi and the first Gemma",
+    about: "torchtune: model by name, batch, adapters, its losses; Llama, Mistral, Qwen, Phi and Gemma up to 2",
     signs: &[&["model._component_", "tokenizer._component_"]],
     keys: &[
         (&["tokenizer.max_seq_len"], Field::SeqLength),
@@ -32,8 +32,9 @@ pub(in crate::formats) const TORCHTUNE: Row = Row {
 const CHUNKS: u64 = 8;
 
 /// Families of `torchtune.models` whose layers were recorded.
-const FAMILIES: [&str; 13] = [
+const FAMILIES: [&str; 14] = [
     "gemma",
+    "gemma2",
     "llama2",
     "code_llama2",
     "llama3",
@@ -202,6 +203,10 @@ fn model(leaves: &mut Leaves<'_>) {
     if !FAMILIES.contains(&family) {
         let what = format!("what the layers of {family} in torchtune keep for the backward pass");
         lack(leaves, leaf, Effect::Memory, &what);
+    }
+    if family == "gemma2" {
+        let why = "torchtune/models/gemma2/_attention.py: scores, cap and softmax one after the other";
+        leaves.state(Field::AttnImplementation, "eager", Origin::Derived, why);
     }
     for (prefix, kind, decomposes) in [
         ("qlora_", "qlora", false),
