@@ -51,8 +51,7 @@ fn drafted(case: &Value) -> Draft {
     recipe.global_batch_size = 2 * recipe.micro_batch_size;
     recipe.params_dtype = if word("dtype") == "fp32" { Number::Fp32 } else { Number::Bf16 };
     recipe.grads_dtype = recipe.params_dtype;
-    recipe.attention_kernel =
-        if arch == "gemma2" { AttentionKernel::Unfused } else { AttentionKernel::Sdpa };
+    recipe.attention_kernel = if arch == "gemma2" { AttentionKernel::Unfused } else { AttentionKernel::Sdpa };
     recipe.loss = match (flag(case, "chunks"), later) {
         (false, _) => LossKind::Torch,
         (true, false) => LossKind::ChunkedLogits,
@@ -291,4 +290,36 @@ fn recorded_states_are_met_to_the_byte() {
         assert_eq!(totals.gradients.get(), int(&case, "grad_bytes"), "{}: gradients", case["id"]);
         assert_eq!(totals.optimizer.get(), int(&case, "adamw_moment_bytes"), "{}: AdamW", case["id"]);
     }
+}
+
+/// Gemma 2's attention in torchtune is no kernel, and its cap is on what the last norm makes.
+#[test]
+fn gemma_2_is_read_with_its_own_attention_and_cap() {
+    let text = "
+model: {_component_: torchtune.models.gemma2.gemma2_2b}
+tokenizer: {_component_: torchtune.models.gemma.gemma_tokenizer, max_seq_len: 1024}
+optimizer: {_component_: torch.optim.AdamW, fused: True}
+loss: {_component_: torchtune.modules.loss.LinearCrossEntropyLoss}
+batch_size: 1
+gradient_accumulation_steps: 1
+compile: False
+dtype: bf16
+enable_activation_checkpointing: True
+";
+    let set = [("gpus_per_node", "1"), ("num_nodes", "1"), ("accelerator", "A100-SXM-80GB")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let source = Source::from_files([("2B_full.yaml", text)]);
+    let read = read(&Request { source: &source, environment: &Environment::default(), overrides: &set });
+    assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+    let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics));
+    assert_eq!(parameters(&plan).total.get(), 2_614_341_888);
+    assert_eq!(plan.recipe().attention_kernel, AttentionKernel::Unfused);
+    let x = Symbols::new(&plan);
+    let named = |operator: Operator, name: &str| {
+        operator.saved(&x).iter().find(|saved| saved.name == name).map(|saved| saved.bytes.get())
+    };
+    assert_eq!(named(Operator::FinalNorm, "capped output of the last norm"), Some(1024 * 2304 * 2));
+    assert_eq!(named(Operator::OutputLayer, "capped logits"), None);
+    // Probabilities of 8 heads in fp32.
+    assert_eq!(named(Operator::SelfAttention, "softmax"), Some(4 * 8 * 1024 * 1024));
 }

@@ -254,7 +254,7 @@ fields! {
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
     RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct", "skyrl", "roll", "areal"]), "framework of reinforcement learning that runs training and rollouts";
-    RolloutEngine "rollout_engine" Word(&["vllm", "sglang"]), "engine that generates rollouts";
+    RolloutEngine "rollout_engine" Word(&["vllm", "sglang", "transformers"]), "engine that generates rollouts, or the model that trains (transformers)";
     RolloutTensorParallelSize "rollout_tensor_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size of the rollout engine";
     RolloutMemoryFraction "rollout_memory_fraction" Real(0.0, 1.0), "part of an accelerator's memory that the rollout engine is given (gpu_memory_utilization, mem_fraction_static)";
     RolloutGpus "rollout_gpus" Count(0, MAX_WORLD), "accelerators that only generate, 0 where they are not described; without it rollouts share those of the training";
@@ -262,6 +262,8 @@ fields! {
     RolloutCudaGraphs "rollout_cuda_graphs" Flag, "rollouts decode from CUDA graphs";
     RolloutSequences "rollout_sequences" Count(1, MAX_BATCH), "sequences that the rollout engine decodes at once at most";
     RolloutDtype "rollout_dtype" Word(DTYPES), "number format of the rollout engine's weights";
+    RolloutResponse "rollout_response" Count(1, MAX_SEQUENCE), "longest response, in tokens, where the model that trains makes it";
+    RolloutSampling "rollout_sampling" Words, "what changes the logits before a token is sampled from them by transformers: temperature, top_k, top_p, min_p";
     RolloutsPerPrompt "rollouts_per_prompt" Count(1, MAX_BATCH), "rollouts of one prompt";
     RolloutPrompts "rollout_prompts" Count(1, MAX_BATCH), "prompts of one round of rollouts";
     RolloutSteps "rollout_steps" Count(1, MAX_BATCH), "steps of the optimizer from one round of rollouts";
