@@ -24,7 +24,7 @@ fn rollout(more: &str) -> Rollout {
     let resolution = resolved("Qwen/Qwen2.5-1.5B-Instruct", more);
     assert!(resolution.not_modelled.is_empty(), "{:?}", resolution.not_modelled);
     let plan = resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
-    plan.recipe().rollout.expect("rollouts")
+    plan.recipe().rollout.unwrap_or_else(|| panic!("no rollouts"))
 }
 
 #[test]
