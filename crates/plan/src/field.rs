@@ -219,7 +219,7 @@ fields! {
     ExpAvgSqDtype "exp_avg_sq_dtype" Word(DTYPES), "format of the second moment";
     OptimizerCpuOffload "optimizer_cpu_offload" Flag, "optimizer states on the host";
     OptimizerOffloadFraction "optimizer_offload_fraction" Real(0.0, 1.0), "part of the optimizer states on the host";
-    OffloadLayerInputs "offload_layer_inputs" Flag, "inputs of recomputed layers on the host (unsloth)";
+    OffloadLayerInputs "offload_layer_inputs" Flag, "inputs of recomputed layers on the host (unsloth, torchtune)";
     OffloadOptimizer "offload_optimizer" Flag, "DeepSpeed: optimizer states on the host";
     OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
     DataParallelEngine "data_parallel_engine" Word(&["ddp", "fsdp1", "fsdp2", "deepspeed"]), "what wraps the model for data parallelism (transformers)";

@@ -123,6 +123,7 @@ fn torchtune(leaves: &mut Leaves<'_>) {
     }
     sharding(leaves);
     stepping(leaves);
+    offloading(leaves);
     // `recipes/full_finetune_distributed.py`: the size of training's batches where it is not stated.
     if let (Some(leaf), trained) = (leaves.get("batch_size_val"), leaves.whole("batch_size"))
         && leaf.whole().is_none_or(|batch| trained.is_none_or(|trained| batch > trained))
@@ -181,6 +182,27 @@ fn sharding(leaves: &mut Leaves<'_>) {
         leaves.switch(Field::FsdpEndsApart, true, leaf);
     } else {
         lack(leaves, leaf, Effect::Memory, "one end of the model as an FSDP unit of its own");
+    }
+}
+
+/// Saved tensors of checkpointed layers on the host: their inputs (`torchtune/training/_activation_offloading.py:OffloadActivations`;
+/// `recipes/full_finetune_single_device.py` refuses it without checkpointing). Without a second stream the host waits for each.
+fn offloading(leaves: &mut Leaves<'_>) {
+    leaves.pass("enable_activation_offloading");
+    let Some(leaf) = leaves.yes("enable_activation_offloading") else { return };
+    if leaves.flag("enable_activation_checkpointing") != Some(true) {
+        lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "saved tensors on the host without checkpointing, which torchtune refuses",
+        );
+    } else if let Some(leaf) =
+        leaves.get("activation_offloading_use_streams").filter(|leaf| leaf.flag() == Some(false))
+    {
+        lack(leaves, leaf, Effect::Memory, "saved tensors that go to the host while the device waits");
+    } else {
+        leaves.switch(Field::OffloadLayerInputs, true, leaf);
     }
 }
 
