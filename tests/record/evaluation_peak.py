@@ -44,26 +44,27 @@ class Alive(TorchDispatchMode):
         self.bytes -= size
 
 
-print(f"# torch {torch.__version__}, transformers {transformers.__version__}")
-print("# 2 layers, width 64, MLP 160, 4 heads in 2 groups, untied")
-for dtype, autocast in [(torch.bfloat16, False), (torch.float32, False), (torch.float32, True)]:
-    for batch, sequence, vocabulary in [(2, 128, 4000), (3, 96, 6400), (1, 256, 5120)]:
-        config = LlamaConfig(
-            vocab_size=vocabulary,
-            hidden_size=64,
-            intermediate_size=160,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            tie_word_embeddings=False,
-            use_cache=False,
-        )
-        model = AutoModelForCausalLM.from_config(config).to(dtype).eval()
-        ids = torch.randint(0, vocabulary, (batch, sequence))
-        known = [t.untyped_storage()._cdata for t in [*model.parameters(), *model.buffers(), ids]]
-        gc.collect()
-        context = torch.autocast("cpu", torch.bfloat16) if autocast else contextlib.nullcontext()
-        with torch.no_grad(), Alive(known) as alive, context:
-            model(input_ids=ids, labels=ids)
-        name = str(dtype).removeprefix("torch.")
-        print(name, autocast, batch, sequence, vocabulary, alive.most, alive.where, sep="\t")
+if __name__ == "__main__":
+    print(f"# torch {torch.__version__}, transformers {transformers.__version__}")
+    print("# 2 layers, width 64, MLP 160, 4 heads in 2 groups, untied")
+    for dtype, autocast in [(torch.bfloat16, False), (torch.float32, False), (torch.float32, True)]:
+        for batch, sequence, vocabulary in [(2, 128, 4000), (3, 96, 6400), (1, 256, 5120)]:
+            config = LlamaConfig(
+                vocab_size=vocabulary,
+                hidden_size=64,
+                intermediate_size=160,
+                num_hidden_layers=2,
+                num_attention_heads=4,
+                num_key_value_heads=2,
+                tie_word_embeddings=False,
+                use_cache=False,
+            )
+            model = AutoModelForCausalLM.from_config(config).to(dtype).eval()
+            ids = torch.randint(0, vocabulary, (batch, sequence))
+            known = [t.untyped_storage()._cdata for t in [*model.parameters(), *model.buffers(), ids]]
+            gc.collect()
+            context = torch.autocast("cpu", torch.bfloat16) if autocast else contextlib.nullcontext()
+            with torch.no_grad(), Alive(known) as alive, context:
+                model(input_ids=ids, labels=ids)
+            name = str(dtype).removeprefix("torch.")
+            print(name, autocast, batch, sequence, vocabulary, alive.most, alive.where, sep="\t")

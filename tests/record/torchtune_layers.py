@@ -20,7 +20,7 @@ import torch
 import torchao
 import torchtune
 from torchtune import modules, training
-from torchtune.models import gemma, llama3, mistral, phi3, qwen2
+from torchtune.models import gemma, gemma2, llama3, mistral, phi3, qwen2
 from torchtune.modules import loss as losses
 from torchtune.modules.peft import get_adapter_params, set_trainable_params
 
@@ -56,8 +56,11 @@ def built(case):
     train, arch = case["train"], case["arch"]
     if arch in ("qwen2", "qwen3"):
         sizes.update(tie_word_embeddings=case["tied"])
-    if arch == "gemma":
+    if arch.startswith("gemma"):
         sizes.update(head_dim=case["d"])
+    if arch == "gemma2":
+        # Windows on every second layer, as long as half of the sequence.
+        sizes.update(sliding_window_size=case["s"] // 2, query_pre_attn_scalar=case["d"])
     if arch == "qwen3":
         sizes.update(head_dim=case["d"], q_norm=True, k_norm=True, q_proj_bias=False, k_proj_bias=False, v_proj_bias=False)
     if train != "full":
@@ -67,7 +70,7 @@ def built(case):
                      lora_dropout=case["lora_dropout"], quantize_base=train.startswith("q"))
         if not case["tied"]:
             sizes.update(apply_lora_to_output="out" in train)
-    module = qwen3 if arch == "qwen3" else dict(llama3=llama3, qwen2=qwen2, mistral=mistral, phi3=phi3, gemma=gemma)[arch]
+    module = qwen3 if arch == "qwen3" else dict(llama3=llama3, qwen2=qwen2, mistral=mistral, phi3=phi3, gemma=gemma, gemma2=gemma2)[arch]
     with training.set_default_dtype(torch.float32 if case["dtype"] == "fp32" else torch.bfloat16):
         model = getattr(module, arch if train == "full" else "lora_" + arch)(**sizes)
     if train != "full":
@@ -136,7 +139,7 @@ def cases():
     """Shapes and ways to train, each choice met with several others."""
     ways = ["full", "lora-qv", "lora-qkvo", "lora-all", "lora-all-out", "qlora-qv", "qlora-all"]
     for arch, dtype, (b, s), train, gc, chunks in itertools.product(
-            ["llama3", "qwen2", "mistral", "qwen3", "phi3", "gemma"], ["bf16", "fp32"], [(1, 64), (2, 96)], ways, [False, True], [True, False]):
+            ["llama3", "qwen2", "mistral", "qwen3", "phi3", "gemma", "gemma2"], ["bf16", "fp32"], [(1, 64), (2, 96)], ways, [False, True], [True, False]):
         if (gc and not chunks) or (dtype == "fp32" and (gc or train.startswith("q"))):
             continue
         if (arch == "qwen3" and not LATER) or (LATER and not chunks):
@@ -150,15 +153,15 @@ def cases():
         # Gemma's adapters: one group of queries, a tied output layer.
         if arch == "gemma" and (LATER or dtype == "fp32" or train.startswith("q")):
             continue
-        tied = arch.startswith("qwen") and b == 2 or arch == "gemma"
+        tied = arch.startswith("qwen") and b == 2 or arch.startswith("gemma")
         if tied and "out" in train:
             continue
-        sizes = dict(llama3=(128, 8, 2, 384), qwen2=(192, 6, 2, 320), mistral=(128, 4, 4, 256), qwen3=(128, 6, 2, 256), phi3=(192, 6, 3, 448), gemma=(128, 4, 1, 384))[arch]
+        sizes = dict(llama3=(128, 8, 2, 384), qwen2=(192, 6, 2, 320), mistral=(128, 4, 4, 256), qwen3=(128, 6, 2, 256), phi3=(192, 6, 3, 448), gemma=(128, 4, 1, 384), gemma2=(128, 4, 2, 384))[arch]
         if train.startswith("q"):
             # NF4 takes weights of a multiple of 256 blocks of 64 alone.
-            sizes = dict(llama3=(256, 8, 2, 512), qwen2=(256, 4, 2, 768), mistral=(256, 4, 4, 512), qwen3=(256, 4, 2, 512), phi3=(256, 8, 2, 768))[arch]
+            sizes = dict(llama3=(256, 8, 2, 512), qwen2=(256, 4, 2, 768), mistral=(256, 4, 4, 512), qwen3=(256, 4, 2, 512), phi3=(256, 8, 2, 768), gemma2=(256, 4, 2, 768))[arch]
         h, a, k, f = sizes
-        d = 64 if arch in ("qwen3", "gemma") else h // a
+        d = 64 if arch in ("qwen3", "gemma", "gemma2") else h // a
         for dropout in [0.0, 0.05] if "lora" in train and not gc and chunks else [0.0]:
             name = "-".join(map(str, ["later"] * LATER + [arch, dtype, f"b{b}", f"s{s}", train] + ["gc"] * gc + ["whole"] * (not chunks) + ["drop"] * (dropout > 0)))
             yield dict(id=name, later=LATER, arch=arch, dtype=dtype, b=b, s=s, h=h, a=a, k=k, d=d, f=f, V=1024, layers=3,

@@ -26,6 +26,7 @@ mod flops;
 mod formats;
 mod formula;
 mod fuzzed;
+mod generation_peak;
 mod hardware;
 mod hostile;
 mod hostile_inputs;

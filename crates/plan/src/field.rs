@@ -219,7 +219,7 @@ fields! {
     ExpAvgSqDtype "exp_avg_sq_dtype" Word(DTYPES), "format of the second moment";
     OptimizerCpuOffload "optimizer_cpu_offload" Flag, "optimizer states on the host";
     OptimizerOffloadFraction "optimizer_offload_fraction" Real(0.0, 1.0), "part of the optimizer states on the host";
-    OffloadLayerInputs "offload_layer_inputs" Flag, "inputs of recomputed layers on the host (unsloth)";
+    OffloadLayerInputs "offload_layer_inputs" Flag, "inputs of recomputed layers on the host (unsloth, torchtune)";
     OffloadOptimizer "offload_optimizer" Flag, "DeepSpeed: optimizer states on the host";
     OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
     DataParallelEngine "data_parallel_engine" Word(&["ddp", "fsdp1", "fsdp2", "deepspeed"]), "what wraps the model for data parallelism (transformers)";
@@ -250,11 +250,11 @@ fields! {
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantized are held in fp32 (PEFT prepare_model_for_kbit_training)";
     TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "reward", "classify", "policy"]), "what the loss is computed from";
     NumLabels "num_labels" Count(1, MAX_VOCAB), "classes that a head in the place of the output layer tells apart (classify)";
-    PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32", "whole", "named"]), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), or holds the reference's alone (named: torchtune)";
+    PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32", "whole", "named", "orpo", "cpo"]), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), holds the reference's alone (named: torchtune), or takes the cross entropy of chosen samples besides (TRL's orpo, cpo)";
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
     RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct", "skyrl", "roll", "areal"]), "framework of reinforcement learning that runs training and rollouts";
-    RolloutEngine "rollout_engine" Word(&["vllm", "sglang"]), "engine that generates rollouts";
+    RolloutEngine "rollout_engine" Word(&["vllm", "sglang", "transformers"]), "engine that generates rollouts, or the model that trains (transformers)";
     RolloutTensorParallelSize "rollout_tensor_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size of the rollout engine";
     RolloutMemoryFraction "rollout_memory_fraction" Real(0.0, 1.0), "part of an accelerator's memory that the rollout engine is given (gpu_memory_utilization, mem_fraction_static)";
     RolloutGpus "rollout_gpus" Count(0, MAX_WORLD), "accelerators that only generate, 0 where they are not described; without it rollouts share those of the training";
@@ -262,6 +262,8 @@ fields! {
     RolloutCudaGraphs "rollout_cuda_graphs" Flag, "rollouts decode from CUDA graphs";
     RolloutSequences "rollout_sequences" Count(1, MAX_BATCH), "sequences that the rollout engine decodes at once at most";
     RolloutDtype "rollout_dtype" Word(DTYPES), "number format of the rollout engine's weights";
+    RolloutResponse "rollout_response" Count(1, MAX_SEQUENCE), "longest response, in tokens, where the model that trains makes it";
+    RolloutSampling "rollout_sampling" Words, "what changes the logits before a token is sampled from them by transformers: temperature, top_k, top_p, min_p";
     RolloutsPerPrompt "rollouts_per_prompt" Count(1, MAX_BATCH), "rollouts of one prompt";
     RolloutPrompts "rollout_prompts" Count(1, MAX_BATCH), "prompts of one round of rollouts";
     RolloutSteps "rollout_steps" Count(1, MAX_BATCH), "steps of the optimizer from one round of rollouts";

@@ -74,7 +74,9 @@ pub use precision::{Fp8, Fp8Recipe};
 pub use recipe::{HEADROOM, Overlap, Recipe};
 pub use recompute::{Recompute, RecomputeModule};
 pub use resolution::{Question, Resolution};
-pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantics, Rollout, RolloutEngine};
+pub use rollout::{
+    Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantics, Rollout, RolloutEngine, sampling_bytes,
+};
 pub use setting::{Origin, Setting, SettingValue};
 pub use silicon::{Generation, Processor};
 pub use software::{

@@ -21,7 +21,7 @@ pub struct Rollout {
     pub sleeps: bool,
     /// Whether decoding runs from CUDA graphs.
     pub graphs: bool,
-    /// Sequences that the engine decodes at once at most.
+    /// Sequences that the engine decodes at once at most; of the training model itself, those of one accelerator.
     pub sequences: u64,
     /// Number format of the engine's weights.
     pub weights: Number,
@@ -39,6 +39,10 @@ pub struct Rollout {
     pub per_prompt: u64,
     /// Longest prompt and response together. Unit: token.
     pub length: u64,
+    /// Bytes that sampling holds of each logit of the next token beside the logits and their copy, of the training model itself.
+    pub sampling: u64,
+    /// Longest response, 0 where it is not known. Unit: token.
+    pub response: u64,
     /// Whether the policy's loss has the entropy of the logits in it, compiled (verl's `entropy_coeff`).
     pub entropy: bool,
     /// Whether all weights are gathered and copied at once to be handed to engines elsewhere (open-instruct's
@@ -102,6 +106,8 @@ pub enum RolloutEngine {
     Vllm,
     /// SGLang.
     Sglang,
+    /// The model that trains, by transformers' `generate`.
+    Transformers,
 }
 
 impl RolloutEngine {
@@ -111,6 +117,7 @@ impl RolloutEngine {
         match name {
             "vllm" => Some(Self::Vllm),
             "sglang" => Some(Self::Sglang),
+            "transformers" => Some(Self::Transformers),
             _ => None,
         }
     }
@@ -121,6 +128,7 @@ impl RolloutEngine {
         match self {
             Self::Vllm => "vLLM",
             Self::Sglang => "SGLang",
+            Self::Transformers => "transformers",
         }
     }
 }
@@ -345,4 +353,24 @@ impl RlFramework {
             },
         }
     }
+}
+
+/// What transformers' logits processors hold of each logit beside the logits and their copy, in the order in which they run: scores
+/// divided, and for the others what is compared, sorted or summed (`transformers/generation/logits_process.py`). Unit: byte.
+const FILTERS: [(&str, u64); 4] = [("temperature", 4), ("top_k", 5), ("top_p", 22), ("min_p", 9)];
+/// Scores that a processor before has made, fp32, beside the logits' copy. Unit: byte.
+const SCORES: u64 = 4;
+
+/// Bytes that processors of these names hold of each logit at most; recorded in `tests/data/activations/generation_peak.tsv`.
+#[must_use]
+pub fn sampling_bytes(names: &[&str]) -> u64 {
+    let mut behind = 0;
+    let mut most = 0;
+    for (name, bytes) in FILTERS {
+        if names.contains(&name) {
+            most = most.max(bytes + behind);
+            behind = SCORES;
+        }
+    }
+    most
 }

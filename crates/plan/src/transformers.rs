@@ -21,6 +21,19 @@ pub enum PreferenceLogits {
     /// Divides them by a temperature and takes the log-softmax of all at once, in fp32. The policy's are gone before the reference
     /// runs, whose own stay named until the next ones are there (torchtune).
     Named,
+    /// Takes the log-probabilities a sequence at a time, and the cross entropy of chosen samples besides; they are alive until metrics
+    /// are taken of them. The odds of both samples, of mean log-probabilities (TRL's ORPO).
+    Odds,
+    /// The same with the difference of sums of log-probabilities (TRL's CPO).
+    Contrast,
+}
+
+impl PreferenceLogits {
+    /// Whether the cross entropy of chosen samples stands beside what is picked.
+    #[must_use]
+    pub const fn has_chosen(self) -> bool {
+        matches!(self, Self::Odds | Self::Contrast)
+    }
 }
 
 /// What `transformers` and its trainers choose beside the rest of a recipe.

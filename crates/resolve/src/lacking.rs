@@ -2,7 +2,7 @@
 //! goes on without them.
 
 use super::lacking_adapters::{beside_adapters, fused, is_of_mixer, of_linear_mixers, over_expert_tensor};
-use super::lacking_modules::{cut, has_liger, one_by_one};
+use super::lacking_modules::{cut, has_liger, one_by_one, own_rollouts};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
 use super::{evaluation, offload, tuning, vision};
@@ -92,6 +92,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     cut(table, software);
     one_by_one(table, software);
+    own_rollouts(table);
     // Whose adapters are known for Megatron core's layers.
     let library = tuning::library(table, software);
     let adapters = library.is_some_and(AdapterLibrary::is_of_megatron);

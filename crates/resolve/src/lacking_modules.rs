@@ -54,3 +54,37 @@ pub(super) fn one_by_one(table: &mut Table, software: Software) {
 pub(super) fn has_liger(table: &Table) -> bool {
     table.on(Field::LigerKernel) || table.has(Field::LigerParts)
 }
+
+/// Rollouts by the model that trains: known of dense layers of transformers with a gated MLP and rotated heads, whole on each
+/// accelerator or gathered by ZeRO-3 (`tests/data/activations/generation_peak.tsv`).
+pub(super) fn own_rollouts(table: &mut Table) {
+    if table.word(Field::RolloutEngine) != "transformers" {
+        return;
+    }
+    let plain = table.word(Field::UnrecordedModules).is_empty()
+        && table.words(Field::ModuleVariants).is_empty()
+        && ![Field::VisionTower, Field::LinearMixer, Field::AttentionWindow]
+            .into_iter()
+            .any(|field| table.has(field))
+        && ![Field::PostNorms, Field::MultiLatentAttention, Field::FusedGateUp]
+            .into_iter()
+            .any(|field| table.on(field))
+        && table.number(Field::NumExperts) == 0
+        && table.on(Field::Swiglu);
+    let widths = matches!(table.word(Field::BaseQuantization), "" | "none" | "nf4" | "fp4");
+    if !table.has(Field::HiddenSize) {
+        return;
+    }
+    let message = if table.on(Field::UseDora) || !widths {
+        "rollouts by the training model itself (no vLLM) with such adapters or such a base"
+    } else if !plain {
+        "rollouts by the training model itself (no vLLM) where its layers are not Llama's: what they hold of each token"
+    } else if table.word(Field::AttnImplementation) == "eager" {
+        "rollouts by the training model itself (no vLLM) with eager attention, whose scores grow with the prompts"
+    } else if table.word(Field::DataParallelEngine).starts_with("fsdp") {
+        "rollouts by a training model that FSDP shards (no vLLM)"
+    } else {
+        return;
+    };
+    table.lack(Field::RolloutEngine, "transformers", Effect::Memory, message);
+}

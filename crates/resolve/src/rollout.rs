@@ -3,7 +3,9 @@
 use super::precision::number;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, Real, Text};
-use shardscope_plan::{Field, Number, Offloads, Residence, RlFramework, Rollout, RolloutEngine};
+use shardscope_plan::{
+    Field, Number, Offloads, Residence, RlFramework, Rollout, RolloutEngine, sampling_bytes,
+};
 
 /// Part of the memory that an engine takes where nothing is said: vLLM's `gpu_memory_utilization`
 /// (`vllm/config/cache.py`), and what SGLang's sizes come to on accelerators of 80 GB (`sglang/srt/server_args.py`).
@@ -30,11 +32,18 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
     let engine = RolloutEngine::named(table.word(Field::RolloutEngine)).unwrap_or(RolloutEngine::Vllm);
     let whose = format!("default of {}", engine.name());
     let usual = FRACTIONS.iter().find(|(known, _)| *known == engine).map_or(0.9, |(_, fraction)| *fraction);
-    table.default(Field::RolloutMemoryFraction, Real(usual), &whose);
-    table.default(Field::RolloutTensorParallelSize, Int(1), &whose);
-    table.default(Field::RolloutSequences, Int(SEQUENCES), &whose);
-    table.default(Field::RolloutCudaGraphs, Bool(true), &whose);
-    table.default(Field::RolloutDtype, Text("bf16".to_owned()), &whose);
+    if engine == RolloutEngine::Transformers {
+        let rows = table.degree(Field::MicroBatchSize).saturating_mul(table.degree(Field::NumMicroBatches));
+        let rule = "micro-batch x gradient accumulation steps: a round of rollouts for each optimizer step";
+        table.derive(Field::RolloutSequences, Int(rows), rule);
+        table.derive(Field::RolloutSleep, Bool(true), "its cache is gone while it trains");
+    } else {
+        table.default(Field::RolloutMemoryFraction, Real(usual), &whose);
+        table.default(Field::RolloutTensorParallelSize, Int(1), &whose);
+        table.default(Field::RolloutSequences, Int(SEQUENCES), &whose);
+        table.default(Field::RolloutCudaGraphs, Bool(true), &whose);
+        table.default(Field::RolloutDtype, Text("bf16".to_owned()), &whose);
+    }
     table.default(Field::RolloutsPerPrompt, Int(1), "unless given");
     table.derive(Field::RolloutLength, Int(sequence), "as long as what is trained on");
     table.default(Field::RolloutSleep, Bool(false), "unless given");
@@ -72,6 +81,8 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
         critic_batch: table.count(Field::RlCriticMicroBatch),
         per_prompt: table.number(Field::RolloutsPerPrompt).max(1),
         length: table.number(Field::RolloutLength).max(1),
+        sampling: sampling_bytes(&table.words(Field::RolloutSampling)),
+        response: table.number(Field::RolloutResponse),
         entropy: table.on(Field::PolicyEntropy),
         copies_all: table.on(Field::CopyWholeModel),
     })

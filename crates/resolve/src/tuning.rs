@@ -326,6 +326,8 @@ pub(super) fn transformers(table: &Table) -> Transformers {
             "fp32" => PreferenceLogits::Fp32,
             "whole" => PreferenceLogits::Whole,
             "named" => PreferenceLogits::Named,
+            "orpo" => PreferenceLogits::Odds,
+            "cpo" => PreferenceLogits::Contrast,
             _ => PreferenceLogits::Dropped,
         },
     }

@@ -1,7 +1,7 @@
 //! What a rank holds all through training beside its states: stand-ins for weight gradients, buffers that
 //! grow once and stay, and the workspaces of the matrix libraries.
 
-use super::kept::sends_inputs;
+use super::kept::buffers_inputs;
 use super::term::Term;
 use super::unit::{Counts, Units};
 use crate::constant::Constant;
@@ -150,7 +150,7 @@ fn dequantized(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
 /// Buffers for inputs of layers that come back from the host.
 fn returning(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let bytes = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width) * 2;
-    (sends_inputs(x) && SectionKind::layers(counts) > 0)
+    (buffers_inputs(x) && SectionKind::layers(counts) > 0)
         .then(|| Term::new("buffers of returning inputs", bytes, &RETURNING))
 }
 

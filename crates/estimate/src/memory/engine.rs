@@ -5,6 +5,7 @@
 //! free when it starts for weights and cache; activations and graphs live in the rest
 //! (`sglang/srt/model_executor/pool_configurator.py:profile_available_bytes`).
 
+use super::own_rollouts::own_rollouts;
 use crate::parameters::parameters;
 use shardscope_explain::{Breakdown, Explanation, Formula};
 use shardscope_plan::{
@@ -108,13 +109,19 @@ impl EngineMemory {
 
 /// The engine of `rollout` on an accelerator of which `taken` bytes are in use when it starts.
 pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemory {
+    if rollout.engine == RolloutEngine::Transformers {
+        let own = own_rollouts(plan, rollout);
+        let (weights, graphs) = (Bytes::ZERO, Bytes::ZERO);
+        let parts = own.parts.into_iter().map(|part| (EnginePart::Cache, part)).collect();
+        return EngineMemory { weights, kv_cache: own.cache, graphs, cache_tokens: own.tokens, parts };
+    }
     let accelerator = &plan.cluster().accelerator;
     let model = plan.model();
     let count = engine_parameters(plan, rollout.tensor);
     let weights = count.bytes(rollout.weights.width());
     let whole = match rollout.engine {
-        RolloutEngine::Vllm => accelerator.memory,
         RolloutEngine::Sglang => accelerator.memory.less(taken),
+        RolloutEngine::Vllm | RolloutEngine::Transformers => accelerator.memory,
     };
     let share = Count::rounded_up(whole.number() * rollout.fraction).bytes(1);
     let kv_cache = share.less(weights);
@@ -127,7 +134,7 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
     let copy = leaf("weights of the engine", weights, &WEIGHTS, &[("P", count.number()), ("w", width)]);
     let mut parts = vec![(EnginePart::Weights, copy)];
     match rollout.engine {
-        RolloutEngine::Vllm => {
+        RolloutEngine::Vllm | RolloutEngine::Transformers => {
             parts
                 .push((EnginePart::Cache, leaf("key/value cache and activations", kv_cache, &SHARE, &given)));
         }

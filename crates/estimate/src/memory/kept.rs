@@ -79,9 +79,27 @@ impl LayersKept {
 /// (`unsloth_zoo/gradient_checkpointing.py:initialize_unsloth_gradient_checkpointing`).
 const LEAST_SENT: u64 = 1 << 20;
 
-/// Whether inputs of recomputed layers go to the host, all but the last layer's.
-pub(super) fn sends_inputs(x: &Symbols<'_>) -> bool {
-    x.recipe().offload.layer_inputs && x.n * x.h > LEAST_SENT
+/// Inputs of layers that are on the device at once where those that went to the host come back as tensors of their own: the next
+/// layer's comes before the last one's goes (`tests/data/activations/streamed_inputs.tsv`).
+const STREAMED: u64 = 2;
+
+/// Whether inputs of recomputed layers go to the host and come back into buffers, all but the last layer's.
+pub(super) fn buffers_inputs(x: &Symbols<'_>) -> bool {
+    x.recipe().offload.layer_inputs && !streams_inputs(x) && x.n * x.h > LEAST_SENT
+}
+
+fn streams_inputs(x: &Symbols<'_>) -> bool {
+    x.recipe().software.semantics().modules.streams_inputs
+}
+
+/// Inputs of `runs` recomputed layers that are on the device at once.
+fn inputs_held(x: &Symbols<'_>, runs: u64) -> u64 {
+    match () {
+        () if x.recipe().offload.layer_inputs && streams_inputs(x) => runs.min(STREAMED),
+        // The last run's input is needed at once and stays; the others are on the host until backward asks for them.
+        () if buffers_inputs(x) => runs.min(1),
+        () => runs,
+    }
 }
 
 /// How the layers of `chunk` are kept.
@@ -91,8 +109,7 @@ pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
         Recompute::Uniform { num_layers, .. } => {
             let run = num_layers.clamp(1, all.max(1));
             let runs = all.div_ceil(run);
-            // The last run's input is needed at once and stays; the others are on the host until backward asks for them.
-            let inputs = if sends_inputs(x) { runs.min(1) } else { runs };
+            let inputs = inputs_held(x, runs);
             LayersKept { runs, inputs, run: run.min(all), ..LayersKept::default() }
         }
         Recompute::Block { num_layers, .. } => {

@@ -19,6 +19,7 @@ mod layers;
 mod moments;
 mod moments_of;
 mod offloaded;
+mod own_rollouts;
 mod own_states;
 mod phases;
 mod piped;

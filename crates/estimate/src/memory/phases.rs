@@ -7,7 +7,7 @@ use super::totals::Totals;
 use super::verdict::{Needs, Verdict};
 use crate::parameters::parameters;
 use shardscope_explain::{Breakdown, Explanation, Formula};
-use shardscope_plan::{Bucket, DpSharding, Plan, Residence, Rollout};
+use shardscope_plan::{Bucket, DpSharding, Plan, Residence, Rollout, RolloutEngine};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const STATES: &str = "what torch.cuda.memory_allocated() shows between steps, less what is moved to the host";
@@ -170,7 +170,9 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         phases.push(phase(PhaseKind::Critic, training, own.peak_reserved.less(own.peak_required)));
     }
 
-    if shared {
+    if rollout.engine == RolloutEngine::Transformers {
+        // The weights that generate are those that train.
+    } else if shared {
         let mut update = left.clone();
         update.extend(beside.iter().cloned());
         update.extend(handed_over(plan, rollout, totals));

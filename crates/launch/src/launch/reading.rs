@@ -386,6 +386,12 @@ impl Launch {
         let Some(program) = named.filter(|_| !own) else { return arguments };
         let name = shell::base_name(program.text()).trim_end_matches(".py").to_ascii_lowercase();
         let told = ["grpo", "kto"].into_iter().find(|word| name.split(['_', '-']).any(|part| part == *word));
+        // TRL's `examples/scripts` and alignment-handbook's `scripts`: others write their own losses under such names.
+        let told = told.or(match name.as_str() {
+            "orpo" | "run_orpo" => Some("orpo"),
+            "cpo" => Some("cpo"),
+            _ => None,
+        });
         if let Some(told) = told
             && !arguments
                 .iter()

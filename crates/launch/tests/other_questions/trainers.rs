@@ -34,7 +34,8 @@ fn a_file_of_a_preference_training_is_none_of_samples() {
     let read = |more: &str| said("config.yaml", &file(more), &[("world_size", "8")]);
     // Its names tell the trainer, or it is asked for; TRL's other trainers hold more than is modelled.
     assert_eq!(value(&read("output_dir: data/zephyr-7b-dpo-full"), Field::TrainingObjective), "dpo");
-    stopped(&read("output_dir: data/zephyr-orpo-141b"), &["trainer"]);
+    stopped(&read("output_dir: data/zephyr-rloo-141b"), &["trainer"]);
+    assert_eq!(value(&read("output_dir: data/zephyr-orpo-141b"), Field::PreferenceLogits), "orpo");
     let open = read("output_dir: data/out");
     assert!(open.plan.is_none());
     let asked = open.questions.iter().find(|question| question.name == "training_objective");

@@ -304,3 +304,34 @@ fn bits_of_loaded_weights_are_no_checkpoint_files() {
     let unknown = run("--load_in_3bit True --load_best_model_at_end False");
     assert_eq!(value(&unknown, Field::NotRead), "load_in_3bit");
 }
+
+/// huggingface/alignment-handbook `recipes/zephyr-141b-A35b/orpo/config_full.yaml`, axolotl `examples/mistral/orpo/mistral-qlora-orpo.yml` and
+/// TRL's `examples/scripts/cpo.py` in short: no reference, and the cross entropy of chosen samples.
+#[test]
+fn odds_and_contrasts_of_pairs_are_read() {
+    let handbook = "model_name_or_path: mistralai/Mistral-7B-v0.1\ntorch_dtype: bfloat16\nbf16: true\nbeta: 0.05\nmax_length: 2048\n\
+                    max_prompt_length: 1792\nper_device_train_batch_size: 2\ngradient_checkpointing: true\noutput_dir: data/zephyr-orpo\n";
+    let axolotl = "base_model: mistralai/Mistral-7B-v0.1\nrl: orpo\norpo_alpha: 0.1\nsequence_len: 2048\nmicro_batch_size: 2\n\
+                   adapter: lora\nlora_r: 8\nlora_dropout: 0.05\nlora_target_linear: true\nbf16: true\noptimizer: adamw_torch\n";
+    let cpo = "from trl import CPOConfig, CPOTrainer\nmodel = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-0.6B')\n\
+               args = CPOConfig(max_length=1024, per_device_train_batch_size=2)\ntrainer = CPOTrainer(model=model, args=args)\n";
+    for (name, text, word) in
+        [("a.yaml", handbook, "orpo"), ("b.yaml", axolotl, "orpo"), ("c.py", cpo, "cpo")]
+    {
+        let read = said(name, text, &[("world_size", "8")]);
+        assert!(read.not_modelled.is_empty(), "{name}: {:?}", read.not_modelled);
+        assert!(read.plan.is_some(), "{name}: {:?}", read.diagnostics);
+        let shown = [Field::TrainingObjective, Field::PreferenceLogits, Field::ReferenceModel];
+        assert_eq!(shown.map(|field| value(&read, field)), ["dpo", word, "none"], "{name}");
+    }
+    // Dropout of adapters is off, as in every trainer of preferences.
+    assert_eq!(value(&said("b.yaml", axolotl, &[]), Field::LoraDropout), "0");
+    for (more, name) in [(", loss_type='hinge'", "loss_type"), (", cpo_alpha=0.0", "cpo_alpha")] {
+        let other =
+            cpo.replace("per_device_train_batch_size=2", &format!("per_device_train_batch_size=2{more}"));
+        stopped(&said("c.py", &other, &[]), &[name]);
+    }
+    // ms-swift's trainers run the model their own way.
+    let swift = "swift rlhf --rlhf_type orpo --model Qwen/Qwen3-0.6B --max_length 1024 --tuner_type lora --target_modules all-linear\n";
+    stopped(&said("", swift, &[]), &["rlhf_type"]);
+}

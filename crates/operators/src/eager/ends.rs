@@ -1,6 +1,7 @@
 //! Embedding, output layer and loss.
 
 use super::linear::{Input, OUTPUT_LAYER, SCORE};
+use super::norm::caps_last;
 use super::preferences::{PREFERENCE, preference};
 use super::tape::{Step, Tape};
 use crate::output_layer::over_ranks;
@@ -203,7 +204,8 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
         tape.saved.extend(over_ranks(x).map(|saved| (Step::Core, saved)));
         return;
     }
-    tape.keep(x.model().arrangement.final_softcap, "capped logits", &[x.n, x.v], x.compute_width, &CAP);
+    let capped = x.model().arrangement.final_softcap && !caps_last(x);
+    tape.keep(capped, "capped logits", &[x.n, x.v], x.compute_width, &CAP);
     match tuning.objective {
         Objective::NextToken => next_token(tape),
         Objective::Dpo { .. } | Objective::Kto { .. } => preference(tape),

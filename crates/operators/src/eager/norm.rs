@@ -24,6 +24,11 @@ const AUTOCAST: &str = "aten/src/ATen/autocast_mode.h:AT_FORALL_FP32, of which l
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 
+static CAPPED: Formula = Formula::new(
+    "n·h·Bc",
+    "The tanh of the last norm's output.",
+    "torchtune/models/gemma2/_component_builders.py:Gemma2FinalNorm.forward",
+);
 static INPUT: Formula =
     Formula::new("4·S·h", "The norm's input in fp32: a copy of 16 bits, or the stream itself.", RMS);
 static DEVIATION: Formula = Formula::new("4·S", "The inverse root mean square of each token, fp32.", RMS);
@@ -178,7 +183,14 @@ pub(super) fn pre_mlp(tape: &mut Tape<'_, '_>) {
 
 /// The norm behind the last layer.
 pub(super) fn last(tape: &mut Tape<'_, '_>) {
-    norm(tape, &OWN, true, tape.x.trains);
+    let x = tape.x;
+    norm(tape, &OWN, true, x.trains);
+    tape.keep(caps_last(x), "capped output of the last norm", &[x.n, x.h], x.compute_width, &CAPPED);
+}
+
+/// Whether the last norm's output is capped, and the logits made of it are not.
+pub(super) fn caps_last(x: &Symbols<'_>) -> bool {
+    x.model().arrangement.final_softcap && x.recipe().software.semantics().modules.caps_last_norm
 }
 
 /// A norm behind attention or MLP, of what requires a gradient if `needed`.

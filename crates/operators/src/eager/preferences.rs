@@ -9,6 +9,8 @@ const OWN: &str = "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss, trl/trai
 const SIGNS: &str = "trl/trainer/kto_trainer.py:KTOTrainer._compute_loss";
 const FACTORY: &str = "llamafactory/train/trainer_utils.py:get_batch_logps, as train/dpo/trainer.py and train/kto/trainer.py call it";
 const WHOLE: &str = "princeton-nlp/SimPO scripts/simpo_trainer.py:SimPOTrainer.get_batch_loss_metrics";
+const ODDS_OF: &str =
+    "trl/experimental/orpo/orpo_trainer.py:ORPOTrainer.concatenated_forward, cpo/cpo_trainer.py the same";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 /// Bytes of a truth value.
@@ -60,12 +62,35 @@ static WHOLE_COUNTS: Formula = Formula::new("8·b", "Tokens of each completion, 
 static WHOLE_MARGINS: Formula =
     Formula::new("2·b·Bl", "Margins and buffers of both sigmoids of each pair.", WHOLE);
 
+static CHOSEN: Formula = Formula::new(
+    "b·(s - 1)·V·Bl/2",
+    "Log-softmax of the chosen samples' logits once more, for their cross entropy.",
+    ODDS_OF,
+);
+static CHOSEN_LABELS: Formula =
+    Formula::new("4·b·(s - 1)", "The chosen samples' labels but the first of each, int64.", ODDS_OF);
+static BOTH_LABELS: Formula =
+    Formula::new("8·n", "The labels of both samples, of which the chosen one's are read, int64.", ODDS_OF);
+static CHOSEN_WEIGHT: Formula = Formula::new("Bl", "The cross entropy's total weight.", ODDS_OF);
+static ODDS_COUNTS: Formula = Formula::new("8·b", "Tokens of each completion, int64.", ODDS_OF);
+static ODDS: Formula = Formula::new(
+    "21·b",
+    "Of each sample ten numbers in fp32 for each pair's odds, and which branch of their logarithm was taken.",
+    "trl/experimental/orpo/orpo_trainer.py:log1mexp, ORPOTrainer.odds_ratio_loss",
+);
+static CONTRAST: Formula = Formula::new(
+    "2·b·Bl",
+    "Margins and buffers of both sigmoids of each pair.",
+    "trl/experimental/cpo/cpo_trainer.py:CPOTrainer.cpo_loss",
+);
+
 /// By what the trainer does with the logits; SimPO's own has pairs alone.
 pub(super) fn preference(tape: &mut Tape<'_, '_>) {
     match tape.x.recipe().transformers.preference_logits {
         // torchtune's function is the same but for a quotient, of which nothing is kept (`torchtune/rlhf/sequence_processing.py`).
         PreferenceLogits::Fp32 | PreferenceLogits::Named => fp32_preference(tape),
         PreferenceLogits::Whole => whole_preference(tape),
+        PreferenceLogits::Odds | PreferenceLogits::Contrast => with_chosen(tape),
         PreferenceLogits::Own | PreferenceLogits::Dropped => by_sequence(tape),
     }
 }
@@ -89,6 +114,34 @@ fn whole_preference(tape: &mut Tape<'_, '_>) {
     tape.keep(true, "completion mask", &[x.b, behind], BYTE, &WIDE_COMPLETION);
     tape.keep(true, "tokens of each completion", &[x.b], INDEX, &WHOLE_COUNTS);
     tape.keep(true, "margins", &[x.b], 2 * width, &WHOLE_MARGINS);
+}
+
+/// What TRL's ORPO and CPO keep: each sequence's log-probabilities, and the cross entropy of the first half, the chosen ones.
+fn with_chosen(tape: &mut Tape<'_, '_>) {
+    let x = tape.x;
+    let (width, behind, pairs) = (x.logits_width(), x.s.saturating_sub(1), x.b / 2);
+    if width < FLOAT {
+        tape.keep(true, "log-softmax", &[x.b, behind, x.v], width, &POLICY);
+    } else {
+        tape.keep(true, "logits", &[x.n, x.v], FLOAT, &POLICY_FP32);
+        tape.keep(true, "log of the softmax's sum", &[x.b, behind], FLOAT, &NORMALISER);
+    }
+    tape.keep(true, "picked tokens", &[x.b, behind], INDEX, &WIDE_INDICES);
+    tape.keep(true, "completion mask", &[x.b, behind], BYTE, &WIDE_COMPLETION);
+    tape.keep(true, "log-softmax of chosen samples", &[pairs, behind, x.v], width, &CHOSEN);
+    // A single pair's are a view of both samples'.
+    if pairs == 1 {
+        tape.keep(true, "labels of chosen samples", &[x.n], INDEX, &BOTH_LABELS);
+    } else {
+        tape.keep(true, "labels of chosen samples", &[pairs, behind], INDEX, &CHOSEN_LABELS);
+    }
+    tape.keep(true, "total weight of chosen samples", &[1], width, &CHOSEN_WEIGHT);
+    if x.recipe().transformers.preference_logits == PreferenceLogits::Odds {
+        tape.keep(true, "tokens of each completion", &[x.b], INDEX, &ODDS_COUNTS);
+        tape.keep(true, "odds", &[x.b], 21, &ODDS);
+    } else {
+        tape.keep(true, "margins", &[x.b], 2 * width, &CONTRAST);
+    }
 }
 
 /// What a preference loss keeps of the policy; the reference runs without gradients and keeps nothing.

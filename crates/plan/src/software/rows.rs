@@ -265,6 +265,8 @@ pub(super) const TRANSFORMERS_MODULES: Modules = Modules {
     hands_on_fp32: false,
     holds_last_reference: false,
     casts_weights_once: false,
+    caps_last_norm: false,
+    streams_inputs: false,
 };
 
 /// torchtune (`modules/attention.py:MultiHeadAttention`, `modules/position_embeddings.py`, `modules/loss`); tensor parallelism
@@ -272,6 +274,10 @@ pub(super) const TRANSFORMERS_MODULES: Modules = Modules {
 pub(super) const TORCHTUNE: Semantics = Semantics {
     modules: Modules {
         name: "torchtune",
+        // `models/gemma2/_component_builders.py:Gemma2FinalNorm`.
+        caps_last_norm: true,
+        // `training/_activation_offloading.py:OffloadActivations`.
+        streams_inputs: true,
         rotation: Rotation::Buffers,
         repeats_groups: true,
         views_one_group: true,

@@ -182,6 +182,11 @@ pub struct Modules {
     /// Whether the logits of a preference's reference stay named until those of the next one are there, where its trainer names
     /// them at all; else they are gone when it runs.
     pub holds_last_reference: bool,
+    /// Whether inputs of recomputed layers that went to the host come back as tensors of their own, each before the last one is let go
+    /// of; else into two buffers, and small ones do not go.
+    pub streams_inputs: bool,
+    /// Whether a model that caps its logits caps what its last norm makes instead.
+    pub caps_last_norm: bool,
     /// Whether `bf16` and `fp16` are formats of the weights; else those of `torch.autocast` over them.
     pub casts_weights_once: bool,
 }

@@ -187,15 +187,11 @@ fn common(leaves: &mut Leaves<'_>, row: &Row) {
             recompute(leaves, row.software, leaf);
         }
     }
-    let offloads = [
-        ("fsdp_config.activation_cpu_offload", "saved layer inputs offloaded to the host"),
-        ("enable_activation_offloading", "saved layer inputs offloaded to the host"),
-    ];
-    for (path, what) in offloads {
-        if let Some(leaf) = leaves.yes(path) {
-            let item = NotModelled::new(path, "", Effect::Memory, what).at_some(leaf.span);
-            leaves.reading.not_modelled.push(item);
-        }
+    let path = "fsdp_config.activation_cpu_offload";
+    if let Some(leaf) = leaves.yes(path) {
+        let what = "saved layer inputs offloaded to the host";
+        let item = NotModelled::new(path, "", Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
     }
 }
 

@@ -11,7 +11,7 @@ use shardscope_plan::{Field, Software};
 pub(in crate::formats) const TORCHTUNE: Row = Row {
     trainer: "torchtune",
     title: "a configuration of torchtune",
-    about: "torchtune: model by name, batch, adapters, its losses; Llama, Mistral, Qwen, Phi and the first Gemma",
+    about: "torchtune: model by name, batch, adapters, its losses; Llama, Mistral, Qwen, Phi and Gemma up to 2",
     signs: &[&["model._component_", "tokenizer._component_"]],
     keys: &[
         (&["tokenizer.max_seq_len"], Field::SeqLength),
@@ -32,8 +32,9 @@ pub(in crate::formats) const TORCHTUNE: Row = Row {
 const CHUNKS: u64 = 8;
 
 /// Families of `torchtune.models` whose layers were recorded.
-const FAMILIES: [&str; 13] = [
+const FAMILIES: [&str; 14] = [
     "gemma",
+    "gemma2",
     "llama2",
     "code_llama2",
     "llama3",
@@ -122,6 +123,7 @@ fn torchtune(leaves: &mut Leaves<'_>) {
     }
     sharding(leaves);
     stepping(leaves);
+    offloading(leaves);
     // `recipes/full_finetune_distributed.py`: the size of training's batches where it is not stated.
     if let (Some(leaf), trained) = (leaves.get("batch_size_val"), leaves.whole("batch_size"))
         && leaf.whole().is_none_or(|batch| trained.is_none_or(|trained| batch > trained))
@@ -183,6 +185,27 @@ fn sharding(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// Saved tensors of checkpointed layers on the host: their inputs (`torchtune/training/_activation_offloading.py:OffloadActivations`;
+/// `recipes/full_finetune_single_device.py` refuses it without checkpointing). Without a second stream the host waits for each.
+fn offloading(leaves: &mut Leaves<'_>) {
+    leaves.pass("enable_activation_offloading");
+    let Some(leaf) = leaves.yes("enable_activation_offloading") else { return };
+    if leaves.flag("enable_activation_checkpointing") != Some(true) {
+        lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "saved tensors on the host without checkpointing, which torchtune refuses",
+        );
+    } else if let Some(leaf) =
+        leaves.get("activation_offloading_use_streams").filter(|leaf| leaf.flag() == Some(false))
+    {
+        lack(leaves, leaf, Effect::Memory, "saved tensors that go to the host while the device waits");
+    } else {
+        leaves.switch(Field::OffloadLayerInputs, true, leaf);
+    }
+}
+
 /// Whether a leaf turns something on or names it.
 fn is_on(leaf: &Leaf) -> bool {
     leaf.flag() != Some(false) && !matches!(leaf.value.as_str(), "" | "null" | "None" | "~" | "[]" | "0")
@@ -202,6 +225,10 @@ fn model(leaves: &mut Leaves<'_>) {
     if !FAMILIES.contains(&family) {
         let what = format!("what the layers of {family} in torchtune keep for the backward pass");
         lack(leaves, leaf, Effect::Memory, &what);
+    }
+    if family == "gemma2" {
+        let why = "torchtune/models/gemma2/_attention.py: scores, cap and softmax one after the other";
+        leaves.state(Field::AttnImplementation, "eager", Origin::Derived, why);
     }
     for (prefix, kind, decomposes) in [
         ("qlora_", "qlora", false),

@@ -30,6 +30,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         }
         // axolotl's is TRL's trainer (`axolotl/core/trainers/trl.py:AxolotlKTOTrainer`).
         "kto" if matches!(dialect, Dialect::Trl | Dialect::Axolotl) => signs(leaves, leaf),
+        // axolotl's is TRL's trainer (`axolotl/core/trainers/trl.py:AxolotlORPOTrainer`).
+        "orpo" if matches!(dialect, Dialect::Trl | Dialect::Axolotl) => with_chosen(leaves, leaf, "orpo"),
+        "cpo" if dialect == Dialect::Trl => with_chosen(leaves, leaf, "cpo"),
         // Keys of its older programs are TRL's by name and not by meaning.
         "grpo" if dialect == Dialect::OpenInstruct => lack(leaves, leaf, REWARDS),
         "grpo" => rollouts(leaves, leaf, dialect),
@@ -78,6 +81,8 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
             named_by_trl(leaves);
         }
         Some((_, "KTO")) => signs(leaves, leaf),
+        Some((_, "ORPO")) => with_chosen(leaves, leaf, "orpo"),
+        Some((_, "CPO")) => with_chosen(leaves, leaf, "cpo"),
         Some((_, trainer)) => {
             let item = NotModelled::new("trainer", trainer, Effect::Memory, REWARDS).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
@@ -288,6 +293,22 @@ fn preferences(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
     if let Some(leaf) = leaves.yes("precompute_ref_log_probs") {
         leaves.say(Field::ReferenceModel, "precomputed", leaf);
     }
+}
+
+/// ORPO and CPO of TRL, which have no reference and take the cross entropy of chosen samples besides
+/// (`trl/experimental/orpo/orpo_trainer.py`, `cpo/cpo_trainer.py`; `cpo_config.py`: `cpo_alpha` is its weight, 1 unless stated).
+fn with_chosen(leaves: &mut Leaves<'_>, leaf: &Leaf, word: &str) {
+    leaves.say(Field::TrainingObjective, "dpo", leaf);
+    leaves.say(Field::ReferenceModel, "none", leaf);
+    leaves.reading.keep(&|found| found.field != Field::PreferenceLogits);
+    let why = "TRL's trainer takes the cross entropy of chosen samples beside the preference";
+    leaves.state(Field::PreferenceLogits, word, Origin::Derived, why);
+    let weightless = leaves.get("cpo_alpha").filter(|leaf| leaf.value.parse::<f64>() == Ok(0.0));
+    let other = leaves.get("loss_type").filter(|leaf| leaf.value != "sigmoid");
+    if let Some(leaf) = other.or(weightless).filter(|_| word == "cpo") {
+        lack(leaves, leaf, "another loss of TRL's CPO than its sigmoid beside the cross entropy");
+    }
+    leaves.pass_below(&["cpo_alpha", "orpo_alpha"]);
 }
 
 /// KTO of TRL (`trl/trainer/kto_trainer.py:KTOTrainer._compute_loss`): single samples, and others to estimate the distance to the

@@ -35,21 +35,24 @@ const CONFIGS: [&str; 13] = [
     "get_peft_model",
 ];
 /// Calls of trainings that hold more than the model.
-const PREFERENCES: [&str; 8] = [
+const PREFERENCES: [&str; 9] = [
     "AsyncGRPOConfig",
     "GRPOConfig",
     "PPOConfig",
     "RewardConfig",
     "KTOConfig",
     "ORPOConfig",
+    "CPOConfig",
     "RLOOConfig",
     "OnlineDPOConfig",
 ];
 /// Losses of TRL that are modelled: arguments, trainer, and the key and word that tell them.
-const OBJECTIVES: [(&str, &str, &str, &str); 4] = [
+const OBJECTIVES: [(&str, &str, &str, &str); 6] = [
     ("DPOConfig", "DPOTrainer", "rl", DPO),
     ("GRPOConfig", "GRPOTrainer", "rl", "grpo"),
     ("KTOConfig", "KTOTrainer", "rl", "kto"),
+    ("ORPOConfig", "ORPOTrainer", "rl", "orpo"),
+    ("CPOConfig", "CPOTrainer", "rl", "cpo"),
     ("RewardConfig", "RewardTrainer", "center_rewards_coefficient", "0"),
 ];
 const DPO: &str = "dpo";

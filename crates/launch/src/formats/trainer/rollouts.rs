@@ -68,20 +68,31 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
             "offload_model, offload_optimizer",
         );
     }
-    engine(leaves, &find);
+    engine(leaves, &find, is_swift);
     reference(leaves, is_swift);
     length(leaves, &find);
     leaves.pass_below(&["trl.", "vllm."]);
 }
 
 /// Where rollouts are made.
-fn engine(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>) {
+fn engine(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>, is_swift: bool) {
     let uses = find(leaves, "use_vllm").and_then(|path| leaves.yes(&path));
     let mode = find(leaves, "vllm_mode").and_then(|path| leaves.get(&path)).map(|leaf| leaf.value.clone());
     let server = mode.as_deref() == Some("server")
         || mode.is_none()
             && ["vllm_server_host", "vllm_server_base_url"].iter().any(|key| find(leaves, key).is_some());
-    if uses.is_none() && mode.is_none() {
+    let chosen = find(leaves, "use_vllm")
+        .and_then(|path| leaves.get(&path))
+        .filter(|leaf| leaf.flag().is_none() && !leaf.value.is_empty());
+    if let Some(leaf) = chosen {
+        lack(
+            leaves,
+            leaf,
+            "rollouts by vLLM or by the training model itself, as the program's own arguments say",
+        );
+    } else if uses.is_none() && mode.is_none() && !is_swift {
+        itself(leaves, find);
+    } else if uses.is_none() && mode.is_none() {
         let what = "rollouts by the training model itself, whose KV cache shares its GPUs (no vLLM)";
         leaves.reading.not_modelled.push(NotModelled::new("use_vllm", "", Effect::Memory, what));
     } else if server {
@@ -91,6 +102,81 @@ fn engine(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
             Origin::Derived,
             "a server of its own, which the text does not describe",
         );
+    }
+}
+
+/// Settings of `generate` that hold something else.
+const OTHERWISE: [(&str, &str); 7] = [
+    (
+        "use_transformers_paged",
+        "rollouts by transformers' continuous batching, whose cache has a size of its own",
+    ),
+    (
+        "use_transformers_continuous_batching",
+        "rollouts by transformers' continuous batching, whose cache has a size of its own",
+    ),
+    ("cache_implementation", "rollouts with another cache than one that grows by a token at a time"),
+    ("generation_batch_size", "a round of rollouts of so many sequences over all accelerators"),
+    ("generation_kwargs", "rollouts sampled with arguments of their own"),
+    ("repetition_penalty", "rollouts with a penalty on what was said already"),
+    ("cast_lm_head_to_fp32", "an output layer in fp32"),
+];
+
+/// Rollouts by the model that trains (`trl/trainer/grpo_trainer.py:_generate_single_turn`): as many at once as
+/// `steps_per_generation` micro-batches have, one optimizer step's unless it is stated.
+fn itself(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>) {
+    leaves
+        .reading
+        .found
+        .retain(|found| !matches!(found.field, Field::RolloutEngine | Field::RolloutMemoryFraction));
+    leaves.state(Field::RolloutEngine, "transformers", Origin::Derived, "no vLLM: the training model itself");
+    for (key, what) in OTHERWISE {
+        let Some(leaf) = find(leaves, key).and_then(|path| leaves.get(&path)) else { continue };
+        let idle = ["null", "None", "", "1.0", "1", "{}"].contains(&leaf.value.as_str());
+        if leaf.flag() != Some(false) && !idle {
+            lack(leaves, leaf, what);
+        }
+    }
+    if let Some(leaf) = find(leaves, "ds3_gather_for_generation").and_then(|path| leaves.get(&path))
+        && leaf.flag() == Some(false)
+    {
+        lack(leaves, leaf, "rollouts by ZeRO-3's shards, a layer at a time");
+    }
+    // What each is where it changes nothing; `top_k` is 0 and `min_p` none unless they are stated.
+    let filters: Vec<&str> = [("temperature", "1"), ("top_k", "0"), ("top_p", "1"), ("min_p", "0")]
+        .into_iter()
+        .filter(|(key, idle)| {
+            let leaf = find(leaves, key).and_then(|path| leaves.get(&path));
+            leaf.is_some_and(|leaf| match (leaf.value.parse::<f64>(), idle.parse::<f64>()) {
+                (Ok(value), Ok(idle)) => value != idle && value >= 0.0,
+                _ => !["null", "None", ""].contains(&leaf.value.as_str()),
+            })
+        })
+        .map(|(key, _)| key)
+        .collect();
+    if !filters.is_empty() {
+        leaves.state(Field::RolloutSampling, &filters.join(" "), Origin::Script, "settings of sampling");
+    }
+    if let Some(steps) = find(leaves, "steps_per_generation").and_then(|path| leaves.get(&path)) {
+        let batch = leaves.reading.count(Field::MicroBatchSize);
+        match steps.whole().zip(batch).and_then(|(steps, batch)| steps.checked_mul(batch)) {
+            Some(rows) => leaves.say_noted(
+                Field::RolloutSequences,
+                &rows.to_string(),
+                steps,
+                "steps_per_generation micro-batches",
+            ),
+            None => lack(
+                leaves,
+                steps,
+                "a round of rollouts of so many micro-batches, whose size is not known here",
+            ),
+        }
+    }
+    let answer = whole(leaves, find, &["max_completion_length"]);
+    match answer {
+        Some(leaf) => leaves.say(Field::RolloutResponse, &leaf.value, leaf),
+        None => leaves.state(Field::RolloutResponse, "512", Origin::Default, "default of TRL"),
     }
 }
 

@@ -68,6 +68,18 @@ static ROWS: Formula =
 static ROWS_FP32: Formula =
     Formula::new("8·b·(s - 1)·V", "Gradients of the picked logits and of each sequence's sum, fp32.", GRPO);
 
+static ADDED_UP: Formula = Formula::new(
+    "3·n·V·Bl",
+    "Gradients of the logits from picked log-probabilities, from the chosen samples' cross entropy, and their sum.",
+    "trl/experimental/orpo/orpo_trainer.py:ORPOTrainer.concatenated_forward, whose slices autograd takes back",
+);
+
+static CHOSEN: Formula = Formula::new(
+    "2·b·(s - 1)·V",
+    "A copy of the chosen samples' logits but the last of each, fp32.",
+    "trl/experimental/orpo/orpo_trainer.py:ORPOTrainer.concatenated_forward, cross_entropy_loss",
+);
+
 const GRPO: &str = "trl/trainer/grpo_trainer.py:GRPOTrainer._get_per_token_logps_and_entropies";
 
 const BY_ROWS: &str = "areal/utils/functional/vocab_parallel.py:_chunked_apply";
@@ -138,6 +150,23 @@ pub(super) fn behind(x: &Symbols<'_>, forward: &mut Vec<Saved>, loss: &mut Vec<S
         }
         _ => loss.push(Saved::new("logits gradient", &wide, x.compute_width, &NARROW)),
     }
+}
+
+/// What is alive beside what TRL's ORPO and CPO keep. The logits have names until metrics are taken of them; in backward the gradients
+/// of picked log-probabilities and of the chosen samples' cross entropy become tensors as large as all logits, and then their sum, when
+/// nothing is kept any longer. In fp32 picked logits have gradients of their own first, while the logits and the cross entropy's
+/// log-softmax are there.
+pub(super) fn beside_chosen(x: &Symbols<'_>) -> [Vec<Saved>; 2] {
+    let (width, behind, pairs) = (x.logits_width(), x.s.saturating_sub(1), x.b / 2);
+    if width < FLOAT {
+        let forward = vec![Saved::new("logits handed on", &[x.n, x.v], width, &HANDED_ON)];
+        let all = Saved::new("gradients of the logits", &[3, x.n, x.v], width, &ADDED_UP);
+        return [forward, vec![all]];
+    }
+    let chosen = Saved::new("logits of chosen samples", &[pairs, behind, x.v], FLOAT, &CHOSEN);
+    let picked = Saved::new("gradients of the fp32 logits", &[3, x.b, behind, x.v], FLOAT, &PICKED);
+    // One sample's are a view.
+    [Vec::from_iter((pairs > 1).then_some(chosen)), vec![picked]]
 }
 
 /// What TRL's supervised fine-tuning takes its metrics from beside the softmax that its loss keeps: the logits, and of several sequences

@@ -286,6 +286,8 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     if x.recipe().loss == LossKind::Compiled && x.recipe().software.semantics().modules.compiles_whole {
         forward.clear();
     }
+    let with_chosen =
+        tuning.objective.reference().is_some() && x.recipe().transformers.preference_logits.has_chosen();
     if tuning.objective == Objective::NextToken && x.recipe().loss != LossKind::Compiled {
         if narrow {
             forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
@@ -325,6 +327,8 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
             forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
         }
         loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
+    } else if with_chosen {
+        [forward, loss] = super::logits::beside_chosen(x);
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
         // The logits are kept themselves, and their gradient takes their place.
         forward.clear();
@@ -367,7 +371,13 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         // What waits on the host comes back when its own backward asks for it.
         Transient::new(
             "backward of the loss",
-            if on_host { returned(Operator::OutputLayer, x, &[Step::First]) } else { Bytes::ZERO },
+            match () {
+                () if on_host => returned(Operator::OutputLayer, x, &[Step::First]),
+                () if with_chosen && x.logits_width() < FLOAT => {
+                    returned(Operator::OutputLayer, x, &[Step::Core])
+                }
+                () => Bytes::ZERO,
+            },
             loss,
         ),
         Transient::new(

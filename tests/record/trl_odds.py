@@ -1,0 +1,91 @@
+"""What TRL's ORPO and CPO keep for backward behind the output layer and hold at most on the way, one JSON line a case.
+
+`python trl_odds.py > ../data/activations/trl_odds.jsonl` with torch 2.15.0 on a CPU and trl 1.16.0 on the path. Their
+`concatenated_forward`, `get_batch_logps`, losses and `get_batch_loss_metrics` and TRL's `selective_log_softmax` are run as they are; the model
+is an embedding and an output layer in bf16, whose output Accelerate hands on in fp32 where a case says `cast` (`trl_dpo.py` says where).
+Every token has a label.
+"""
+
+import ast
+import json
+import pathlib
+import sys
+import types
+import typing
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from trl_kto import HEIGHT, VOCABULARY, Held
+
+LOSSES = dict(orpo="odds_ratio_loss", cpo="cpo_loss")
+
+
+def own(path, wanted, names):
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef) and node.name in wanted]
+    exec(compile(ast.Module(nodes, []), str(path), "exec"), names)
+
+
+def case(trl, method, pairs, tokens, cast):
+    torch.manual_seed(0)
+    names = {
+        "torch": torch, "F": F, "nn": nn, "Any": typing.Any, "Literal": typing.Literal, "PreTrainedModel": object, "staticmethod": lambda f: f,
+        "is_torch_xla_available": lambda: False, "is_triton_available": lambda: False,
+    }
+    own(trl / "trainer/utils.py", ["selective_log_softmax"], names)
+    wanted = ["log1mexp", LOSSES[method], "get_batch_logps", "concatenated_forward", "get_batch_loss_metrics"]
+    own(trl / f"experimental/{method}/{method}_trainer.py", wanted, names)
+    weight = nn.Parameter(torch.randn(VOCABULARY, HEIGHT, dtype=torch.bfloat16))
+    table = nn.Parameter(torch.randn(VOCABULARY, HEIGHT, dtype=torch.bfloat16))
+
+    def model(input_ids, attention_mask=None, use_cache=None):
+        logits = F.linear(F.embedding(input_ids, table), weight)
+        return types.SimpleNamespace(logits=logits.float() if cast else logits)
+
+    ids = torch.randint(0, VOCABULARY, (2 * pairs, tokens))
+    whole = {"concatenated_input_ids": ids, "concatenated_attention_mask": torch.ones_like(ids), "concatenated_labels": ids.clone()}
+    trainer = types.SimpleNamespace(
+        accelerator=types.SimpleNamespace(device="cpu", gather_for_metrics=lambda value: value), is_encoder_decoder=False, padding_value=0,
+        pad_token_id=0, beta=0.1, alpha=0.0, loss_type="sigmoid", label_smoothing=0, cpo_alpha=1.0, aux_loss_enabled=False,
+        concatenated_inputs=lambda *_, **__: dict(whole), get_batch_logps=names["get_batch_logps"],
+    )
+    trainer.concatenated_forward = lambda *given: names["concatenated_forward"](trainer, *given)
+    setattr(trainer, LOSSES[method], lambda *given: names[LOSSES[method]](trainer, *given))
+    batch = {"chosen_labels": torch.zeros(pairs, 1)}
+    parameters, seen = {weight.data_ptr(), table.data_ptr()}, {}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in parameters:
+            seen.setdefault(storage.data_ptr(), [list(tensor.shape), str(tensor.dtype), storage.nbytes(), storage])
+        return tensor
+
+    # Once without the hooks, which hold what they see.
+    with Held() as held:
+        loss = names["get_batch_loss_metrics"](trainer, model, batch)[0]
+    most, after = held.most, held.now
+    held.most = 0
+    with held:
+        loss.backward()
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        names["get_batch_loss_metrics"](trainer, model, batch)
+    kept = [{"shape": shape, "dtype": dtype.removeprefix("torch."), "bytes": size} for shape, dtype, size, _ in seen.values()]
+    return {
+        "method": method, "pairs": pairs, "tokens": tokens, "vocabulary": VOCABULARY, "hidden": HEIGHT, "precomputed": True, "cast": cast,
+        "calls": [True], "held_at_most": most, "held_after": after, "held_in_backward_at_most": held.most, "kept": kept,
+    }
+
+
+def main():
+    # Beside the package, which is not imported.
+    trl = next(place for place in (pathlib.Path(folder) / "trl" for folder in sys.path) if (place / "trainer/utils.py").exists())
+    print(json.dumps({"torch": torch.__version__, "trl": "1.16.0"}))
+    for method in LOSSES:
+        for cast in [False, True]:
+            for pairs, tokens in [(1, 64), (2, 96), (3, 256)]:
+                print(json.dumps(case(trl, method, pairs, tokens, cast)))
+
+
+if __name__ == "__main__":
+    main()
