@@ -74,8 +74,14 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         if deepspeed {
             add("fp32 copies of what trains", Part::Optimizer, width, true, of);
         }
+        // Transformer Engine's FusedAdam beside weights in bf16.
+        let aware = !deepspeed && recipe.optimizer.precision_aware && width == Number::Bf16.width();
+        if aware {
+            add("main parameters", Part::Optimizer, super::states::REMAINDER, spread, of);
+        }
+        let moments = if aware { super::states::moments(&recipe.optimizer) } else { [width; 2] };
         let whose = if of == Of::Trained && !tuning.is_full() { Of::TrainedPart } else { of };
-        for (name, width, of) in moments_of::states(recipe.optimizer, [width; 2], whose) {
+        for (name, width, of) in moments_of::states(recipe.optimizer, moments, whose) {
             // Counted for weights and adapters together.
             let together = matches!(of, Of::Sides | Of::Rows | Of::Squares | Of::Blocks(_));
             if !(together && blocks) {
