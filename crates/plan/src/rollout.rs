@@ -150,6 +150,8 @@ pub enum RlFramework {
     Roll,
     /// AReaL.
     Areal,
+    /// prime-rl.
+    PrimeRl,
 }
 
 /// How a framework hands new weights to the engine.
@@ -200,7 +202,7 @@ const MIB: u64 = 1 << 20;
 
 impl RlFramework {
     /// Every one with its name in the settings.
-    pub const NAMED: [(Self, &'static str); 11] = [
+    pub const NAMED: [(Self, &'static str); 12] = [
         (Self::Verl, "verl"),
         (Self::OpenRlhf, "openrlhf"),
         (Self::Slime, "slime"),
@@ -212,6 +214,7 @@ impl RlFramework {
         (Self::SkyRl, "skyrl"),
         (Self::Roll, "roll"),
         (Self::Areal, "areal"),
+        (Self::PrimeRl, "prime_rl"),
     ];
 
     /// What its makers call it.
@@ -229,6 +232,7 @@ impl RlFramework {
             Self::SkyRl => "SkyRL",
             Self::Roll => "ROLL",
             Self::Areal => "AReaL",
+            Self::PrimeRl => "prime-rl",
         }
     }
 
@@ -340,6 +344,15 @@ impl RlFramework {
                 entropy_rows: 1024,
                 default_buckets: false,
                 source: "areal/engine/fsdp_engine.py:_update_weights_from_distributed",
+            },
+            // Layer by layer, each tensor gathered; log-probabilities are its loss's own (`LossKind::Tiled`).
+            Self::PrimeRl => RlSemantics {
+                loads_weights: false,
+                bucket: Bucket::Tensor,
+                log_probs: LogProbs::Softmax,
+                entropy_rows: 0,
+                default_buckets: false,
+                source: "prime_rl/transports/weights/nccl.py",
             },
             // Weights come back to the accelerators, and are sent by modules of at most a GiB.
             Self::SkyRl => RlSemantics {

@@ -70,6 +70,8 @@ pub struct Transformers {
     pub preference_logits: PreferenceLogits,
     /// Whether the optimizer steps each parameter as soon as backward has its gradient, which is gone then.
     pub steps_in_backward: bool,
+    /// Whether layers that are recomputed whole are compiled with their checkpoint: backward works them out again part by part.
+    pub compiled_checkpoints: bool,
 }
 
 impl Default for Transformers {
@@ -94,6 +96,7 @@ impl Default for Transformers {
             evaluation_batch: 0,
             preference_logits: PreferenceLogits::Dropped,
             steps_in_backward: false,
+            compiled_checkpoints: false,
         }
     }
 }

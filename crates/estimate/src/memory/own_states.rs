@@ -68,6 +68,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 
     // What the optimizer holds.
     let spread = sharding != DpSharding::Replicated;
+    let part = if recipe.offload.states_for_step { Part::Step } else { Part::Optimizer };
     let mut blocks = false;
     for (_, _, of, width) in groups {
         let width = if deepspeed { Number::Fp32.width() } else { width };
@@ -77,7 +78,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         // Transformer Engine's FusedAdam beside weights in bf16.
         let aware = !deepspeed && recipe.optimizer.precision_aware && width == Number::Bf16.width();
         if aware {
-            add("main parameters", Part::Optimizer, super::states::REMAINDER, spread, of);
+            add("main parameters", part, super::states::REMAINDER, spread, of);
         }
         let moments = if aware { super::states::moments(&recipe.optimizer) } else { [width; 2] };
         let whose = if of == Of::Trained && !tuning.is_full() { Of::TrainedPart } else { of };
@@ -85,7 +86,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
             // Counted for weights and adapters together.
             let together = matches!(of, Of::Sides | Of::Rows | Of::Squares | Of::Blocks(_));
             if !(together && blocks) {
-                add(name, Part::Optimizer, width, spread, of);
+                add(name, part, width, spread, of);
             }
             blocks |= together;
         }
