@@ -225,3 +225,107 @@ fn areals_log_probabilities_are_held_as_they_were_recorded() {
     }
     assert_eq!(compared, 3);
 }
+
+/// prime-rl's output layer with its log-probabilities, a tile of the logits at a time: what it keeps to the byte. Beside what is counted
+/// backward had nine bytes of a row and four more, and forward its two results of each token beside the sum that is kept, and 57 bytes of
+/// a row, 53 where there is one chunk of rows alone.
+#[test]
+fn prime_rls_tiles_are_held_as_they_were_recorded() {
+    const RECORDED: &str = include_str!("../data/activations/prime_rl_loss.jsonl");
+    let mut compared = 0;
+    for line in RECORDED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let [tokens, width, vocabulary, chunk] =
+            ["tokens", "width", "vocabulary", "chunk"].map(|name| int(&case, name));
+        let frozen = if case["trains"] == true { "" } else { "lora" };
+        let sizes = [tokens, width, vocabulary, chunk].map(|size| size.to_string());
+        let mut set = vec![
+            ("software", "hf_transformers"),
+            ("seq_length", sizes[0].as_str()),
+            ("micro_batch_size", "1"),
+            ("hidden_size", &sizes[1]),
+            ("vocab_size", &sizes[2]),
+            ("log_prob_chunk", &sizes[3]),
+            ("loss_kind", "tiled"),
+            ("attn_implementation", "flash_attention_2"),
+            ("autocast", "none"),
+        ];
+        if !frozen.is_empty() {
+            set.extend([("train_type", "lora"), ("lora_rank", "8"), ("lora_target_modules", "q_proj")]);
+        }
+        let plan = plan(&set);
+        let x = Symbols::new(&plan);
+        let kept: u64 = Operator::OutputLayer.saved(&x).iter().map(|saved| saved.bytes.get()).sum();
+        assert_eq!(kept, int(&case, "kept"), "{line}");
+        let transients = Operator::OutputLayer.transients(&x);
+        let most = |name: &str| {
+            let one = transients.iter().find(|one| one.name == name).expect("a moment");
+            for saved in &one.tensors {
+                let value = evaluate(saved.formula.expression, &|name| x.value(name));
+                assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
+            }
+            one.bytes().get()
+        };
+        let rows = chunk.min(tokens);
+        let more = if rows < tokens { 57 } else { 53 };
+        assert_eq!(most("loss") + 12 * tokens + more * rows, int(&case, "most in forward"), "{line}");
+        assert_eq!(
+            most("backward of the output layer") + 9 * rows + 4,
+            int(&case, "most in backward"),
+            "{line}"
+        );
+        compared += 1;
+    }
+    assert_eq!(compared, 5);
+}
+
+/// Layers of prime-rl that are compiled with their checkpoint: all that backward had at once beside the input of the layer and the
+/// gradient of its output, which were there before.
+#[test]
+fn prime_rls_compiled_layers_hold_what_was_recorded() {
+    const RECORDED: &str = include_str!("../data/activations/prime_rl_layers.jsonl");
+    let mut compared = 0;
+    for line in RECORDED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let size = |name: &str| int(&case, name).to_string();
+        let (tokens, width, inner) = (size("n"), size("h"), size("f"));
+        let (heads, groups, channels) = (size("a"), size("k"), size("d"));
+        let plan = plan(&[
+            ("software", "hf_transformers"),
+            ("seq_length", &tokens),
+            ("micro_batch_size", "1"),
+            ("hidden_size", &width),
+            ("ffn_hidden_size", &inner),
+            ("num_attention_heads", &heads),
+            ("group_query_attention", "true"),
+            ("num_query_groups", &groups),
+            ("kv_channels", &channels),
+            ("qk_layernorm", if case["family"] == "qwen3" { "true" } else { "false" }),
+            ("normalization", "RMSNorm"),
+            ("position_embedding_type", "rope"),
+            ("add_bias_linear", "false"),
+            ("vocab_size", "512"),
+            ("loss_kind", "tiled"),
+            ("gradient_checkpointing", "true"),
+            ("compiled_checkpoints", "true"),
+            ("attn_implementation", "flash_attention_2"),
+            ("params_dtype", "fp32"),
+            ("autocast", "bf16"),
+            ("data_parallel_engine", "fsdp2"),
+            ("zero_stage", "3"),
+        ]);
+        let x = Symbols::new(&plan);
+        let again = shardscope::operators::worked_out_again(&x).expect("a layer");
+        for saved in &again.tensors {
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
+            assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
+        }
+        let gradient = int(&case, "n") * int(&case, "h") * 2;
+        assert_eq!(again.bytes().get() - gradient, int(&case, "most in backward"), "{line}");
+        // It is all that stands beside the layer's input while its backward runs.
+        let memory = shardscope::estimate::memory(&plan);
+        assert!(memory.ranks[0].at.contains("worked out again"), "{}", memory.ranks[0].at);
+        compared += 1;
+    }
+    assert_eq!(compared, 8);
+}

@@ -75,7 +75,8 @@ fn an_engine_holds_its_tensor_ranks_weights_and_its_share_of_the_memory() {
     assert_eq!(rl.engine.kv_cache, Bytes::new(capacity.get() / 2 - 2 * own));
     // Keys and values of two heads of 64 in 16 bits, of 8 layers.
     assert_eq!(cached_token(plan.model(), 2), Bytes::new(2 * 2 * 64 * 2 * LAYERS));
-    assert_eq!(rl.engine.cache_tokens, rl.engine.kv_cache.get() / (2 * 2 * 64 * 2 * LAYERS));
+    // vLLM's blocks hold 16 tokens each.
+    assert_eq!(rl.engine.cache_tokens, rl.engine.kv_cache.get() / (16 * 2 * 2 * 64 * 2 * LAYERS) * 16);
     assert_eq!(rl.cache_rollouts, rl.engine.cache_tokens / 2048);
     // More ranks than key/value heads: each holds one head.
     assert_eq!(cached_token(plan.model(), 16), Bytes::new(2 * 64 * 2 * LAYERS));

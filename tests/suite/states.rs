@@ -3,6 +3,9 @@
 
 use shardscope::estimate::memory;
 use shardscope::launch::{plan_from_flags, resolve};
+use shardscope::source::Source;
+
+use crate::formats::resolved;
 
 /// A GPT on 8 replicas: what each holds per parameter.
 #[track_caller]
@@ -45,6 +48,42 @@ fn precision_aware_adam_keeps_the_masters_lower_half() {
     check(&format!("{AWARE} {eighth}"), 2.0, 2.0, 4.0 / 8.0);
     check(&format!("{AWARE} --optimizer-cpu-offload"), 2.0, 4.0, 0.0);
     check(&format!("{AWARE} --optimizer-cpu-offload --optimizer-offload-fraction 0.5"), 2.0, 4.0, 5.0 / 8.0);
+}
+
+/// Transformer Engine's FusedAdam beside Automodel's bf16 weights (`transformer_engine/pytorch/optimizers/fused_adam.py:initialize_state`):
+/// an int16 of each parameter, and two moments in fp32; PyTorch's steps the parameters with moments in their own type.
+#[test]
+fn fused_adam_keeps_the_halves_that_bf16_weights_lack() {
+    let read = |optimizer: &str| {
+        let text = format!(
+            "step_scheduler: {{global_batch_size: 128, local_batch_size: 2}}\n\
+             model: {{_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained, pretrained_model_name_or_path: \
+             Qwen/Qwen3-4B-Base, force_hf: true}}\ndistributed: {{strategy: fsdp2, activation_checkpointing: true}}\n\
+             loss_fn: {{_target_: nemo_automodel.components.loss.linear_ce.FusedLinearCrossEntropy}}\n\
+             dataset: {{seq_length: 2048}}\noptimizer: {{{optimizer}}}\n"
+        );
+        let set = [("world_size".to_owned(), "8".to_owned())];
+        resolved(&Source::from_files([("sft.yaml", text.as_str())]), &set)
+    };
+    let optimizer = |text: &str| {
+        let resolution = read(text);
+        let plan = resolution
+            .plan
+            .unwrap_or_else(|| panic!("{:?} {:?}", resolution.diagnostics, resolution.not_modelled));
+        let count = shardscope::estimate::parameters(&plan).total.get();
+        (memory(&plan).ranks[0].totals.optimizer.get() * 8, count)
+    };
+    const FUSED: &str = "_target_: transformer_engine.pytorch.optimizers.fused_adam.FusedAdam";
+    const HALVES: &str = "master_weights: true, store_param_remainders: true";
+    let (bytes, count) = optimizer("_target_: torch.optim.AdamW");
+    assert_eq!(bytes, 4 * count);
+    let (bytes, count) = optimizer(&format!("{FUSED}, {HALVES}, exp_avg_dtype: torch.float32, lr: 1.0e-5"));
+    assert_eq!(bytes, 10 * count);
+    // A step makes fp32 copies of narrower states; without the halves its fp32 weights are whole.
+    for other in ["master_weights: true", "lr: 1.0e-5", &format!("{HALVES}, exp_avg_dtype: torch.bfloat16")] {
+        let stopped = read(&format!("{FUSED}, {other}")).not_modelled;
+        assert!(stopped.iter().any(|item| item.name == "optimizer._target_"), "{other}: {stopped:?}");
+    }
 }
 
 #[test]

@@ -145,6 +145,52 @@ fn an_engine_for_rollouts_holds_the_tower() {
     assert_eq!(of_tower(4), 2 * (TOWER - cut + cut / 4));
 }
 
+/// verl's FSDP takes the layers that transformers does not split for units, a tower's too (`get_fsdp_wrap_policy`): what stands outside
+/// of them is gathered with the embedding and the output layer.
+#[test]
+fn layers_of_a_tower_are_units_of_verls_fsdp() {
+    let verl = |more: &str, set: &[(&str, &str)]| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=512 \
+             data.max_prompt_length=1024 data.max_response_length=2048 actor_rollout_ref.actor.ppo_mini_batch_size=128 \
+             actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 actor_rollout_ref.rollout.n=5 \
+             actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.gpu_memory_utilization=0.6 \
+             trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}\n"
+        );
+        let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        resolved(&Source::from_files([("run.sh", text.as_str())]), &set)
+    };
+    let outside = |resolution: Resolution| {
+        let plan = resolution
+            .plan
+            .unwrap_or_else(|| panic!("{:?} {:?}", resolution.diagnostics, resolution.not_modelled));
+        let memory = memory(&plan);
+        let peak = memory.ranks[0].breakdown.child("peak_allocated").expect("the peak").clone();
+        fn find(tree: &shardscope::explain::Breakdown<Bytes>, label: &str) -> Option<u64> {
+            let own = (tree.label() == label).then(|| tree.value().get());
+            own.or_else(|| tree.children().iter().find_map(|child| find(child, label)))
+        }
+        (find(&peak, "gathered weights outside of layers"), find(&peak, "frozen vision tower"))
+    };
+    let model = "actor_rollout_ref.model.path=Qwen/Qwen2.5-VL-7B-Instruct";
+    let frozen = format!("{model} actor_rollout_ref.actor.freeze_vision_tower=True");
+    let layer = 4 * 1280 * 1280 + 4 * 1280 + 3 * 1280 * 3420 + 2 * 3420 + 1280 + 2 * 1280;
+    let ends = 2 * 152_064 * 3584 + 3584 + TOWER - 32 * layer;
+    // Shards in fp32 over 8 ranks.
+    assert_eq!(outside(verl(&frozen, &[])), (Some(2 * ends), Some(4 * TOWER / 8)));
+    let images = [("image_patches", "4096")];
+    assert_eq!(outside(verl(model, &images)), (Some(2 * ends), None));
+    let stopped = |resolution: Resolution, words: &str| {
+        let said: Vec<_> = resolution.not_modelled.iter().map(|item| &*item.message).collect();
+        assert!(said.iter().any(|message| message.contains(words)), "{words}: {said:?}");
+    };
+    // LayerNorms of other towers are cast by autocast, which nobody recorded under FSDP.
+    let other = model.replace("Qwen2.5-VL-7B-Instruct", "Qwen3-VL-8B-Instruct");
+    stopped(verl(&other, &images), "with LayerNorms under FSDP");
+    let siglip = "actor_rollout_ref.model.path=google/gemma-3-12b-it";
+    stopped(verl(siglip, &images), "in the engine that makes rollouts");
+}
+
 /// What is left out is said with the verdict.
 #[test]
 fn a_verdict_over_images_says_what_it_leaves_out() {

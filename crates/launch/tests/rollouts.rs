@@ -315,6 +315,29 @@ fn an_engine_of_nemo_rl_on_accelerators_of_its_own_stops_nothing() {
     assert_eq!(stopped_by(&with("{enabled: true}")), ["policy.generation.backend"]);
 }
 
+/// `total_tokens_in_mbs` of `nemo_rl/distributed/batched_data_dict.py`: samples side by side, padded to the longest; joined ones
+/// (`sequence_packing`) are one sequence.
+#[test]
+fn tokens_of_nemo_rl_are_padded_samples_unless_they_are_packed() {
+    let with = |group: &str, tokens: u64| {
+        let both = |on: &str| if on == group { "true" } else { "false" };
+        let text = format!(
+            "defaults: grpo_math_1B.yaml\ngrpo:\n  num_prompts_per_step: 64\npolicy:\n  model_name: Qwen/Qwen2.5-7B\n  \
+             max_total_sequence_length: 2048\n  sequence_packing: {{enabled: {}, train_mb_tokens: 16384}}\n  \
+             dynamic_batching: {{enabled: {}, train_mb_tokens: {tokens}}}\ncluster: {{gpus_per_node: 8, num_nodes: 1}}\n",
+            both("packing"),
+            both("dynamic"),
+        );
+        let run = resolved("grpo.yaml", &text);
+        let plan = run.plan.unwrap_or_else(|| panic!("{:?} {:?}", run.diagnostics, run.not_modelled));
+        (plan.recipe().micro_batch_size, plan.model().seq_length, plan.recipe().sample_length)
+    };
+    assert_eq!(with("dynamic", 8192), (4, 2048, None));
+    assert_eq!(with("packing", 8192), (1, 16384, Some(2048)));
+    // Four of 1,500 tokens fill what two of 2,048 do not.
+    assert_eq!(with("dynamic", 6000), (1, 6000, Some(2048)));
+}
+
 fn own_gpus_of(resolution: &Resolution) -> Option<u64> {
     let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
     plan.recipe().rollout.as_ref().and_then(|rollout| rollout.own_gpus)

@@ -253,7 +253,7 @@ fields! {
     PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32", "whole", "named", "orpo", "cpo"]), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), holds the reference's alone (named: torchtune), or takes the cross entropy of chosen samples besides (TRL's orpo, cpo)";
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
-    RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct", "skyrl", "roll", "areal"]), "framework of reinforcement learning that runs training and rollouts";
+    RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct", "skyrl", "roll", "areal", "prime_rl"]), "framework of reinforcement learning that runs training and rollouts";
     RolloutEngine "rollout_engine" Word(&["vllm", "sglang", "transformers"]), "engine that generates rollouts, or the model that trains (transformers)";
     RolloutTensorParallelSize "rollout_tensor_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size of the rollout engine";
     RolloutMemoryFraction "rollout_memory_fraction" Real(0.0, 1.0), "part of an accelerator's memory that the rollout engine is given (gpu_memory_utilization, mem_fraction_static)";
@@ -289,7 +289,7 @@ fields! {
     ExpertsImplementation "experts_implementation" Word(&["grouped_mm", "batched_mm", "eager"]), "how experts are computed (transformers)";
     LigerParts "liger_parts" Words, "Liger's kernels one by one, where not all of them are on: norms, gates, rotation";
     LigerKernel "liger_kernel" Flag, "Liger's kernels for norms, gated activations, rotation and the loss";
-    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows", "fused_logits", "distributed", "distributed_copy", "distributed_chunks", "distributed_wide_chunks"]), "loss kernel";
+    LossKind "loss_kind" Word(&["legacy", "unfused", "torch", "native_fused", "te", "compiled", "fused_linear", "liger", "cce", "chunked", "chunked_logits", "chunked_linear", "chunked_rows", "fused_logits", "distributed", "distributed_copy", "distributed_chunks", "distributed_wide_chunks", "tiled"]), "loss kernel";
     PolicyEntropy "policy_entropy" Flag, "the entropy of the logits in a policy's loss, compiled";
     LogProbChunk "log_prob_chunk" Count(1, MAX_SEQUENCE), "tokens of each sequence whose log-probabilities are taken at once";
     CompiledLayers "compiled_layers" Flag, "layers compiled as a whole by torch.compile (torchtitan)";
@@ -303,6 +303,8 @@ fields! {
     CheckpointActivations "checkpoint_activations" Flag, "full recomputation, as it was called until 2022";
     MoeLayerRecompute "moe_layer_recompute" Flag, "older spelling of recompute module moe";
     DistributeSavedActivations "distribute_saved_activations" Flag, "kept layer inputs shared over tensor ranks";
+    CompiledCheckpoints "compiled_checkpoints" Flag, "layers that are recomputed whole are compiled with their checkpoint, so that they are worked out again part by part (transformers)";
+    StatesForStep "states_for_step" Flag, "optimizer states wait on the host and come to the device for each step (transformers)";
     OffloadSavedTensors "offload_saved_tensors" Flag, "every tensor that forward saves waits on the host for backward (torch.autograd.graph.save_on_cpu)";
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";
     FineGrainedActivationOffloading "fine_grained_activation_offloading" Flag, "what the layers' modules named beside it save goes to the host until backward";

@@ -85,6 +85,9 @@ pub enum LossKind {
     DistributedChunks(u64),
     /// The same over logits that were cast to fp32 before, with a gradient in fp32 (SkyRL's).
     DistributedWideChunks(u64),
+    /// Output projection and log-probabilities of so many tokens and a part of the vocabulary at a time, in forward and again in
+    /// backward: no logits are kept (prime-rl's `FusedOutputLinear`).
+    Tiled(u64),
 }
 
 /// What of a step is captured in CUDA graphs, whose memory stays reserved.

@@ -19,6 +19,8 @@ pub struct Offload {
     pub saved_tensors: bool,
     /// DeepSpeed `offload_optimizer`.
     pub optimizer: bool,
+    /// Whether optimizer states wait on the host and come to the device for each step.
+    pub states_for_step: bool,
     /// DeepSpeed `offload_param`.
     pub parameters: bool,
 }

@@ -158,6 +158,8 @@ pub enum RlFramework {
     Roll,
     /// AReaL.
     Areal,
+    /// prime-rl.
+    PrimeRl,
 }
 
 /// How a framework hands new weights to the engine.
@@ -208,7 +210,7 @@ const MIB: u64 = 1 << 20;
 
 impl RlFramework {
     /// Every one with its name in the settings.
-    pub const NAMED: [(Self, &'static str); 11] = [
+    pub const NAMED: [(Self, &'static str); 12] = [
         (Self::Verl, "verl"),
         (Self::OpenRlhf, "openrlhf"),
         (Self::Slime, "slime"),
@@ -220,6 +222,7 @@ impl RlFramework {
         (Self::SkyRl, "skyrl"),
         (Self::Roll, "roll"),
         (Self::Areal, "areal"),
+        (Self::PrimeRl, "prime_rl"),
     ];
 
     /// What its makers call it.
@@ -237,6 +240,7 @@ impl RlFramework {
             Self::SkyRl => "SkyRL",
             Self::Roll => "ROLL",
             Self::Areal => "AReaL",
+            Self::PrimeRl => "prime-rl",
         }
     }
 
@@ -244,6 +248,13 @@ impl RlFramework {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
+    }
+
+    /// Whether the layers that transformers does not split (`_no_split_modules`) are the units of its FSDP, those of a vision tower too
+    /// (`verl/utils/fsdp_utils.py:get_fsdp_wrap_policy, apply_fsdp2`).
+    #[must_use]
+    pub const fn wraps_unsplit(self) -> bool {
+        matches!(self, Self::Verl)
     }
 
     /// How it hands over weights; `cut` says whether the trainer cuts the model itself (Megatron) or only shards it.
@@ -341,6 +352,15 @@ impl RlFramework {
                 entropy_rows: 1024,
                 default_buckets: false,
                 source: "areal/engine/fsdp_engine.py:_update_weights_from_distributed",
+            },
+            // Layer by layer, each tensor gathered; log-probabilities are its loss's own (`LossKind::Tiled`).
+            Self::PrimeRl => RlSemantics {
+                loads_weights: false,
+                bucket: Bucket::Tensor,
+                log_probs: LogProbs::Softmax,
+                entropy_rows: 0,
+                default_buckets: false,
+                source: "prime_rl/transports/weights/nccl.py",
             },
             // Weights come back to the accelerators, and are sent by modules of at most a GiB.
             Self::SkyRl => RlSemantics {

@@ -83,6 +83,8 @@ pub struct Transformers {
     pub preference_logits: PreferenceLogits,
     /// Whether the optimizer steps each parameter as soon as backward has its gradient, which is gone then.
     pub steps_in_backward: bool,
+    /// Whether layers that are recomputed whole are compiled with their checkpoint: backward works them out again part by part.
+    pub compiled_checkpoints: bool,
 }
 
 impl Default for Transformers {
@@ -107,6 +109,7 @@ impl Default for Transformers {
             evaluation_batch: 0,
             preference_logits: PreferenceLogits::Dropped,
             steps_in_backward: false,
+            compiled_checkpoints: false,
         }
     }
 }

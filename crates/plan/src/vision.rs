@@ -125,6 +125,8 @@ pub struct VisionKept {
     pub quick_gelu: bool,
     /// Whether weights multiply what attention and MLP add to the residual stream.
     pub scaled: bool,
+    /// Whether transformers names its layers among those that are not to be split (`_no_split_modules`).
+    pub unsplit: bool,
 }
 
 /// Bytes kept outside of the layers.
@@ -154,6 +156,7 @@ impl VisionKept {
                 "without_liger" => kept.liger = Some(false),
                 "quick_gelu" => kept.quick_gelu = true,
                 "scaled" => kept.scaled = true,
+                "unsplit" => kept.unsplit = true,
                 word => kept.size(word)?,
             }
         }

@@ -124,6 +124,9 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
     }
 }
 
+/// Tokens of a tile of prime-rl's loss, unless said (`fused_lm_head_token_chunk_size`). Unit: token.
+const TILED_TOKENS: u64 = 8192;
+
 pub(super) fn loss(table: &Table, software: Software) -> LossKind {
     match table.word(Field::LossKind) {
         "legacy" => return LossKind::Legacy,
@@ -134,6 +137,7 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "chunked_logits" => return LossKind::ChunkedLogits,
         "fused_logits" => return LossKind::FusedLogits,
         "chunked_rows" => return LossKind::ChunkedRows,
+        "tiled" => return LossKind::Tiled(table.count(Field::LogProbChunk).unwrap_or(TILED_TOKENS)),
         "chunked_linear" => return LossKind::ChunkedLinear,
         "compiled" => return LossKind::Compiled,
         "distributed" => return LossKind::Distributed,

@@ -145,6 +145,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     beside_adapters(table, software, adapters);
     fused(table, software);
     on_the_host(table, software);
+    super::lacking_modules::compiled(table, software);
     offload::lacking(table, software);
     if let Some(library) = library {
         over_expert_tensor(table, library);
@@ -257,7 +258,7 @@ fn on_the_host(table: &mut Table, software: Software) {
     let other = software != Software::HfTransformers
         || has_liger(table)
         || table.degree(Field::PipelineModelParallelSize) > 1
-        || !matches!(table.word(Field::LossKind), "" | "torch");
+        || !matches!(table.word(Field::LossKind), "" | "torch" | "tiled");
     if !whole || frozen || other {
         let message = "saved tensors offloaded to the host, where layers are not fully recomputed or not transformers' own";
         table.lack(Field::OffloadSavedTensors, "", Effect::Memory, message);

@@ -88,3 +88,33 @@ pub(super) fn own_rollouts(table: &mut Table) {
     };
     table.lack(Field::RolloutEngine, "transformers", Effect::Memory, message);
 }
+
+/// Under prime-rl Llama's and Qwen3's modules are those of transformers once more, and what backward holds of them where they are
+/// compiled with their checkpoint was recorded. Of its experts, states and others, and of what it takes from transformers itself, nothing
+/// was.
+pub(super) fn compiled(table: &mut Table, software: Software) {
+    let tiled = table.says(Field::LossKind, "tiled");
+    let checkpointed = table.on(Field::CompiledCheckpoints);
+    let others = table.number(Field::NumExperts) > 0
+        || table.on(Field::MultiLatentAttention)
+        || table.has(Field::LinearMixer)
+        || table.on(Field::FinalSoftcap)
+        || table.on(Field::AddQkvBias)
+        || table.on(Field::PostNorms)
+        || table.on(Field::NormsOverHeads)
+        || !table.words(Field::ModuleVariants).is_empty()
+        || !table.word(Field::UnrecordedModules).is_empty()
+        || software != Software::HfTransformers;
+    if (tiled || checkpointed) && others {
+        let message =
+            "layers of another kind than Llama's and Qwen3's, compiled or before a loss in tiles (prime-rl)";
+        let field = if checkpointed { Field::CompiledCheckpoints } else { Field::LossKind };
+        table.lack(field, "", Effect::Memory, message);
+    }
+    let frozen = matches!(table.word(Field::TrainType), "lora" | "qlora" | "freeze");
+    let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
+    if checkpointed && (frozen || !whole) {
+        let message = "compiled layers that are not checkpointed whole, or of which some weights are frozen";
+        table.lack(Field::CompiledCheckpoints, "", Effect::Memory, message);
+    }
+}

@@ -34,6 +34,7 @@ pub(super) fn offload(table: &mut Table) -> Offload {
         layer_inputs: table.on(Field::OffloadLayerInputs),
         saved_tensors: table.on(Field::OffloadSavedTensors),
         optimizer: table.on(Field::OffloadOptimizer),
+        states_for_step: table.on(Field::StatesForStep),
         parameters: table.on(Field::OffloadParam),
     }
 }

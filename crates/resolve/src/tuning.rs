@@ -320,6 +320,7 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         z_loss: table.on(Field::LogitsZLoss),
         defers_reduction: table.on(Field::DeferReduction),
         steps_in_backward: table.on(Field::StepInBackward),
+        compiled_checkpoints: table.on(Field::CompiledCheckpoints),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
         preference_logits: match table.word(Field::PreferenceLogits) {
             "own" => PreferenceLogits::Own,

@@ -5,7 +5,7 @@ use super::precision::number;
 use super::table::Table;
 use crate::{Effect, Question};
 use shardscope_plan::{
-    Field, Number, Projector, Software, TowerGradients, TowerLiger, VisionKept, VisionTower,
+    Field, Number, Projector, RlFramework, Software, TowerGradients, TowerLiger, VisionKept, VisionTower,
 };
 use shardscope_source::{Code, Diagnostic};
 use shardscope_units::grouped;
@@ -117,7 +117,7 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         (Effect::Memory, "in the engine that makes rollouts")
     } else if !matches!(table.word(Field::BaseQuantization), "" | "none") {
         (Effect::Memory, "with quantized layers")
-    } else if matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2") {
+    } else if is_sharded(table) && !has_units(table) {
         (Effect::Memory, "under FSDP, whose units of it are not known")
     } else if table.says(Field::AttnImplementation, "eager") {
         (Effect::Memory, "with eager attention, whose scores grow with the size of the images")
@@ -127,6 +127,16 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         return None;
     };
     Some((effect, format!("{tower} {how}")))
+}
+
+fn is_sharded(table: &Table) -> bool {
+    matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2")
+}
+
+/// Whether each of its layers is a unit of FSDP.
+fn has_units(table: &Table) -> bool {
+    let framework = RlFramework::named(table.word(Field::RlFramework));
+    kept(table).is_some_and(|kept| kept.unsplit) && framework.is_some_and(RlFramework::wraps_unsplit)
 }
 
 /// Optimizers whose states do not depend on the shapes of weights: of a tower they are not known one by one.
@@ -201,7 +211,8 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
     let runs_in_half = table.on(Field::Bf16) || table.on(Field::Fp16) || half(Field::Autocast);
     // DeepSpeed casts the whole model, whatever type its weights were loaded in.
     let casts = !table.has(Field::ParamsDtype) || table.word(Field::DataParallelEngine) == "deepspeed";
-    let fp32 = !(half(Field::ParamsDtype) || casts && runs_in_half);
+    // FSDP gathers them in the format of its mixed precision.
+    let fp32 = !(half(Field::ParamsDtype) || (casts || is_sharded(table)) && runs_in_half);
     let none = table.has(Field::ImagePatches) && table.number(Field::ImagePatches) == 0;
     let liger = table.on(Field::LigerKernel) || table.has(Field::LigerParts);
     let adapts = gradients == TowerGradients::Adapted;
@@ -243,6 +254,9 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
         () if trains && none => {
             Some("where it trains and no sample has an image, so that nothing of it gets a gradient")
         }
+        () if is_sharded(table) && kept(table).is_some_and(|kept| !kept.rms_norms) => Some(
+            "where it keeps tensors for backward, with LayerNorms under FSDP's mixed precision and autocast",
+        ),
         () if fp32 => {
             Some("where it keeps tensors for backward, in fp32 or under autocast over fp32 weights")
         }

@@ -5,6 +5,7 @@
 //! free when it starts for weights and cache; activations and graphs live in the rest
 //! (`sglang/srt/model_executor/pool_configurator.py:profile_available_bytes`).
 
+use super::cache::{Held, held};
 use super::own_rollouts::own_rollouts;
 use crate::parameters::parameters;
 use shardscope_explain::{Breakdown, Explanation, Formula};
@@ -67,8 +68,10 @@ pub struct EngineMemory {
     pub kv_cache: Bytes,
     /// CUDA graphs.
     pub graphs: Bytes,
-    /// Tokens that the cache can hold at most.
+    /// Tokens that the cache can hold at most, in rollouts of full length.
     pub cache_tokens: u64,
+    /// Rollouts of full length that the cache holds at once.
+    pub cache_rollouts: u64,
     /// Every part, explained.
     parts: Vec<(EnginePart, Breakdown<Bytes>)>,
 }
@@ -161,8 +164,8 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
         EnginePart::Context,
         leaf("context of the engine's process", accelerator.context, &DRIVER, &context),
     ));
-    let cache_tokens = kv_cache.get() / cached_token(model, rollout.tensor).get().max(1);
-    EngineMemory { weights, kv_cache, graphs, cache_tokens, parts }
+    let Held { tokens: cache_tokens, rollouts: cache_rollouts } = held(model, rollout, kv_cache);
+    EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts }
 }
 
 /// Width of the widest MLP that a token meets.
@@ -172,18 +175,6 @@ fn widest(model: &Model) -> u64 {
         experts.ffn_hidden_size.saturating_mul(experts.router_topk).saturating_add(shared)
     });
     if experts > 0 { experts } else { model.ffn_hidden_size }
-}
-
-/// Bytes of one token in the cache of one tensor rank, in 16 bits: keys and values of its heads, of which each rank has at
-/// least one; or the latent of multi-latent attention, which every rank holds whole.
-#[must_use]
-pub fn cached_token(model: &Model, tensor: u64) -> Bytes {
-    const WIDTH: u64 = 2;
-    let row = match &model.latent {
-        Some(latent) => latent.kv_lora_rank + latent.qk_pos_emb_head_dim,
-        None => 2 * (model.num_query_groups / tensor.max(1)).max(1) * model.kv_channels,
-    };
-    Count::of_shape(&[model.num_layers, row]).bytes(WIDTH)
 }
 
 /// Parameters of one tensor rank of an engine that cuts the model over `tensor` ranks and nothing else.

@@ -6,7 +6,7 @@ use super::term::Term;
 use super::unit::{Counts, Unit, Units};
 use shardscope_explain::Formula;
 use shardscope_operators::{SectionKind, Symbols};
-use shardscope_plan::{DataEngine, DpSharding};
+use shardscope_plan::{DataEngine, DpSharding, OptimizerKind};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
@@ -70,6 +70,13 @@ static ADDED: Formula = Formula::new(
     "The output layer's gradient of this micro-batch, W elements: the unit outside of layers is reduced when backward is over.",
     FSDP,
 ).letters(&[("W", "elements of the output layer's weight"), ("w", "bytes of an element")]);
+
+static ROOTS: Formula = Formula::new(
+    "8·V·h/D",
+    "Square roots of a parameter's second moment and the same over the bias correction, of the largest one: the optimizer steps one after the other.",
+    "torch/optim/adam.py:_single_tensor_adam, which fused=False chooses; prime_rl/trainer/optim/__init__.py",
+)
+.letters(&[("D", "ranks that share the parameter")]);
 
 /// What stands beside the tensors of a stage's passes while weights are whole.
 #[derive(Clone, Debug, Default)]
@@ -165,6 +172,26 @@ fn second_shard(x: &Symbols<'_>, trains: Count) -> Option<Term> {
 /// stays for backward). Of ZeRO-3, which looks ahead by a number of elements, every moment counts the same. Of the stage's
 /// parameters `trains` train.
 pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> Gathered {
+    let mut all = in_passes(x, units, counts, trains);
+    all.step.extend(roots(x));
+    all
+}
+
+/// What a step holds beside states that came from the host for it, whose optimizer is not fused.
+fn roots(x: &Symbols<'_>) -> Option<Term> {
+    const BYTES: u64 = 8;
+    let recipe = x.recipe();
+    let one_by_one = recipe.offload.states_for_step && recipe.optimizer.kind == OptimizerKind::Adam;
+    one_by_one.then(|| {
+        let shards = x.plan.layout().dense_shards().max(1);
+        let bytes = Bytes::new((Count::of_shape(&[x.v, x.h]).bytes(BYTES).get()).div_ceil(shards));
+        Term::new("square roots of a second moment", bytes, &ROOTS)
+            .given(&[("D", Count::new(shards).number())])
+            .passing()
+    })
+}
+
+fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> Gathered {
     // Of PyTorch's `MixedPrecisionPolicy`: `reduce_dtype`, or where none is given the format of the gradients.
     let reduced = x.recipe().reduce_dtype().width();
     let words = whole_words(x, reduced);

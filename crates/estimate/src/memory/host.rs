@@ -4,7 +4,7 @@
 use super::kept::{kept_by, layers_kept, run_input};
 use super::offloaded::{Group, Groups, groups};
 use shardscope_operators::{SectionKind, Symbols, section_counts};
-use shardscope_plan::{Chunk, Plan};
+use shardscope_plan::{Chunk, LossKind, Plan};
 use shardscope_units::{Bytes, Count};
 
 /// Bytes of an fp32 number.
@@ -60,6 +60,10 @@ fn sent_by(x: &Symbols<'_>, chunk: &Chunk) -> Bytes {
 /// What the end of the model saves a second time, and its parameters: the norm's fp32 input and statistic, the log-softmax
 /// (once by itself, once by the loss), the weights of norm and output layer.
 fn twice(x: &Symbols<'_>) -> Bytes {
+    // A loss in tiles has no log-softmax, and prime-rl leaves parameters where they are (`prime_rl/utils/act_offloading.py`).
+    if matches!(x.recipe().loss, LossKind::Tiled(_)) {
+        return (Count::of_shape(&[x.n, x.h]) + Count::new(x.n)).bytes(FLOAT);
+    }
     let floats = Count::of_shape(&[x.n, x.h]) + Count::new(x.n) + Count::of_shape(&[x.n, x.v]);
     floats.bytes(FLOAT) + (Count::of_shape(&[x.v, x.h]) + Count::new(x.h)).bytes(x.width)
 }

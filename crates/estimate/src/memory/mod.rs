@@ -6,6 +6,7 @@
 //! fullest moment is found ([`rank`]). The tree ([`tree`]) tells the same numbers with their reasons.
 
 mod buffers;
+mod cache;
 mod critic;
 mod doubts;
 mod engine;
@@ -35,8 +36,9 @@ mod unit;
 mod verdict;
 
 pub(super) use buffers::constants as workspaces;
+pub use cache::cached_token;
 pub use doubts::doubts;
-pub use engine::{EngineMemory, cached_token};
+pub use engine::EngineMemory;
 pub(super) use framework::constants as framework;
 pub use host::{sent_by_modules, sent_to_host};
 pub use layers::{LayerNode, Load, SavedActivations, layers, saved_activations};

@@ -68,18 +68,25 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 
     // What the optimizer holds.
     let spread = sharding != DpSharding::Replicated;
+    let part = if recipe.offload.states_for_step { Part::Step } else { Part::Optimizer };
     let mut blocks = false;
     for (_, _, of, width) in groups {
         let width = if deepspeed { Number::Fp32.width() } else { width };
         if deepspeed {
             add("fp32 copies of what trains", Part::Optimizer, width, true, of);
         }
+        // Transformer Engine's FusedAdam beside weights in bf16.
+        let aware = !deepspeed && recipe.optimizer.precision_aware && width == Number::Bf16.width();
+        if aware {
+            add("main parameters", part, super::states::REMAINDER, spread, of);
+        }
+        let moments = if aware { super::states::moments(&recipe.optimizer) } else { [width; 2] };
         let whose = if of == Of::Trained && !tuning.is_full() { Of::TrainedPart } else { of };
-        for (name, width, of) in moments_of::states(recipe.optimizer, [width; 2], whose) {
+        for (name, width, of) in moments_of::states(recipe.optimizer, moments, whose) {
             // Counted for weights and adapters together.
             let together = matches!(of, Of::Sides | Of::Rows | Of::Squares | Of::Blocks(_));
             if !(together && blocks) {
-                add(name, Part::Optimizer, width, spread, of);
+                add(name, part, width, spread, of);
             }
             blocks |= together;
         }

@@ -136,7 +136,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
     let sum = |parts: &[Breakdown<Bytes>]| -> Bytes { parts.iter().map(Breakdown::value).sum() };
     let taken = if shared { sum(&left) + sum(&beside) } else { Bytes::ZERO };
     let engine = engine(plan, rollout, taken);
-    let cache_rollouts = engine.cache_tokens / rollout.length.max(1);
+    let cache_rollouts = engine.cache_rollouts;
     let headroom = plan.recipe().headroom;
     let phase = |kind, parts: Vec<Breakdown<Bytes>>, returnable: Bytes| {
         let breakdown = Breakdown::sum(kind_label(kind), parts);

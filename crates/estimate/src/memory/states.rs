@@ -137,7 +137,7 @@ fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
     }
 }
 
-fn moments(optimizer: &Optimizer) -> [u64; 2] {
+pub(super) fn moments(optimizer: &Optimizer) -> [u64; 2] {
     if optimizer.precision_aware {
         [optimizer.exp_avg.width(), optimizer.exp_avg_sq.width()]
     } else {
@@ -146,7 +146,7 @@ fn moments(optimizer: &Optimizer) -> [u64; 2] {
 }
 
 /// Bytes of the low half of an fp32 main parameter, whose high half is the bf16 weight.
-const REMAINDER: u64 = 2;
+pub(super) const REMAINDER: u64 = 2;
 
 /// Bytes of the optimizer's own copy of a parameter; none where the weight itself is fp32.
 fn master_width(recipe: &Recipe) -> Option<u64> {

@@ -6,7 +6,8 @@ use super::kept::kept_by;
 use super::offloaded::{Group, groups, left_by};
 use super::state::ParameterCounts;
 use shardscope_operators::{
-    Operator, SectionKind, Symbols, Transient, Weight, WeightGroup, WeightPart, Work, section_counts, work_of,
+    Operator, SectionKind, Symbols, Transient, Weight, WeightGroup, WeightPart, Work, section_counts,
+    work_of, worked_out_again,
 };
 use shardscope_plan::{DpSharding, OffloadModules, Plan, Quantization, Recompute};
 use shardscope_schedule::Shape;
@@ -110,6 +111,20 @@ impl Unit {
             };
             unit.waiting = waiting(x, &operators);
             unit.points = points(x, &operators, &kept);
+            if let Some(transient) = worked_out_again(x).filter(|_| kind.layer().is_some())
+                && let Some(&operator) = operators.last()
+            {
+                // One graph holds the whole layer's backward, of which nothing is recomputed before it begins.
+                let point = Point {
+                    operator,
+                    transient,
+                    recomputed: Bytes::ZERO,
+                    returned: Bytes::ZERO,
+                    modules: OffloadModules::default(),
+                    forward: false,
+                };
+                (unit.full, unit.points) = (Bytes::ZERO, vec![point]);
+            }
             let mut most = i128::MIN;
             for (index, point) in unit.points.iter().enumerate() {
                 if point.net() >= most {

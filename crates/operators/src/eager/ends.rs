@@ -196,6 +196,9 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     if x.recipe().loss == LossKind::ChunkedLinear {
         return labelled(tape, trains);
     }
+    if matches!(x.recipe().loss, LossKind::Tiled(_)) {
+        return super::tiles::kept(tape);
+    }
     let input = Input { shared: None, needed: true, cast: false };
     tape.step = Step::First;
     OUTPUT_LAYER.run_as(tape, input, [x.h, x.v], trains);

@@ -5,6 +5,7 @@
 //! A tensor is kept where the operation that reads it needs it for a gradient that somebody asks for: the input of a
 //! linear layer for its weight's gradient, its weight (a parameter, not counted) for its input's.
 
+mod again;
 mod attention;
 mod ends;
 mod experts;
@@ -19,8 +20,10 @@ mod norm;
 mod preferences;
 mod saved;
 mod tape;
+mod tiles;
 mod transient;
 
+pub use again::worked_out_again;
 pub(crate) use norm::is_kernel as norms_are_kernels;
 pub(crate) use saved::saved;
 pub(crate) use transient::transients;

@@ -35,6 +35,15 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
         LossKind::Compiled => ([2 * w, 3 * w], [2, 1]),
         // A chunk of logits at a time: as many bytes in all, and a launch less than torch's.
         LossKind::FusedLinear => ([3 * w, w], [2, 1]),
+        // Cast, product with the temperature, greatest, subtraction, exponential, its sum, product and its sum; backward casts,
+        // scales, subtracts, exponentiates, multiplies twice, casts and reads.
+        LossKind::Tiled(_) => {
+            let tiles = x.log_prob_chunks() * x.v.div_ceil(x.tile_words().max(1));
+            (
+                [2 * w + 4 + 8 + 4 + 8 + 8 + 4 + 12 + 4, 2 * w + 4 + 8 + 8 + 8 + 8 + 8 + 4 + 2 * w],
+                [8 * tiles, 8 * tiles],
+            )
+        }
         // Online softmax: one read of the logits; backward reads them once more and writes their gradient.
         LossKind::FusedLogits => ([w, 2 * w], [1, 1]),
         // The same passes, those between the collectives compiled into one each.

@@ -9,6 +9,9 @@ const ROWS: u64 = 128;
 /// Bytes of an fp32 number.
 const FP32: u64 = 4;
 
+/// Words of a tile of prime-rl's loss (`prime_rl/trainer/models/layers/lm_head.py`, `vocab_chunk_size`).
+const TILED_WORDS: u64 = 8192;
+
 impl Symbols<'_> {
     /// Outputs of a head in the place of the output layer; none where that is there.
     #[must_use]
@@ -70,8 +73,15 @@ impl Symbols<'_> {
             LossKind::DistributedChunks(tokens) | LossKind::DistributedWideChunks(tokens) => {
                 Some(self.n.min(tokens * self.b))
             }
+            LossKind::Tiled(tokens) => Some(self.n.min(tokens)),
             _ => None,
         }
+    }
+
+    /// Words of the vocabulary whose logits a loss in tiles has alive at once.
+    #[must_use]
+    pub fn tile_words(&self) -> u64 {
+        self.v.min(TILED_WORDS)
     }
 
     /// Chunks whose log-probabilities are taken one after the other.

@@ -66,6 +66,7 @@ impl Symbols<'_> {
             "L" => self.model().num_layers,
             "labels" => self.labels().unwrap_or(0),
             "rows" => self.chunk_rows(),
+            "words" => self.tile_words(),
             "entropy_rows" => self.entropy_rows(),
             "chunks" => self.loss_chunks(),
             "np" => self.patches(),

@@ -206,6 +206,10 @@ fn recompute(leaves: &mut Leaves<'_>, software: Software, leaf: &Leaf) {
 
 /// Asks for length and micro-batch, where neither they nor what they follow from are there.
 pub(super) fn ask(leaves: &mut Leaves<'_>) {
+    // Packs of so many tokens say both.
+    if leaves.reading.value(Field::MaxTokensPerMicroBatch).is_some() {
+        return;
+    }
     for (field, prompt, proposal) in
         [(Field::SeqLength, "Sequence length?", "4096"), (Field::MicroBatchSize, "Micro-batch size?", "1")]
     {

@@ -135,9 +135,13 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     ]);
 }
 
-/// Samples joined or cut by tokens: a micro-batch is as many tokens as `train_mb_tokens`.
+/// Micro-batches of so many tokens (`train_mb_tokens`, over all context-parallel ranks): samples joined into one sequence
+/// (`bin_capacity` in `nemo_rl/distributed/batched_data_dict.py`), or under `dynamic_batching` side by side and padded to the longest
+/// of them, whose number times length stays below it (`total_tokens_in_mbs` there).
 fn packing(leaves: &mut Leaves<'_>) {
-    for group in ["policy.sequence_packing", "policy.dynamic_batching"] {
+    const JOINED: &str = "policy.sequence_packing";
+    const PADDED: &str = "policy.dynamic_batching";
+    for group in [JOINED, PADDED] {
         for key in [
             "enabled",
             "train_mb_tokens",
@@ -149,18 +153,24 @@ fn packing(leaves: &mut Leaves<'_>) {
             leaves.pass(&format!("{group}.{key}"));
         }
     }
-    let on = ["policy.sequence_packing.enabled", "policy.dynamic_batching.enabled"]
-        .iter()
-        .any(|path| leaves.flag(path) == Some(true));
+    let is_on = |group: &&str| leaves.flag(&format!("{group}.enabled")) == Some(true);
+    let Some(group) = [JOINED, PADDED].into_iter().find(is_on) else { return };
     // `${mul:...}` is the product of length and micro-batch: what the two say by themselves.
-    let tokens = leaves
-        .first(&["policy.sequence_packing.train_mb_tokens", "policy.dynamic_batching.train_mb_tokens"])
-        .filter(|leaf| leaf.whole().is_some());
-    if let Some(leaf) = tokens.filter(|_| on) {
-        // Tokens of a micro-batch over all context-parallel ranks (`bin_capacity` in `nemo_rl/distributed/batched_data_dict.py`).
-        leaves.say(Field::MaxTokensPerMicroBatch, &leaf.value, leaf);
-        leaves.longest_sample();
+    let tokens = leaves.get(&format!("{group}.train_mb_tokens"));
+    let Some((leaf, tokens)) = tokens.and_then(|leaf| Some((leaf, leaf.whole()?))) else { return };
+    let length = leaves.reading.count(Field::SeqLength).filter(|length| *length > 0);
+    let samples = length.filter(|length| group == PADDED && tokens.is_multiple_of(*length));
+    if let Some(samples) =
+        samples.and_then(|length| tokens.checked_div(length)).filter(|samples| *samples > 0)
+    {
+        leaves.reading.keep(&|found| found.field != Field::MicroBatchSize);
+        let note = "train_mb_tokens / max_total_sequence_length: the longest samples side by side";
+        leaves.say_noted(Field::MicroBatchSize, &samples.to_string(), leaf, note);
+        return;
     }
+    // Shorter samples may fill what the longest do not: as many tokens as there may be, in one sequence.
+    leaves.say(Field::MaxTokensPerMicroBatch, &leaf.value, leaf);
+    leaves.longest_sample();
 }
 
 fn dtensor(leaves: &mut Leaves<'_>) {

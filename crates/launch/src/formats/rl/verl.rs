@@ -62,6 +62,11 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         leaves.say(Field::FrozenModules, &format!("{TOWER} {PROJECTOR}"), leaf);
     }
     leaves.pass(frozen);
+    // Only beside adapters is anything hooked (`verl/workers/fsdp_workers.py`); checkpointing without reentrance needs no hook.
+    if leaves.whole("actor_rollout_ref.model.lora_rank").unwrap_or(0) == 0 {
+        let why = "verl hooks the inputs of models with adapters alone";
+        leaves.state(Field::VisionInputGrads, "false", Origin::Default, why);
+    }
     let joined = "actor_rollout_ref.model.use_remove_padding";
     if let Some(leaf) = leaves.get(joined).filter(|leaf| leaf.flag() == Some(false)) {
         // Samples of a micro-batch come padded to the longest, with a mask.

@@ -258,6 +258,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     if x.recipe().loss == LossKind::ChunkedRows {
         return by_rows(x, trains);
     }
+    if matches!(x.recipe().loss, LossKind::Tiled(_)) {
+        return super::super::tiles::transients(x, trains);
+    }
     if x.recipe().software.semantics().modules.shifts_logits {
         return shifted(x, trains);
     }

@@ -1,0 +1,257 @@
+//! What an engine's cache holds: keys and values of every token, of the last ones in layers with a window, and one state of a
+//! sequence in layers with a linear mixer.
+
+use shardscope_plan::{LinearKind, LinearMixer, Mixer, Model, Rollout, RolloutEngine};
+use shardscope_units::{Bytes, Count};
+
+/// Bytes of a cached element: both engines cache in the format of the model, 16 bits, where nothing else is said.
+const WIDTH: u64 = 2;
+/// Bytes of an element of a linear mixer's state: fp32, as the configurations of Qwen3.5 (`mamba_ssm_dtype`), Nemotron-H
+/// (`mamba_ssm_cache_dtype`) and vLLM's `kda_state_dtype` have it. Half as much where a configuration is silent under vLLM.
+const STATE_WIDTH: u64 = 4;
+/// Tokens of a block of vLLM's cache (`vllm/config/cache.py:CacheConfig.DEFAULT_BLOCK_SIZE`).
+const BLOCK: u64 = 16;
+/// SGLang's `swa_full_tokens_ratio`, in tenths: tokens for which windowed layers have room, of those of the others.
+const WINDOWED_TENTHS: u64 = 8;
+/// SGLang's `mamba_full_memory_ratio`, in tenths: bytes of states, of those of keys and values.
+const STATE_TENTHS: u64 = 9;
+/// States that SGLang sets aside for each running request, whose prefix's states it keeps
+/// (`MAMBA_CACHE_SIZE_MAX_RUNNING_REQUESTS_RATIO`).
+const STATES_OF_REQUEST: u64 = 3;
+
+/// What a cache of some size holds of rollouts of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Tokens in rollouts of that length.
+    pub(super) tokens: u64,
+    /// Whole rollouts.
+    pub(super) rollouts: u64,
+}
+
+/// Layers by what a rank of an engine caches for them, and how much.
+struct Cached {
+    full: u64,
+    windowed: u64,
+    linear: u64,
+    /// Bytes of one token in one layer with attention.
+    row: u64,
+    /// Bytes of one sequence in one linear mixer.
+    state: u64,
+    /// Tokens of the window.
+    window: u64,
+    /// Whether the window is a chunk, which ends where the next one begins.
+    chunked: bool,
+}
+
+impl Cached {
+    fn new(model: &Model, tensor: u64) -> Self {
+        let count = |asked: fn(Mixer) -> bool| model.count_layers(|kind| asked(kind.mixer));
+        let window = model.mixers.window;
+        Self {
+            full: count(|mixer| matches!(mixer, Mixer::Attention | Mixer::Both)),
+            windowed: count(|mixer| mixer == Mixer::Windowed),
+            linear: count(Mixer::is_linear),
+            row: row(model, tensor).get().max(1),
+            state: model.mixers.linear.as_ref().map_or(1, |mixer| state(mixer, tensor).get().max(1)),
+            window: window.map_or(u64::MAX, |window| window.tokens),
+            chunked: window.is_some_and(|window| window.chunked),
+        }
+    }
+}
+
+/// What a cache of `bytes` holds.
+pub(super) fn held(model: &Model, rollout: &Rollout, bytes: Bytes) -> Held {
+    let cached = Cached::new(model, rollout.tensor);
+    let length = rollout.length.max(1);
+    match rollout.engine {
+        RolloutEngine::Vllm => paged(&cached, length, bytes.get()),
+        RolloutEngine::Sglang => pooled(&cached, length, bytes.get()),
+    }
+}
+
+/// vLLM: one pool of blocks of equal bytes, from which every group of layers takes blocks of its own
+/// (`vllm/v1/core/kv_cache_utils.py:_get_kv_cache_groups_uniform_page_size`, `get_kv_cache_config_from_groups`). The tokens of a
+/// block grow until a layer's state fits into one (`vllm/model_executor/models/config.py:HybridAttentionMambaModelConfig`).
+fn paged(cached: &Cached, length: u64, bytes: u64) -> Held {
+    let attends = cached.full + cached.windowed > 0;
+    let block = match cached.linear {
+        0 => BLOCK,
+        _ => BLOCK * cached.state.div_ceil(BLOCK.saturating_mul(cached.row)).max(1),
+    };
+    let page = if attends { block.saturating_mul(cached.row) } else { cached.state };
+    let whole = length.div_ceil(block);
+    // A window that slides begins inside of a block, and may end inside of another.
+    let last = if cached.chunked {
+        cached.window.div_ceil(block)
+    } else {
+        cached.window.saturating_sub(1).div_ceil(block) + 1
+    };
+    let kinds = [(cached.full, whole), (cached.windowed, whole.min(last)), (cached.linear, 1)];
+    let layers = || kinds.iter().map(|(layers, _)| *layers).filter(|layers| *layers > 0);
+    let (least, most) = (layers().min().unwrap_or(1), layers().max().unwrap_or(1));
+    // Groups are of the kind with fewest layers, or of the one with most where the others lack less than a half.
+    let group = if most.saturating_mul(2) < least.saturating_mul(3) { most } else { least };
+    let blocks = bytes / group.saturating_mul(page).max(1);
+    let of_one: u64 =
+        kinds.iter().map(|(layers, blocks)| layers.div_ceil(group).saturating_mul(*blocks)).sum();
+    let tokens = u128::from(blocks) * u128::from(length) / u128::from(of_one.max(1));
+    Held { tokens: u64::try_from(tokens).unwrap_or(u64::MAX), rollouts: blocks / of_one.max(1) }
+}
+
+/// SGLang: a pool for each kind of layer, whose sizes have fixed ratios
+/// (`sglang/srt/model_executor/pool_configurator.py:HybridSWAPoolConfigurator`, `sglang/srt/mem_cache/kv_cache_configurator.py`).
+fn pooled(cached: &Cached, length: u64, bytes: u64) -> Held {
+    let states = if cached.linear > 0 {
+        let share = match cached.full + cached.windowed {
+            0 => bytes,
+            _ => bytes / (10 + STATE_TENTHS) * STATE_TENTHS,
+        };
+        Some(share / cached.linear.saturating_mul(cached.state))
+    } else {
+        None
+    };
+    let of_states =
+        states.map_or(0, |states| states.saturating_mul(cached.linear).saturating_mul(cached.state));
+    // Tenths of a layer, so that the ratio is a whole number; windowed layers alone have no other pool to be a ratio of.
+    let tenths = if cached.full > 0 { WINDOWED_TENTHS } else { 10 };
+    let cell = (cached.full * 10 + cached.windowed * tenths).saturating_mul(cached.row);
+    let tokens = (u128::from(bytes.saturating_sub(of_states)) * 10).checked_div(u128::from(cell));
+    let tokens = tokens.map(|tokens| u64::try_from(tokens).unwrap_or(u64::MAX));
+    let windowed = tokens.filter(|_| cached.windowed > 0).map(|tokens| {
+        let room = u128::from(tokens) * u128::from(tenths) / 10;
+        u64::try_from(room).unwrap_or(u64::MAX) / length.min(cached.window)
+    });
+    let full = tokens.filter(|_| cached.full > 0).map(|tokens| tokens / length);
+    let by_states = states.map(|states| states / STATES_OF_REQUEST);
+    let rollouts = [full, windowed, by_states].into_iter().flatten().min().unwrap_or(0);
+    Held { tokens: tokens.unwrap_or_else(|| rollouts.saturating_mul(length)), rollouts }
+}
+
+/// Bytes of one token in one layer of a tensor rank: keys and values of its heads, of which each rank has at least one; or the
+/// latent of multi-latent attention, which every rank holds whole.
+fn row(model: &Model, tensor: u64) -> Bytes {
+    let elements = match &model.latent {
+        Some(latent) => latent.kv_lora_rank + latent.qk_pos_emb_head_dim,
+        None => 2 * (model.num_query_groups / tensor.max(1)).max(1) * model.kv_channels,
+    };
+    Count::new(elements).bytes(WIDTH)
+}
+
+/// Bytes of one token in all layers of a tensor rank that attend, as long as windows reach it.
+#[must_use]
+pub fn cached_token(model: &Model, tensor: u64) -> Bytes {
+    row(model, tensor) * model.count_layers(|kind| kind.mixer.attends())
+}
+
+/// Bytes of one sequence in a linear mixer of a tensor rank: the inputs that its convolution still reads, and its state
+/// (`vllm/model_executor/layers/mamba/mamba_utils.py:MambaStateShapeCalculator`).
+fn state(mixer: &LinearMixer, tensor: u64) -> Bytes {
+    let tensor = tensor.max(1);
+    // Where ranks do not divide Mamba-2's groups, each has one of its own (`extra_groups_for_head_shards`).
+    let divides = mixer.key_heads.is_multiple_of(tensor);
+    let keys = if divides { mixer.keys() / tensor } else { mixer.key_width };
+    let values = mixer.values() / tensor;
+    let alone = matches!(mixer.kind, LinearKind::Mamba | LinearKind::ShortConvolution);
+    let channels = if alone { values } else { 2 * keys + values };
+    let read = Count::of_shape(&[channels, mixer.convolution.saturating_sub(1)]);
+    let kept = match mixer.kind {
+        LinearKind::ShortConvolution => Count::new(0),
+        _ => Count::of_shape(&[values, mixer.key_width]),
+    };
+    read.bytes(WIDTH) + kept.bytes(STATE_WIDTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cached, Held, paged, pooled, state};
+    use shardscope_plan::{LinearKind, LinearMixer};
+    use shardscope_units::Bytes;
+
+    /// Gemma 3 27B: 10 of 62 layers see everything, 16 key/value heads of 128.
+    const GEMMA: Cached =
+        Cached { full: 10, windowed: 52, linear: 0, row: 8192, state: 1, window: 1024, chunked: false };
+    /// Qwen3.5 35B-A3B: 10 of 40 layers attend, 2 key/value heads of 256; the others have 32 states of 128 by 128.
+    const QWEN: Cached = Cached {
+        full: 10,
+        windowed: 0,
+        linear: 30,
+        row: 2048,
+        state: 2_146_304,
+        window: u64::MAX,
+        chunked: false,
+    };
+
+    #[test]
+    fn a_state_is_what_the_convolution_reads_and_a_matrix_for_each_head() {
+        let mixer = LinearMixer {
+            kind: LinearKind::GatedDeltaNet,
+            key_heads: 16,
+            value_heads: 32,
+            key_width: 128,
+            value_width: 128,
+            convolution: 4,
+            rank: 0,
+            biases: [false; 3],
+            norm: true,
+        };
+        assert_eq!(state(&mixer, 1), Bytes::new(QWEN.state));
+        assert_eq!(state(&mixer, 1), Bytes::new(3 * (2 * 16 + 32) * 128 * 2 + 32 * 128 * 128 * 4));
+        assert_eq!(state(&mixer, 2), Bytes::new(QWEN.state / 2));
+        // A short convolution has no state but its inputs; Mamba's convolution reads its channels alone.
+        let short =
+            LinearMixer { kind: LinearKind::ShortConvolution, value_heads: 1, value_width: 2048, ..mixer };
+        assert_eq!(state(&short, 1), Bytes::new(3 * 2048 * 2));
+        let mamba = LinearMixer { kind: LinearKind::Mamba, key_heads: 1, key_width: 16, ..short };
+        assert_eq!(state(&mamba, 2), Bytes::new(3 * 1024 * 2 + 1024 * 16 * 4));
+        // One group of Mamba-2 is on every rank whole.
+        let two = LinearMixer { kind: LinearKind::Mamba2, key_heads: 1, ..mixer };
+        assert_eq!(state(&two, 4), Bytes::new(3 * (2 * 128 + 1024) * 2 + 1024 * 128 * 4));
+    }
+
+    #[test]
+    fn windowed_layers_take_blocks_of_their_window_alone() {
+        // One group of 10 that sees everything, six of 52 windowed layers, blocks of 16 tokens: of 8,192 tokens 512 blocks, and
+        // six times 64 of the window with one more where it begins inside of a block.
+        let block = 10 * 16 * 8192;
+        let one = 512 + 6 * 65;
+        assert_eq!(paged(&GEMMA, 8192, block * one * 3), Held { tokens: 3 * 8192, rollouts: 3 });
+        assert_eq!(paged(&GEMMA, 8192, block * (one * 3) - 1).rollouts, 2);
+        // Shorter than the window, all groups have as many.
+        assert_eq!(paged(&GEMMA, 512, block * 7 * 32).rollouts, 1);
+        // A chunk begins with a block.
+        let chunked = Cached { chunked: true, ..GEMMA };
+        assert_eq!(paged(&chunked, 8192, block * (512 + 6 * 64)).rollouts, 1);
+        // 13 and 12 layers are two groups of 13, not three of 12.
+        let drafted = Cached { full: 13, windowed: 12, ..GEMMA };
+        assert_eq!(paged(&drafted, 8192, 13 * 16 * 8192 * (512 + 65)).rollouts, 1);
+        let alone = Cached { full: 0, ..GEMMA };
+        assert_eq!(paged(&alone, 8192, 52 * 16 * 8192 * 65).rollouts, 1);
+    }
+
+    #[test]
+    fn a_linear_mixer_takes_one_block_of_a_sequence_and_makes_blocks_longer() {
+        // vLLM sets 1,056 tokens a block for this model, so that a block holds a state.
+        let block = 10 * 1056 * 2048;
+        assert_eq!(paged(&QWEN, 8192, block * (8 + 3)), Held { tokens: 8192, rollouts: 1 });
+        assert_eq!(paged(&QWEN, 8192, block * (8 + 3) - 1).rollouts, 0);
+        let alone = Cached { full: 0, ..QWEN };
+        assert_eq!(paged(&alone, 8192, 30 * QWEN.state * 5).rollouts, 5);
+    }
+
+    #[test]
+    fn sglang_divides_its_cache_by_fixed_ratios() {
+        // Room for eight tenths of the tokens in windowed layers.
+        let cell = 10 * 8192 + 52 * 8192 * 8 / 10;
+        let of = |tokens: u64| pooled(&GEMMA, 8192, (cell + 1) * tokens);
+        assert_eq!(of(81_920), Held { tokens: 81_920, rollouts: 10 });
+        // Rollouts shorter than the window fill that pool first.
+        assert_eq!(pooled(&GEMMA, 1024, (cell + 1) * 10_240).rollouts, 8);
+        let alone = Cached { full: 0, ..GEMMA };
+        assert_eq!(pooled(&alone, 8192, 52 * 8192 * 3072), Held { tokens: 3072, rollouts: 3 });
+        // Nine of 19 parts are states, of which a request has three.
+        let states = 30 * QWEN.state;
+        let held = pooled(&QWEN, 8192, states * 19);
+        assert_eq!(held, Held { tokens: states * 10 / (10 * 2048), rollouts: 3 });
+        assert_eq!(pooled(&Cached { full: 0, ..QWEN }, 8192, states * 6).rollouts, 2);
+    }
+}
