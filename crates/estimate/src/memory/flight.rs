@@ -53,16 +53,11 @@ pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> Vec<Flight> {
     }
 }
 
-/// Micro-batches' worth of memory that the automatic zero-bubble orders are given and fill on every stage: p
-/// for ZB-1p, 2p for ZB-2p (Qi et al. 2023, section 4.1).
+/// Micro-batches' worth of memory that the automatic zero-bubble orders are given and fill on every stage: 2p for ZB-2p
+/// (Qi et al. 2023, section 4.1). The p of ZB-1p are what its order holds.
 fn limit(shape: &Shape) -> Option<u64> {
-    let stages = u64::from(shape.stages);
-    let limit = match shape.kind {
-        PipelineSchedule::ZeroBubbleH1 => stages,
-        PipelineSchedule::ZeroBubbleH2 => 2 * stages,
-        _ => return None,
-    };
-    Some(limit.min(u64::from(shape.micro_batches)))
+    let limit = (2 * u64::from(shape.stages)).min(u64::from(shape.micro_batches));
+    (shape.kind == PipelineSchedule::ZeroBubbleH2).then_some(limit)
 }
 
 /// Forward and backward go through the chunks in groups, so that the counts change along straight lines:

@@ -282,7 +282,7 @@ impl<'a> Rank<'a> {
     fn is_in_evaluation(&self, moving: Bytes, absent: Bytes) -> bool {
         let sum = |terms: &[Term]| terms.iter().map(|term| term.bytes).sum::<Bytes>();
         let held = sum(&self.common.evaluation);
-        held > Bytes::ZERO && held + absent > moving + sum(self.gathered()) + self.common.gradients_to_come()
+        held + absent > moving + sum(self.gathered()) + self.common.gradients_to_come()
     }
 
     /// At the moment of the peak: bytes given back of what the chunk at work has kept, and bytes computed again. What is

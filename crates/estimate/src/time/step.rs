@@ -231,7 +231,8 @@ impl ChunkParts {
 
     /// All of it but waiting for the host.
     pub(super) fn busy(&self) -> Seconds {
-        let waits = self.forward.host + self.backward.host + self.weight.host + self.again.host;
+        // The host is waited for with routers' counts, in forward, and where kernels of a pass are issued: not for weights' gradients.
+        let waits = self.forward.host + self.backward.host + self.again.host;
         self.total() - waits
     }
 

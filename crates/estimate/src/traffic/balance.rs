@@ -44,7 +44,6 @@ fn loss(builder: &mut Builder<'_>) {
     let Some(routed) = SectionKind::ALL.into_iter().find(|kind| kind.routes(&x)) else { return };
     let place = Place::In(routed, Pass::Forward);
     let message = Sent {
-        place,
         shape: Shape::new(&[counts]),
         width: 8,
         dtype: "int64",
