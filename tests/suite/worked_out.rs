@@ -2,7 +2,7 @@
 
 use shardscope::estimate::compute::{Device, calibration};
 use shardscope::estimate::{Verdict, flops, memory, parameters, sent_to_host};
-use shardscope::operators::{Account, Symbols};
+use shardscope::operators::{Account, Operator, Symbols};
 use shardscope::plan::*;
 use shardscope::units::{Bytes, Count};
 
@@ -161,6 +161,31 @@ fn elements_in_sixteen_bytes_follow_from_the_format() {
     assert_eq!(run(None, true), 8);
     assert_eq!(run(Some(Fp8Recipe::Delayed), true), 16);
     assert_eq!(run(Some(Fp8Recipe::Nvfp4), true), 32);
+}
+
+/// Where nothing in front of the last layers trains, the norm behind the embedding (BLOOM's) keeps nothing; where the embedding's
+/// copy trains beside adapters, it does.
+#[test]
+fn a_frozen_norm_behind_a_frozen_embedding_keeps_nothing() {
+    let kept = |base, embedding, lora: bool| {
+        let mut draft = unsloth(Quantization::None);
+        let adapters = draft.recipe.tuning.lora;
+        draft.recipe.software = Software::HfTransformers;
+        draft.recipe.loss = LossKind::Torch;
+        draft.model.arrangement.embedding_norm = true;
+        let lora = if lora { adapters } else { None };
+        draft.recipe.tuning = Tuning { base, embedding, lora, ..Tuning::default() };
+        let plan = draft.plan();
+        let kept = Operator::Embedding.saved(&Symbols::new(&plan));
+        let normed = kept.iter().filter(|saved| saved.name.starts_with("embedding norm"));
+        normed.map(|saved| saved.bytes.get()).sum::<u64>()
+    };
+    // The input in 16 bits, and mean and deviation of each token.
+    let all = TOKENS * HIDDEN * 2 + 2 * TOKENS * 4;
+    assert_eq!(kept(BaseTraining::All, true, false), all);
+    assert_eq!(kept(BaseTraining::Last(1), false, false), 0);
+    assert_eq!(kept(BaseTraining::None, true, true), all);
+    assert_eq!(kept(BaseTraining::None, false, true), 0);
 }
 
 /// FLOPs of a layer's forward pass over one micro-batch: two for each element of its matrices and token, and attention.

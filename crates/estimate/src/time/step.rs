@@ -231,7 +231,7 @@ impl ChunkParts {
 
     /// All of it but waiting for the host.
     pub(super) fn busy(&self) -> Seconds {
-        // The host is waited for with routers' counts, in forward, and where kernels of a pass are issued: not for weights' gradients.
+        // What the gradients of weights wait for stands with the backward pass.
         let waits = self.forward.host + self.backward.host + self.again.host;
         self.total() - waits
     }
