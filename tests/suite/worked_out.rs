@@ -1,12 +1,13 @@
 //! Figures worked out by hand where a condition turns or a part is seldom there: what every drawn plan could have wrong unseen.
 
 use shardscope::estimate::compute::{Device, calibration};
+use shardscope::estimate::traffic::{Parallelism, traffic};
 use shardscope::estimate::{Verdict, flops, memory, parameters, sent_to_host};
-use shardscope::operators::{Account, Operator, Symbols};
+use shardscope::operators::{Account, Collective, Operator, Symbols};
 use shardscope::plan::*;
 use shardscope::units::{Bytes, Count};
 
-use super::drafts::{Draft, draft, even_stages};
+use super::drafts::{Draft, draft, even_stages, stage_map};
 
 /// Sizes of the draft.
 const HIDDEN: u64 = 256;
@@ -226,4 +227,52 @@ fn accounts_are_told_without_a_tower_that_is_not_there() {
     assert_eq!(told.iter().map(|(account, _)| *account).collect::<Vec<_>>(), all);
     assert!(told.iter().any(|(_, count)| *count == Count::ZERO));
     assert_eq!(sent_to_host(&draft().plan()), Bytes::ZERO);
+}
+
+/// A gradient that is added up on every replica is told as that, and one that is scattered as that.
+#[test]
+fn what_becomes_of_gradients_is_told_by_their_collective() {
+    let told = |sharding| {
+        let mut draft = draft();
+        (draft.layout.world_size, draft.layout.data, draft.layout.expert_data) = (8, 8, 8);
+        draft.recipe.global_batch_size = 8;
+        draft.recipe.dp_sharding = sharding;
+        let ledger = traffic(&draft.plan());
+        let data = ledger.dimension(Parallelism::Data).expect("replicas");
+        let gradients = data.operations.iter().find(|operation| operation.tensor == "gradients");
+        let gradients = gradients.expect("gradients");
+        (gradients.collective, gradients.formula.meaning)
+    };
+    let (collective, meaning) = told(DpSharding::Replicated);
+    assert_eq!(collective, Collective::AllReduce);
+    assert!(meaning.starts_with("Every replica"), "{meaning}");
+    let (collective, meaning) = told(DpSharding::OptimizerStates);
+    assert_eq!(collective, Collective::ReduceScatter);
+    assert!(meaning.starts_with("Each replica"), "{meaning}");
+}
+
+/// The tree shows nothing that is there no times, and where a micro-batch runs backward only what it gave back sets it apart.
+#[test]
+fn the_tree_has_no_empty_multiples() {
+    fn nodes<'a>(tree: &'a Tree, out: &mut Vec<&'a Tree>) {
+        out.push(tree);
+        tree.children().iter().for_each(|child| nodes(child, out));
+    }
+    for schedule in [PipelineSchedule::ZeroBubbleV, PipelineSchedule::VMin, PipelineSchedule::DualPipeV] {
+        let mut draft = draft();
+        draft.model.num_layers = 8;
+        (draft.layout.world_size, draft.layout.pipeline) = (2, 2);
+        draft.layout.virtual_pipeline = 2;
+        draft.layout.schedule = schedule;
+        draft.layout.stages = stage_map(&[vec![[0, 2], [6, 8]], vec![[2, 4], [4, 6]]], 0);
+        (draft.recipe.num_micro_batches, draft.recipe.global_batch_size) = (8, 8);
+        let of = memory(&draft.plan());
+        for rank in &of.ranks {
+            let mut all = Vec::new();
+            nodes(&rank.breakdown, &mut all);
+            let empty: Vec<&str> =
+                all.iter().filter(|node| node.multiplicity() == 0).map(|node| node.label()).collect();
+            assert!(empty.is_empty(), "{schedule:?}, rank {}: {empty:?}", rank.pipeline_rank);
+        }
+    }
 }
