@@ -90,3 +90,5 @@ mod vision_adapters;
 mod vision_trained;
 mod walked;
 mod words;
+mod worked_out;
+mod worked_out_times;

@@ -135,8 +135,8 @@ impl Forward {
                 if matmul.kind.has_weight() && !matmul.trains {
                     self.frozen += flops * (times - skipped);
                 }
-                self.repeated +=
-                    flops * (repeated_share(x.recipe(), &work) * (times - skipped - again) + again);
+                // Layers are repeated whole, or parts of every one.
+                self.repeated += flops * (repeated_share(x.recipe(), &work) * (times - skipped) + again);
             }
         }
     }

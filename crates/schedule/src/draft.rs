@@ -15,13 +15,18 @@ pub(super) struct Draft {
     paid: usize,
 }
 
+/// Where what is counted of `chunk` stands.
+fn place(chunk: u32) -> usize {
+    usize::from(chunk == 1)
+}
+
 impl Draft {
     pub(super) fn new(ranges: [(u32, u32); 2]) -> Self {
         Self { events: Vec::new(), ranges, forward: [0; 2], backward: [0; 2], put_off: Vec::new(), paid: 0 }
     }
 
     fn push(&mut self, action: Action, count: u32, chunk: u32) {
-        let (first, end) = self.ranges[usize::from(chunk == 1)];
+        let (first, end) = self.ranges[place(chunk)];
         let batch = first.saturating_add(count);
         if batch < end {
             self.events.push(Event::new(action, batch, chunk));
@@ -29,14 +34,14 @@ impl Draft {
     }
 
     pub(super) fn forward(&mut self, chunk: u32) {
-        let count = &mut self.forward[usize::from(chunk == 1)];
+        let count = &mut self.forward[place(chunk)];
         let batch = *count;
         *count += 1;
         self.push(Action::Forward, batch, chunk);
     }
 
     fn next_backward(&mut self, chunk: u32) -> u32 {
-        let count = &mut self.backward[usize::from(chunk == 1)];
+        let count = &mut self.backward[place(chunk)];
         *count += 1;
         *count - 1
     }
@@ -78,11 +83,9 @@ impl Draft {
         }
     }
 
-    /// The weight gradient of the latest input gradient.
+    /// The weight gradient of the input gradient just made.
     pub(super) fn weight_now(&mut self) {
-        if self.owed() > 0
-            && let Some((chunk, batch)) = self.put_off.pop()
-        {
+        if let Some((chunk, batch)) = self.put_off.pop() {
             self.push(Action::WeightGradient, batch, chunk);
         }
     }
@@ -101,7 +104,7 @@ impl Draft {
     }
 
     pub(super) fn forwards(&self, chunk: u32) -> u32 {
-        self.forward[usize::from(chunk == 1)]
+        self.forward[place(chunk)]
     }
 
     /// Pays every weight gradient owed and gives the events.

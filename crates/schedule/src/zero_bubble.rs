@@ -12,9 +12,8 @@ pub(super) fn lagging(shape: &Shape, stage: u32, lag: u32) -> Vec<Event> {
         draft.forward(0);
     }
     for _ in 0..batches {
-        if draft.forwards(0) < batches {
-            draft.forward(0);
-        }
+        // Those beyond the last are left out by the draft.
+        draft.forward(0);
         draft.input(0);
         if draft.owed() > lag as usize {
             draft.weight();

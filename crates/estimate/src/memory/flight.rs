@@ -13,6 +13,8 @@ pub(super) struct Flight {
     pub(super) waiting: Vec<u64>,
     /// The chunk that begins its backward.
     pub(super) backward: usize,
+    /// The chunk whose forward ends; none where all forwards are over.
+    pub(super) forward: Option<usize>,
 }
 
 impl Flight {
@@ -38,6 +40,7 @@ pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> Vec<Flight> {
                 counts: vec![all; chunks],
                 waiting: Vec::new(),
                 backward: chunks.saturating_sub(1),
+                forward: Some(chunks.saturating_sub(1)),
             }]
         }
         PipelineSchedule::OneForwardOneBackward if shape.chunks > 1 => interleaved(&shape, stage),
@@ -47,69 +50,99 @@ pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> Vec<Flight> {
             let held = limit(&shape).or(shape.in_flight(stage)).unwrap_or(1);
             let mut counts = vec![0; chunks.max(1)];
             counts[0] = held;
-            vec![Flight { counts, waiting: Vec::new(), backward: 0 }]
+            vec![Flight { counts, waiting: Vec::new(), backward: 0, forward: Some(0) }]
         }
         _ => walked(shape, stage, chunks),
     }
 }
 
-/// Micro-batches' worth of memory that the automatic zero-bubble orders are given and fill on every stage: p
-/// for ZB-1p, 2p for ZB-2p (Qi et al. 2023, section 4.1).
+/// Micro-batches' worth of memory that the automatic zero-bubble orders are given and fill on every stage: 2p for ZB-2p
+/// (Qi et al. 2023, section 4.1). The p of ZB-1p are what its order holds.
 fn limit(shape: &Shape) -> Option<u64> {
-    let stages = u64::from(shape.stages);
-    let limit = match shape.kind {
-        PipelineSchedule::ZeroBubbleH1 => stages,
-        PipelineSchedule::ZeroBubbleH2 => 2 * stages,
-        _ => return None,
-    };
-    Some(limit.min(u64::from(shape.micro_batches)))
+    let limit = (2 * u64::from(shape.stages)).min(u64::from(shape.micro_batches));
+    (shape.kind == PipelineSchedule::ZeroBubbleH2).then_some(limit)
 }
 
-/// Forward and backward go through the chunks in groups, so that the counts change along straight lines:
-/// only the ends of those lines can be the fullest.
+/// The steps of an interleaved stage: a group of micro-batches goes through chunk after chunk, then the next; the last group is
+/// what is left over (`megatron/core/pipeline_parallel/schedules.py:get_schedule_table`).
+struct Steps {
+    group: u64,
+    chunks: u64,
+    batches: u64,
+}
+
+impl Steps {
+    fn of_shape(shape: &Shape) -> Self {
+        let [group, chunks] = [shape.group, shape.chunks].map(|size| u64::from(size.max(1)));
+        Self { group, chunks, batches: u64::from(shape.micro_batches) }
+    }
+
+    /// Steps of all groups that are full.
+    fn full(&self) -> u64 {
+        self.batches / self.group * self.group * self.chunks
+    }
+
+    /// The step at which the group of the step after `steps` begins, and how many micro-batches it has.
+    fn group_at(&self, steps: u64) -> (u64, u64) {
+        let (full, round) = (self.full(), self.group * self.chunks);
+        if steps < full {
+            (steps / round * round, self.group)
+        } else {
+            (full, (self.batches % self.group).max(1))
+        }
+    }
+
+    /// The chunk of the step after `steps`, in order of the chunks.
+    fn chunk(&self, steps: u64) -> u64 {
+        let (begin, size) = self.group_at(steps);
+        (steps - begin) / size % self.chunks
+    }
+
+    /// Whether the step after `steps` is of another chunk than the one before, or of another group.
+    fn turns(&self, steps: u64) -> bool {
+        let (begin, size) = self.group_at(steps);
+        (steps - begin).is_multiple_of(size)
+    }
+
+    /// How many of the first `steps` steps are of `chunk`.
+    fn done(&self, steps: u64, chunk: u64) -> u64 {
+        let (begin, size) = self.group_at(steps);
+        let before = begin / self.chunks;
+        (before + (steps - begin).saturating_sub(chunk * size).min(size)).min(self.batches)
+    }
+
+    /// Counts after so many forward and backward steps.
+    fn flight(&self, forward: u64, backward: u64) -> Flight {
+        let mut counts = Vec::with_capacity(8);
+        for chunk in 0..self.chunks {
+            let behind = self.done(backward, self.chunks - 1 - chunk);
+            counts.push(self.done(forward, chunk).saturating_sub(behind));
+        }
+        let place = |chunk: u64| usize::try_from(chunk).unwrap_or(0);
+        let backward = place(self.chunks - 1 - self.chunk(backward));
+        Flight { counts, waiting: Vec::new(), backward, forward: Some(place(self.chunk(forward - 1))) }
+    }
+}
+
+/// Forward and backward go through the chunks in groups, so that the counts change along straight lines: only the ends of those
+/// lines can be the fullest. One round of the groups is like the next, but where the last is shorter than the others.
 fn interleaved(shape: &Shape, stage: u32) -> Vec<Flight> {
+    let of = Steps::of_shape(shape);
     let steps = u64::from(shape.steps());
-    let warmup = u64::from(shape.warmup(stage));
-    let period = u64::from(shape.group) * u64::from(shape.chunks);
-    let ahead = (warmup + 1).min(steps);
+    let ahead = (u64::from(shape.warmup(stage)) + 1).min(steps);
+    let round = (of.group * of.chunks).min(steps);
+    let shorter = if of.full() == steps { steps } else { of.full().saturating_sub(ahead) };
     let mut out: Vec<Flight> = Vec::new();
-    for pair in 0..period.min(steps) {
+    for pair in (0..round).chain(shorter.max(round)..steps) {
         let forward = (ahead + pair).min(steps);
-        // A line ends where the next forward or the next backward is of another chunk.
-        let turns = pair == 0 || turns(shape, forward) || turns(shape, pair);
-        if turns {
-            out.push(flight(shape, forward, pair));
-            if pair > 0 {
-                out.push(flight(shape, (forward - 1).max(ahead.min(forward)), pair - 1));
-            }
+        // A line ends where the next forward or backward is of another chunk than the last one or the one behind it.
+        if [forward - 1, forward, pair, pair + 1].into_iter().any(|steps| of.turns(steps)) {
+            let forwards_left = ahead + pair <= steps;
+            let flight = of.flight(forward, pair);
+            out.push(Flight { forward: flight.forward.filter(|_| forwards_left), ..flight });
         }
     }
     out
-}
-
-/// Whether the step after `step` steps is of another chunk than the one before.
-fn turns(shape: &Shape, step: u64) -> bool {
-    step.is_multiple_of(u64::from(shape.group.max(1)))
-}
-
-/// Counts after so many forward and backward steps.
-fn flight(shape: &Shape, forward: u64, backward: u64) -> Flight {
-    let chunks = u64::from(shape.chunks);
-    let mut counts = Vec::with_capacity(8);
-    for chunk in 0..chunks {
-        counts.push(done(shape, forward, chunk).saturating_sub(done(shape, backward, chunks - 1 - chunk)));
-    }
-    let next = backward / u64::from(shape.group.max(1)) % chunks;
-    let backward = usize::try_from(chunks - 1 - next).unwrap_or(0);
-    Flight { counts, waiting: Vec::new(), backward }
-}
-
-/// How many of the first `steps` steps are of `chunk`, groups taken as full.
-fn done(shape: &Shape, steps: u64, chunk: u64) -> u64 {
-    let group = u64::from(shape.group.max(1));
-    let period = group * u64::from(shape.chunks.max(1));
-    let rest = (steps % period).saturating_sub(chunk * group).min(group);
-    (steps / period * group + rest).min(u64::from(shape.micro_batches))
 }
 
 /// Walks through an order, keeping what is held at every forward, less what another forward of the same chunk exceeds.
@@ -125,7 +158,8 @@ fn walked(mut shape: Shape, stage: u32, chunks: usize) -> Vec<Flight> {
             Action::Forward => {
                 counts[chunk] += 1;
                 let waiting = if splits { waiting.clone() } else { Vec::new() };
-                let flight = Flight { counts: counts.clone(), waiting, backward: chunk };
+                let flight =
+                    Flight { counts: counts.clone(), waiting, backward: chunk, forward: Some(chunk) };
                 if !out.iter().rev().any(|other| other.covers(&flight)) {
                     out.retain(|other| !flight.covers(other));
                     out.push(flight);
@@ -140,4 +174,89 @@ fn walked(mut shape: Shape, stage: u32, chunks: usize) -> Vec<Flight> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Flight, interleaved};
+    use shardscope_plan::PipelineSchedule;
+    use shardscope_schedule::{Action, Order, Shape};
+
+    /// Every flight of `stage`, backward by backward.
+    fn all(shape: Shape, stage: u32) -> Vec<Flight> {
+        let mut counts = vec![0; shape.chunks as usize];
+        let (mut out, mut forward) = (Vec::new(), None);
+        for event in Order::of_stage(shape, stage) {
+            let chunk = event.chunk as usize;
+            match event.action {
+                Action::Forward => {
+                    counts[chunk] += 1;
+                    forward = Some(chunk);
+                }
+                Action::Backward => {
+                    let forward = forward.take();
+                    out.push(Flight {
+                        counts: counts.clone(),
+                        waiting: Vec::new(),
+                        backward: chunk,
+                        forward,
+                    });
+                    counts[chunk] -= 1;
+                }
+                Action::BackwardInput | Action::WeightGradient => panic!("{event:?}"),
+            }
+        }
+        out
+    }
+
+    /// The most that any of `flights` holds, where a micro-batch weighs `kept` in each chunk and its backward adds `more`; and the
+    /// most where its forward does.
+    fn most(flights: &[Flight], kept: &[u64], more: &[u64]) -> [Option<u64>; 2] {
+        let kept =
+            |flight: &Flight| flight.counts.iter().zip(kept).map(|(count, kept)| count * kept).sum::<u64>();
+        let backward = flights.iter().map(|flight| kept(flight) + more[flight.backward]).max();
+        let forward = flights.iter().filter_map(|flight| Some(kept(flight) + more[flight.forward?])).max();
+        [backward, forward]
+    }
+
+    /// The ends of the lines hold the most whatever chunks weigh, where the last group is shorter too.
+    #[test]
+    fn ends_of_lines_are_the_fullest() {
+        let mut state = 7_u64;
+        let mut below = |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % bound
+        };
+        let mut shorter = 0;
+        for _ in 0..4000 {
+            let stages = 2 + below(4) as u32;
+            let chunks = 1 + below(4) as u32;
+            let group = stages + below(4) as u32;
+            let rest = [0, stages + below(u64::from(group - stages) + 1) as u32][below(2) as usize];
+            let micro_batches = group * (1 + below(3) as u32) + rest;
+            let kind = PipelineSchedule::OneForwardOneBackward;
+            let extra_warmup = below(2) == 0;
+            let shape = Shape {
+                kind,
+                stages,
+                chunks,
+                group,
+                micro_batches,
+                extra_warmup,
+                all_warmup_when_few: false,
+            }
+            .settled();
+            shorter += u32::from(!shape.micro_batches.is_multiple_of(shape.group));
+            let stage = below(u64::from(stages)) as u32;
+            let kept: Vec<u64> = (0..chunks).map(|_| below(100)).collect();
+            let more: Vec<u64> = (0..chunks).map(|_| below(300)).collect();
+            let (found, walked) = (interleaved(&shape, stage), all(shape, stage));
+            assert_eq!(
+                most(&found, &kept, &more),
+                most(&walked, &kept, &more),
+                "{shape:?}, stage {stage}, {kept:?}, {more:?}"
+            );
+        }
+        assert!(shorter > 500, "{shorter} shapes with a shorter group");
+    }
 }

@@ -237,8 +237,7 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
         one
     };
     let mut layers = vec![weights, term("gradients of a layer", own, x.width, &GRADIENTS)];
-    let projects =
-        units.iter().zip(counts).any(|((kind, _), count)| *count > 0 && kind.projects_vocabulary());
+    let projects = SectionKind::count(counts, SectionKind::projects_vocabulary) != 0;
     let head = Count::of_shape(&[x.labels().unwrap_or(x.v), x.h]);
     if !wraps_ends(x) {
         layers.extend(engine);

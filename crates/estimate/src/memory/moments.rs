@@ -28,8 +28,12 @@ pub(super) struct ChunkSum {
     pub(super) once: Bytes,
     /// Bytes of gradients that its backward makes, where there are none before.
     pub(super) to_come: Bytes,
-    /// The fullest moment of its passes.
+    /// The fullest moment of its backward pass, and of a frozen part's forward.
     pub(super) fullest: Option<Moment>,
+    /// The fullest moment of its forward pass, where modules are offloaded.
+    pub(super) forward: Option<Moment>,
+    /// Bytes of offloaded modules of another chunk that are taken to wait on the device while it runs.
+    pub(super) ready: Bytes,
 }
 
 /// One moment of one chunk's passes for the micro-batch at hand.
@@ -97,9 +101,20 @@ impl ChunkSum {
             kept = ends.map(|((_, unit), &times)| unit.kept * times).sum();
         }
         let to_come = to_come(x, units, chunk, &counts);
-        let mut sum =
-            Self { counts, layers, groups, keeps_input, kept, waiting, once, to_come, fullest: None };
-        sum.fullest = fullest(x, units, chunk, &sum, gathered, ready);
+        let mut sum = Self {
+            counts,
+            layers,
+            groups,
+            keeps_input,
+            kept,
+            waiting,
+            once,
+            to_come,
+            fullest: None,
+            forward: None,
+            ready,
+        };
+        [sum.fullest, sum.forward] = fullest(x, units, chunk, &sum, gathered, ready);
         sum
     }
 }
@@ -110,6 +125,8 @@ struct Walk<'a> {
     units: &'a Units,
     gathered: &'a Gathered,
     best: Option<Moment>,
+    /// The same of the forward pass, where modules are offloaded.
+    best_forward: Option<Moment>,
     /// Bytes of gradients that the sections still to come will make.
     absent: Bytes,
     /// Bytes of gradient shards that stay beside the gradients until backward is over, of the sections behind.
@@ -183,9 +200,10 @@ impl Walk<'_> {
             };
             let alive = i128::from((modules + recomputed).get());
             let net = point.net() + alive - i128::from(returned.get()) + self.made() + whole;
-            if self.best.is_none_or(|best| net > best.net) {
-                let (absent, added) = (self.absent, self.added);
-                self.best = Some(Moment {
+            let (absent, added) = (self.absent, self.added);
+            let best = if point.forward { &mut self.best_forward } else { &mut self.best };
+            if best.is_none_or(|best| net > best.net) {
+                *best = Some(Moment {
                     kind,
                     point: index,
                     recomputed,
@@ -246,12 +264,13 @@ fn fullest(
     sum: &ChunkSum,
     gathered: &Gathered,
     ready: Bytes,
-) -> Option<Moment> {
+) -> [Option<Moment>; 2] {
     let mut walk = Walk {
         x,
         units,
         gathered,
         best: None,
+        best_forward: None,
         absent: sum.to_come,
         added: Bytes::ZERO,
         deferred: defers(x.plan),
@@ -302,7 +321,7 @@ fn fullest(
             walk.offer(kind, sum.kept.less(of_tower), unit.full.less(unit.kept));
         }
     }
-    walk.best
+    [walk.best, walk.best_forward]
 }
 
 /// Bytes of gradients that the chunk's backward makes, where there are none before.

@@ -282,7 +282,7 @@ impl<'a> Rank<'a> {
     fn is_in_evaluation(&self, moving: Bytes, absent: Bytes) -> bool {
         let sum = |terms: &[Term]| terms.iter().map(|term| term.bytes).sum::<Bytes>();
         let held = sum(&self.common.evaluation);
-        held > Bytes::ZERO && held + absent > moving + sum(self.gathered()) + self.common.gradients_to_come()
+        held + absent > moving + sum(self.gathered()) + self.common.gradients_to_come()
     }
 
     /// At the moment of the peak: bytes given back of what the chunk at work has kept, and bytes computed again. What is
@@ -344,14 +344,32 @@ fn held(chunks: &[ChunkSum], flight: &Flight) -> Bytes {
     kept + left
 }
 
+/// The fullest moment of the forward pass that ends with `flight`, and its chunk. Of other chunks' offloaded modules those wait on
+/// the device that the next backward needs first.
+fn in_forward(chunks: &[ChunkSum], flight: &Flight) -> Option<(usize, Moment)> {
+    let of = flight.forward?;
+    let chunk = chunks.get(of)?;
+    let moment = chunk.forward?;
+    let next = chunks.get(flight.backward).map_or(Bytes::ZERO, |next| next.groups.ready());
+    let gone = chunk.ready.less(next);
+    let net = moment.net - i128::from(gone.get());
+    Some((of, Moment { modules: moment.modules.less(gone), net, ..moment }))
+}
+
 /// Of the flights that can be the fullest the one in which most is alive, and what runs then.
 fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, Option<Moment>) {
     let stage = u32::try_from(rank).unwrap_or(u32::MAX);
-    let none = Flight { counts: vec![0; chunks.len()], waiting: Vec::new(), backward: 0 };
+    let none = Flight { counts: vec![0; chunks.len()], waiting: Vec::new(), backward: 0, forward: None };
     let mut best = (none, None, i128::MIN);
     for flight in flights(x.plan, stage, chunks.len()) {
+        let held = i128::from(held(chunks, &flight).get());
+        if let Some((of, moment)) = in_forward(chunks, &flight)
+            && held + moment.net > best.2
+        {
+            best = (Flight { backward: of, ..flight.clone() }, Some(moment), held + moment.net);
+        }
         let moment = chunks.get(flight.backward).and_then(|chunk| chunk.fullest);
-        let alive = i128::from(held(chunks, &flight).get()) + moment.map_or(0, |moment| moment.net);
+        let alive = held + moment.map_or(0, |moment| moment.net);
         if alive > best.2 {
             best = (flight, moment, alive);
         }

@@ -105,7 +105,8 @@ impl Setting<'_> {
             out.backward += one.backward.scaled(trained);
             out.weight += one.weight.scaled(trained);
             out.again += one.forward.scaled(recomputed);
-            out.again += one.again.scaled(trained - recomputed);
+            // Parts are repeated of every layer, or of none where whole ones are.
+            out.again += one.again.scaled(trained);
         }
         let pipelined = self.x.plan.layout().pipeline > 1;
         let sends = if pipelined { self.overlaps.issue.message } else { Seconds::ZERO };

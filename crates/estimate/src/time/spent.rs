@@ -40,3 +40,22 @@ impl Parts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Parts;
+    use crate::compute::Cost;
+    use shardscope_units::Seconds;
+
+    #[test]
+    fn every_part_is_scaled() {
+        let [tensor, context, expert, data, host, other] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0].map(Seconds::new);
+        let parts = Parts { compute: Cost::default(), tensor, context, expert, data, host, other };
+        let scaled = parts.scaled(4.0);
+        let of = |parts: &Parts| {
+            [parts.tensor, parts.context, parts.expert, parts.data, parts.host, parts.other].map(Seconds::get)
+        };
+        assert_eq!(of(&scaled), of(&parts).map(|part| 4.0 * part));
+        assert_eq!(scaled.total().get(), 4.0 * 63.0);
+    }
+}

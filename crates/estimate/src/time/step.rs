@@ -231,7 +231,8 @@ impl ChunkParts {
 
     /// All of it but waiting for the host.
     pub(super) fn busy(&self) -> Seconds {
-        let waits = self.forward.host + self.backward.host + self.weight.host + self.again.host;
+        // What the gradients of weights wait for stands with the backward pass.
+        let waits = self.forward.host + self.backward.host + self.again.host;
         self.total() - waits
     }
 

@@ -43,14 +43,8 @@ fn loss(builder: &mut Builder<'_>) {
     });
     let Some(routed) = SectionKind::ALL.into_iter().find(|kind| kind.routes(&x)) else { return };
     let place = Place::In(routed, Pass::Forward);
-    let message = Sent {
-        place,
-        shape: Shape::new(&[counts]),
-        width: 8,
-        dtype: "int64",
-        formula: &COUNTS,
-        ..sent(place)
-    };
+    let message =
+        Sent { shape: Shape::new(&[counts]), width: 8, dtype: "int64", formula: &COUNTS, ..sent(place) };
     builder.add(Parallelism::Scalars, group, message, calls);
 }
 
@@ -64,11 +58,7 @@ fn bias(builder: &mut Builder<'_>) {
         .collect();
     for (stage, layers) in held.into_iter().enumerate() {
         let calls: Calls = builder.step_calls(&|other| u64::from(other == stage && layers > 0));
-        let message = Sent {
-            shape: Shape::new(&[layers, x.moe.experts]),
-            formula: &BIAS,
-            ..sent(Place::AfterLastBackward)
-        };
+        let message = Sent { shape: Shape::new(&[layers, x.moe.experts]), ..sent(Place::AfterLastBackward) };
         builder.add(Parallelism::Scalars, GroupKind::TensorDataContext, message, calls);
     }
 }

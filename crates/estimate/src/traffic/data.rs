@@ -194,7 +194,7 @@ fn even_pieces(buffer: &Buffer) -> Vec<u64> {
     let whole = buffer.parameters / DEEPSPEED_BUCKET;
     let rest = buffer.parameters % DEEPSPEED_BUCKET;
     let mut pieces = vec![DEEPSPEED_BUCKET; usize::try_from(whole).unwrap_or(0)];
-    pieces.extend((rest > 0).then_some(rest));
+    pieces.extend((rest != 0).then_some(rest));
     pieces
 }
 

@@ -261,7 +261,7 @@ fn tables(tape: &mut Tape<'_, '_>, flow: &Flow) {
         RotationTables::Each => {
             let times = 2 * (u64::from(flow.query) + u64::from(flow.key));
             let (shape, formula) = ([times, x.s, x.rotated], &EACH_TABLES);
-            return tape.keep(times > 0, "repeated cosines and sines", &shape, x.compute_width, formula);
+            return tape.keep(true, "repeated cosines and sines", &shape, x.compute_width, formula);
         }
     };
     tape.keep(flow.query || flow.key, "repeated cosines and sines", &[2, x.s, x.rotated], width, formula);

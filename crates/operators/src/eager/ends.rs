@@ -6,7 +6,7 @@ use super::preferences::{PREFERENCE, preference};
 use super::tape::{Step, Tape};
 use crate::output_layer::over_ranks;
 use shardscope_explain::Formula;
-use shardscope_plan::{LinearModule, LogProbs, LossKind, Objective, Residence};
+use shardscope_plan::{BaseTraining, LinearModule, LogProbs, LossKind, Objective, Residence};
 
 const EMBEDDING: &str = "torch.nn.functional.embedding";
 const BLOOM: &str = "transformers/models/bloom/modeling_bloom.py:BloomModel";
@@ -165,7 +165,9 @@ pub(super) fn embedding(tape: &mut Tape<'_, '_>) {
         return tape.keep(tuning.embedding, "token ids", &[x.b, words], INDEX, &WORD_IDS);
     }
     tape.keep(tuning.embedding, "token ids", &[x.b, x.s], INDEX, &IDS);
-    let normed = x.model().arrangement.embedding_norm && (tuning.embedding || x.trains);
+    // Where the last layers alone train, it is frozen with the embedding.
+    let trains = tuning.embedding || tuning.base == BaseTraining::All;
+    let normed = x.model().arrangement.embedding_norm && trains;
     tape.keep(normed, "embedding norm input", &[x.n, x.h], x.width, &EMBEDDED);
     tape.keep(normed, "embedding norm statistics", &[2, x.n], FLOAT, &EMBEDDED_MOMENTS);
     // Without a gradient nothing is kept: the first layer's input then has none.

@@ -1,0 +1,142 @@
+//! Times that follow from one another exactly: what a measured step scales, what plans share, and what a schedule without
+//! durations is.
+
+use shardscope::catalog;
+use shardscope::estimate::step_fault;
+use shardscope::estimate::time::{Draft, Sections, measured_factor, time};
+use shardscope::explain::Breakdown;
+use shardscope::launch::resolve;
+use shardscope::plan::{PipelineSchedule, Plan};
+use shardscope::schedule::{ChunkTime, Order, Shape, StageDurations, timeline};
+use shardscope::units::Seconds;
+
+/// The plan of a model of the catalog, and of settings as a link has them.
+pub(crate) fn plan(model: &str, link: &str) -> Plan {
+    let own = link.split('&').filter(|word| !word.is_empty());
+    let own: Vec<(String, String)> = own
+        .map(|word| word.split_once('=').unwrap_or((word, "true")))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let known = catalog::model(model).map(|(_, known)| known).unwrap_or_default();
+    let known = known.into_iter().map(|(field, value)| (field.name().to_owned(), value));
+    let settings: Vec<_> =
+        known.filter(|(name, _)| own.iter().all(|(other, _)| other != name)).chain(own.clone()).collect();
+    let resolution = resolve(&[], &settings);
+    resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
+}
+
+/// Two stages of which the first has dense layers and the second experts, tied, small enough to wait for the host, with
+/// gradients added up beside the products.
+const EXPERTS: &str = "accelerator=H100-SXM&gpus_per_node=8&num_nodes=2&num_layers=8&first_k_dense_replace=4&\
+    expert_model_parallel_size=2&tensor_model_parallel_size=2&pipeline_model_parallel_size=2&context_parallel_size=2&sequence_parallel&seq_length=256&\
+    micro_batch_size=1&global_batch_size=64&bf16&use_distributed_optimizer&gradient_accumulation_fusion=false&\
+    untie_embeddings_and_output_weights=false&moe_token_dispatcher_type=alltoall";
+
+/// The parts of `one` are those of `other` twice.
+fn are_twice(one: &Breakdown<Seconds>, other: &Breakdown<Seconds>) {
+    assert_eq!(one.value().get(), 2.0 * other.value().get(), "{}", one.label());
+    assert_eq!(one.children().len(), other.children().len(), "{}", one.label());
+    one.children().iter().zip(other.children()).for_each(|(one, other)| are_twice(one, other));
+}
+
+/// With experts all that layouts of a run have in common is the factor itself, and twice a number is exact.
+#[test]
+fn a_step_measured_at_twice_the_estimate_doubles_every_part() {
+    let before = time(&plan("Mixtral-8x7B", EXPERTS));
+    let measured = plan("Mixtral-8x7B", &format!("{EXPERTS}&measured_over_estimated=2"));
+    assert_eq!(measured_factor(&measured), 2.0);
+    let after = time(&measured);
+    are_twice(&after.breakdown, &before.breakdown);
+    for part in ["tensor", "expert", "context", "host"] {
+        assert!(before.breakdown.child(part).is_some_and(|part| part.value() > Seconds::ZERO), "{part}");
+    }
+    assert_eq!(after.step.get(), 2.0 * before.step.get());
+    assert_eq!(after.lower_bound.get(), 2.0 * before.lower_bound.get());
+    assert_eq!(after.schedule.pipeline.get(), 2.0 * before.schedule.pipeline.get());
+    let (after, before) = (&after.schedule.durations, &before.schedule.durations);
+    for (after, before) in after.chunks.iter().flatten().zip(before.chunks.iter().flatten()) {
+        assert_eq!(after.forward.get(), 2.0 * before.forward.get());
+        assert_eq!(after.backward.get(), 2.0 * before.backward.get());
+        assert_eq!(after.weight.get(), 2.0 * before.weight.get());
+    }
+    for (after, before) in after.sends.iter().zip(&before.sends) {
+        assert_eq!(after.get(), 2.0 * before.get());
+    }
+}
+
+/// A ratio of nothing measured is none.
+#[test]
+fn a_step_of_no_time_is_no_measurement() {
+    let mut draft = super::drafts::Draft::new(&plan("Mixtral-8x7B", EXPERTS));
+    for (ratio, factor) in [(0.0, 1.0), (-4.0, 1.0), (2.0, 2.0)] {
+        draft.cluster.measured.step = Some(ratio);
+        assert_eq!(measured_factor(&draft.plan()), factor, "{ratio}");
+    }
+}
+
+/// What plans with the same sections have in common leaves each its own links: with other stages, data-parallel ranks lie elsewhere.
+#[test]
+fn plans_of_other_stages_have_rings_of_their_own() {
+    let of = |stages: u64| {
+        plan(
+            "Llama-3-8B",
+            &format!(
+                "accelerator=H100-SXM&gpus_per_node=8&num_nodes=2&num_layers=8&seq_length=2048&bf16&micro_batch_size=1&\
+                 global_batch_size=64&tensor_model_parallel_size=2&pipeline_model_parallel_size={stages}"
+            ),
+        )
+    };
+    let mut known = Sections::default();
+    for stages in [8, 1, 2, 4, 1, 8] {
+        let plan = of(stages);
+        let alone = Draft::new(&plan, &mut Sections::default());
+        let beside = Draft::new(&plan, &mut known);
+        assert_eq!((beside.least(), beside.exact()), (alone.least(), alone.exact()), "{stages} stages");
+    }
+}
+
+/// A schedule that is continued from a part of it may be off by as much as is said of it, others by nothing.
+#[test]
+fn a_step_a_little_below_its_bound_is_a_fault_where_all_of_it_was_run() {
+    let of = |samples: u64| {
+        plan(
+            "Llama-3-8B",
+            &format!(
+                "accelerator=H100-SXM&gpus_per_node=8&num_nodes=2&num_layers=8&seq_length=2048&bf16&micro_batch_size=1&\
+                 global_batch_size={samples}&tensor_model_parallel_size=4&pipeline_model_parallel_size=4"
+            ),
+        )
+    };
+    for (samples, continued) in [(64, false), (1 << 20, true)] {
+        let plan = of(samples);
+        let told = time(&plan);
+        assert_eq!(told.schedule.simulated < told.schedule.shape.micro_batches, continued, "{samples}");
+        let fault = step_fault(&plan, told.lower_bound * 0.99);
+        assert_eq!(fault.is_none(), continued, "{samples}: {fault:?}");
+    }
+}
+
+/// Where nothing takes time nothing stands idle.
+#[test]
+fn a_schedule_of_no_time_has_no_bubble() {
+    let kind = PipelineSchedule::OneForwardOneBackward;
+    let shape = Shape {
+        kind,
+        stages: 2,
+        chunks: 1,
+        group: 2,
+        micro_batches: 4,
+        extra_warmup: false,
+        all_warmup_when_few: false,
+    }
+    .settled();
+    let time = ChunkTime { forward: Seconds::ZERO, backward: Seconds::ZERO, weight: Seconds::ZERO };
+    let durations =
+        StageDurations { chunks: vec![vec![time]; 2], sends: vec![Seconds::ZERO; 2], blocking: false };
+    let order = Order::new(shape);
+    assert_eq!(timeline(&order, &durations).bubble(), 0.0);
+    assert!(!order.is_empty());
+    // The least it can be: one micro-batch of one stage.
+    let least = Shape { stages: 1, micro_batches: 1, ..shape }.settled();
+    assert_eq!(Order::new(least).len(), 2);
+}
