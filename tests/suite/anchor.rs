@@ -10,7 +10,8 @@ use shardscope::plan::Plan;
 #[test]
 fn what_layouts_have_in_common_is_found_on_published_runs() {
     for of in anchored(compared()) {
-        let helps = of.shared.median < of.alone.median;
+        // On the whole and at its middle: a median alone turns by a hair where errors are small.
+        let helps = of.shared.median < of.alone.median && of.shared.mean < of.alone.mean;
         println!(
             "{}: {} pairs, alone {:.4}, part of other sources {:.4}, all {:.4}",
             of.family.name, of.alone.rows, of.alone.median, of.shared.median, of.scaled.median

@@ -18,6 +18,7 @@ mod drawn;
 mod epilogue;
 mod evaluation;
 mod exact;
+mod expert_time;
 mod export;
 mod extremes;
 mod faults;

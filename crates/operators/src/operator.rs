@@ -1,5 +1,6 @@
 //! The operators of a transformer.
 
+use crate::Symbols;
 use shardscope_plan::{LinearKind, OffloadModule};
 
 /// A piece of a transformer with weights, kept tensors, arithmetic and messages of its own.
@@ -40,10 +41,11 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// Whether the host reads back from the device before it can issue the rest: the tokens of each expert.
+    /// Whether the host reads back from the device before it can issue the rest: the tokens of each expert, where their
+    /// number is not the capacity (`token_dispatcher.py:_maybe_dtoh_and_synchronize`: not under `drop_and_pad`).
     #[must_use]
-    pub const fn reads_back(self) -> bool {
-        matches!(self, Self::Experts)
+    pub fn reads_back(self, x: &Symbols<'_>) -> bool {
+        self == Self::Experts && !x.recipe().moe.pad_to_capacity
     }
 
     /// Its modules that Megatron can offload.

@@ -53,8 +53,9 @@ impl Row {
 
     fn has(&self, flag: char) -> bool {
         // A letter each. Overlapped: g reduction of gradients, p gathers of weights, t tensor parallelism, b its all-
-        // reduce in backward, v messages between stages, e exchange of tokens. Beside them: x the flex dispatcher, c
-        // torch.compile.
+        // reduce in backward, v messages between stages, e exchange of tokens. Beside them: x the flex dispatcher, d
+        // tokens dropped and experts' inputs padded to their even share, m a depth of multi-token prediction, f
+        // the experts' MLP in one operation, c torch.compile.
         self.text("overlap").contains(flag)
     }
 
@@ -156,7 +157,8 @@ impl Row {
             // MPT.
             to.say(Field::PositionEmbeddingType, "alibi");
         }
-        if !self.legacy() && !self.yes("bias") {
+        // Where Transformer Engine runs the experts' MLP as one operation, their biases are added within its products.
+        if !self.legacy() && (!self.yes("bias") || self.has('f')) {
             to.say(Field::AddBiasLinear, false);
         }
         if !self.yes("tied") {
@@ -195,12 +197,21 @@ impl Row {
         if let Some(shared) = self.maybe("shared_ffn") {
             to.say(Field::MoeSharedExpertIntermediateSize, shared);
         }
+        if self.has('m') {
+            to.say(Field::MtpNumLayers, 1);
+        }
         let flex = self.has('x');
         to.say(Field::MoeTokenDispatcherType, if flex { "flex" } else { "alltoall" });
+        if self.has('d') {
+            to.say(Field::MoeExpertCapacityFactor, 1);
+            to.say(Field::MoePadExpertInputToCapacity, true);
+        }
         // ms-swift's models run their experts one after another.
-        to.say(Field::MoeGroupedGemm, self.family() != "ms-swift");
-        // Recipes of 24.11 to 25.05 run the exchange and the permutation as PyTorch has them.
-        to.say(Field::MoePermuteFusion, flex || self.family() != "dgxc-benchmarking");
+        // So does Grok-1's recipe (`grok1_314b.yaml`).
+        let fused = self.family() != "dgxc-benchmarking" || self.has('m');
+        to.say(Field::MoeGroupedGemm, self.family() != "ms-swift" && fused);
+        // And runs the permutation as PyTorch has it; that of DeepSeek-V3 fuses it (`pretrain_deepseek_v3.py`).
+        to.say(Field::MoePermuteFusion, flex || fused);
         to.say(Field::MoeRouterDtype, "fp32");
         // Weight that Megatron-LM's own recipes give the loss.
         to.say(Field::MoeAuxLossCoeff, "0.01");
@@ -241,7 +252,11 @@ impl Row {
         // Layers that do not divide evenly: as if the loss, or loss and embedding, took a layer's place, else by an
         // explicit layout.
         let parts = pipeline * chunks;
-        if layers.is_multiple_of(parts) {
+        if self.has('m') && parts > 1 {
+            // NeMo's recipe of 2025 gives the first stage a layer less.
+            let ahead = u64::from(self.family() == "dgxc-benchmarking");
+            to.say(Field::PipelineModelParallelLayout, with_depth(layers, parts, ahead));
+        } else if layers.is_multiple_of(parts) {
             to.degree(Field::VirtualPipelineModelParallelSize, chunks);
         } else if let Some(ends) = (1..=2).find(|ends| (layers + ends).is_multiple_of(parts)) {
             to.degree(Field::VirtualPipelineModelParallelSize, chunks);
@@ -345,6 +360,14 @@ impl Settings {
             self.say(field, degree);
         }
     }
+}
+
+/// DeepSeek-V3's layouts (`deepseek_v3.py:set_deepseek_v3_pipeline_model_parallel_layout`): equal parts, the last with what is
+/// left, a depth of multi-token prediction and the loss; the first with `ahead` layers less.
+fn with_depth(layers: u64, parts: u64, ahead: u64) -> String {
+    let each = layers.div_ceil(parts);
+    let last = layers + ahead - each * (parts - 1);
+    format!("Et*{}|(t*{each}|)*{}t*{last}mL", each - ahead, parts - 2)
 }
 
 /// A layout of `parts` with the layers that do not divide on the first ones, in Megatron's little language.

@@ -144,7 +144,7 @@ const H100: Calibration = Calibration {
     eager: 0.889,
     wave: Seconds::microseconds(11.1),
     unaligned: 0.15,
-    grouped: 0.917,
+    grouped: 0.89,
     memory: 0.498,
     launch: Seconds::microseconds(2.0),
     attention_forward: 0.715,
@@ -154,7 +154,7 @@ const H100: Calibration = Calibration {
     attention_fourth: 1.0,
     attention_tail_rows: 95.0,
     fast_link: 0.81,
-    exchange: 0.849,
+    exchange: 0.842,
     fast_start: Seconds::microseconds(15.0),
     network: 0.605,
     network_start: Seconds::microseconds(30.0),
@@ -173,7 +173,7 @@ const BLACKWELL: Calibration = Calibration {
     eager: 1.0,
     wave: Seconds::microseconds(1.623),
     unaligned: 0.15,
-    grouped: 0.825,
+    grouped: 0.867,
     memory: 0.705,
     launch: Seconds::microseconds(2.0),
     attention_forward: 0.687,
@@ -183,7 +183,7 @@ const BLACKWELL: Calibration = Calibration {
     attention_fourth: 1.3,
     attention_tail_rows: 200.0,
     fast_link: 0.68,
-    exchange: 0.861,
+    exchange: 0.803,
     fast_start: Seconds::microseconds(25.0),
     network: 0.653,
     network_start: Seconds::microseconds(30.0),
@@ -260,7 +260,7 @@ const H100_HBM2E: Calibration = Calibration {
 
 const GB300: Calibration = Calibration {
     generation: Generation::GB300,
-    matmul: MatmulRates { half: 0.48, fp8: 0.734, fp4: 0.565 },
+    matmul: MatmulRates { half: 0.517, fp8: 0.734, fp4: 0.565 },
     ..BLACKWELL
 };
 

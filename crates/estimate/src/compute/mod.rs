@@ -21,5 +21,5 @@ pub use section::{Cost, Passes, linear_products, passes};
 pub use share::Share;
 
 pub(crate) use attention::{FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT};
-pub(crate) use device::real;
+pub(crate) use device::{NETWORK_EXCHANGE, real};
 pub(crate) use section::CAST_BYTES;

@@ -87,7 +87,7 @@ pub fn passes(device: &Device, x: &Symbols<'_>, operators: &[Operator]) -> Passe
     for operator in operators {
         let mut own = Passes::default();
         add_passes(device, x, std::slice::from_ref(operator), &mut own);
-        if x.recipe().cuda_graphs == CudaGraphs::Layers && !operator.reads_back() {
+        if x.recipe().cuda_graphs == CudaGraphs::Layers && !operator.reads_back(x) {
             own.capture();
         }
         passes += own;

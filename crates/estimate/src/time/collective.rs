@@ -50,7 +50,8 @@ impl Ring {
     /// The time of one `collective` with a message of `bytes` (the gathered or to-be-scattered whole;
     /// for an all-to-all what one rank holds).
     pub(super) fn time(self, device: &Device, collective: Collective, bytes: Bytes) -> Seconds {
-        if self.size <= 1 {
+        // Nobody calls for nothing: a dense model has no experts' gradients to reduce, however many replicas it has.
+        if self.size <= 1 || bytes == Bytes::ZERO {
             return Seconds::ZERO;
         }
         let (bandwidth, start) = self.link(device);
@@ -83,7 +84,7 @@ impl Ring {
     fn exchange(self, device: &Device, bytes: f64) -> f64 {
         let each = bytes / real(self.size);
         let inside = each * (real(self.together) - 1.0) / exchange(device);
-        let outside = each * real(self.size - self.together.min(self.size)) / device.network.get();
+        let outside = each * real(self.size - self.together.min(self.size)) / device.network_exchange.get();
         // Both run at once: copies inside go over NVLink while the network card sends.
         inside.max(outside)
     }
@@ -94,7 +95,7 @@ impl Ring {
     /// in all.
     pub(super) fn spread(self, device: &Device, copy: f64, remote: f64, copies: f64) -> Seconds {
         let (_, start) = self.link(device);
-        let outside = copy * remote / device.network.get();
+        let outside = copy * remote / device.network_exchange.get();
         let inside = copy * copies / exchange(device);
         start + Seconds::new(outside.max(inside))
     }

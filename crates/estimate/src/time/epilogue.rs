@@ -73,38 +73,69 @@ impl Setting<'_> {
         let (reduce, gather) = self.reduction(rank);
         let overlap = plan.recipe().overlap;
         let (forward, backward) = (whole.forward.total(), whole.behind());
-        let contention = self.contention(self.rings.data);
-        // The last bucket is full only when backward is over, so that this part of the reduction has nothing to hide behind.
-        let last = self.last_bucket(rank);
-        let hide = |time: Seconds, on: bool, window: Seconds| match self.overlaps.bounds {
-            Bounds::Upper => time,
-            Bounds::Lower => Seconds::ZERO,
-            Bounds::Estimate if on => beyond(time * (1.0 - last), window, contention) + time * last,
-            Bounds::Estimate => time,
-        };
-        let reduced = hide(reduce, overlap.grad_reduce, backward + slack[1]);
-        let gathered = hide(gather, overlap.param_gather, forward + slack[0]);
+        let reduced = self.hidden(rank, reduce, overlap.grad_reduce, backward + slack[1]);
+        let gathered = self.hidden(rank, gather, overlap.param_gather, forward + slack[0]);
         Epilogue { data: reduced + gathered, optimizer: self.optimizer(rank) }
     }
 
-    /// Gradient reduction and gathering of weights, as if alone.
+    /// What of replicas' messages that take `time` nothing hides, where they run beside `window`, if they do.
+    fn hidden(&self, rank: &RankParameters, time: Seconds, on: bool, window: Seconds) -> Seconds {
+        match self.overlaps.bounds {
+            Bounds::Upper => time,
+            Bounds::Lower => Seconds::ZERO,
+            Bounds::Estimate if on => {
+                // The last bucket is full only when backward is over, so that this part of the reduction has nothing to hide
+                // behind.
+                let last = self.last_bucket(rank);
+                beyond(time * (1.0 - last), window, self.contention(self.rings.data)) + time * last
+            }
+            Bounds::Estimate => time,
+        }
+    }
+
+    /// What a micro-batch waits for the reduction of its gradients where each rank keeps its part of them alone (ZeRO-2,
+    /// `stage_1_and_2.py:reduce_independent_p_g_buckets_and_remove_grads`): after every micro-batch, not once a step.
+    pub(super) fn reduced_at_once(&self, rank: &RankParameters, chunk: &ChunkParts) -> Seconds {
+        if !self.reduces_at_once() {
+            return Seconds::ZERO;
+        }
+        let scattered = self.summed(rank, Collective::ReduceScatter, self.x.recipe().reduce_dtype().width());
+        self.hidden(rank, scattered, self.x.recipe().overlap.grad_reduce, chunk.behind())
+    }
+
+    /// Between stages of a pipeline it is taken as once a step: PyTorch holds reductions back until the last micro-batch there
+    /// (`pipelining/stage.py:backward_maybe_with_nosync`), as Llama 3's trainer does; Megatron's FSDP does not
+    /// (`megatron_fsdp.py:grad_reduce_every_bprop`), which would take longer.
+    fn reduces_at_once(&self) -> bool {
+        let (layout, recipe) = (self.x.plan.layout(), self.x.recipe());
+        recipe.dp_sharding == DpSharding::Gradients && layout.pipeline == 1 && !recipe.defers_reduction()
+    }
+
+    /// `collective` on all that is trained, `width` bytes an element, among replicas and among those of experts.
+    fn summed(&self, rank: &RankParameters, collective: Collective, width: u64) -> Seconds {
+        let groups = [(self.rings.data, rank.dense_trained()), (self.rings.expert_data, rank.expert_trained)];
+        groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
+    }
+
+    /// Gradient reduction and gathering of weights once a step, as if alone.
     fn reduction(&self, rank: &RankParameters) -> (Seconds, Seconds) {
         let recipe = self.x.recipe();
-        let gradient = recipe.grads_dtype.width();
+        let gradient = recipe.reduce_dtype().width();
         let weight = match &recipe.fp8 {
             Some(fp8) if fp8.param_gather => 1,
             _ => self.x.width,
         };
-        let groups = [(self.rings.data, rank.dense_trained()), (self.rings.expert_data, rank.expert_trained)];
-        let sum = |collective: Collective, width: u64| -> Seconds {
-            groups.iter().map(|(ring, count)| ring.time(&self.device, collective, count.bytes(width))).sum()
-        };
+        let sum = |collective: Collective, width: u64| self.summed(rank, collective, width);
         match recipe.dp_sharding {
             DpSharding::Replicated => (sum(Collective::AllReduce, gradient), Seconds::ZERO),
-            DpSharding::OptimizerStates | DpSharding::Gradients => (
-                sum(Collective::ReduceScatter, gradient) + self.across_groups(rank),
-                sum(Collective::AllGather, weight),
-            ),
+            DpSharding::OptimizerStates | DpSharding::Gradients => {
+                let scattered = if self.reduces_at_once() {
+                    Seconds::ZERO
+                } else {
+                    sum(Collective::ReduceScatter, gradient)
+                };
+                (scattered + self.across_groups(rank), sum(Collective::AllGather, weight))
+            }
             // Sharded weights are gathered and scattered around every micro-batch (`sharded_weights`), not once a step.
             DpSharding::Parameters => (self.across_groups(rank), Seconds::ZERO),
         }

@@ -181,7 +181,7 @@ impl Setting<'_> {
             weight: parts(passes.weight_gradient, Parts::default()),
             again: parts(passes.selective, Parts::default()),
         };
-        if section.kind.routes(&self.x) {
+        if section.operators.iter().any(|operator| operator.reads_back(&self.x)) {
             // Rows of each expert are read back before its products are launched: the host cannot run ahead over them.
             self.wait_for_host(&mut out, true, Seconds::ZERO);
         }

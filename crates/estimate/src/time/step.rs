@@ -329,6 +329,7 @@ impl Setting<'_> {
             self.device.stream(real(rank.count.get()) * real(bytes))
         };
         let [ahead, back] = self.sharded_weights(rank, &whole);
+        let back = back + self.reduced_at_once(rank, &whole);
         let copied = self.copied_to_host();
         let all = whole.total().get().max(f64::MIN_POSITIVE);
         for chunk in chunks {

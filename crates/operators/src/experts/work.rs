@@ -3,7 +3,7 @@
 
 use crate::shared::{activation, kernel, residual_addition};
 use crate::{Matmul, MatmulKind, Symbols, Work};
-use shardscope_plan::{Dispatcher, Experts, RecomputeModule};
+use shardscope_plan::{Dispatcher, Experts, LinearBias, RecomputeModule};
 use shardscope_units::Bytes;
 
 const MOE: &[RecomputeModule] = &[RecomputeModule::Moe];
@@ -31,16 +31,31 @@ fn router(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
     work.push(kernel("router_topk", [scores, scores], [20, 12]));
 }
 
-/// Tokens are copied once per chosen expert before the exchange, sorted by expert after it, and back
-/// again: each copy is read and written, forward and backward. DeepEP and HybridEP take tokens as they lie and add up what comes
-/// back: only the sorting by expert is left (`fused_a2a.py`).
+/// Tokens are copied once per chosen expert before the exchange and added up after it; in between, copies are sorted by expert
+/// and back where a rank has several of them.
+///
+/// Fused (`transformer_engine/common/triton/permutation.py`): one kernel reads each token once and writes its copies, its mirror
+/// reads them and writes their sum; sorting reads and writes each copy. Backward does the same in the other direction. Unfused
+/// (`moe_utils.py:permute`, `unpermute`) an index is gathered and scattered copy by copy, through a tensor in between.
 fn permutation(x: &Symbols<'_>, experts: &Experts) -> Work {
-    let copies = x.s_local * experts.router_topk * x.h;
-    let alone = x.plan.layout().expert <= 1 || x.recipe().moe.dispatcher == Dispatcher::Flex;
-    let sorts = if alone { 2 } else { 4 };
-    let passes = if x.recipe().moe.permute_fusion { 1 } else { 2 };
-    let moved = x.bytes(2 * copies * sorts * passes);
-    kernel("permute", [moved, moved], [3 * sorts * passes, 2 * sorts * passes])
+    let layout = x.plan.layout();
+    let (e, et) = (layout.expert, layout.expert_tensor);
+    let (tokens, copies) = (x.s_local, x.s_local * experts.router_topk);
+    // What is copied, its copies, and how often each of these is sorted.
+    let (tokens, copies, sorted) = match x.recipe().moe.dispatcher {
+        _ if e * et <= 1 => (tokens, copies, 0),
+        // Tokens of all ranks; those of the experts here are copied.
+        Dispatcher::AllGather => (tokens * e * et, copies * et, 0),
+        Dispatcher::AllToAll => (tokens, copies, if experts.num_experts > e { 2 * et } else { 0 }),
+        // DeepEP and HybridEP take tokens as they lie, send each once to a rank and add up what comes back
+        // (`fused_a2a.py`): what is copied are the tokens that arrive.
+        Dispatcher::Flex => (tokens * x.moe.fan, copies, 0),
+    };
+    let fused = x.recipe().moe.permute_fusion;
+    let moved = if fused { 2 * (tokens + copies + sorted * copies) } else { 4 * copies * (2 + sorted) };
+    let kernels = if fused { 2 + sorted.min(2) } else { 2 * (2 + sorted.min(2)) };
+    let moved = x.bytes(moved * x.h);
+    kernel("permute", [moved, moved], [3 * kernels, 2 * kernels])
 }
 
 fn latent_projections(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
@@ -75,12 +90,28 @@ fn grouped(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
             trains: true,
         })
     };
-    let g = x.gate;
+    let (g, last) = (x.gate, work.len() + 3);
     work.push(product("experts.linear_fc1", [g * inner, outer], [g * width, outer]));
     let mut activation = activation(x, "experts.activation", rows * here, inner);
     Work::within(std::slice::from_mut(&mut activation), MOE_ACTIVATION);
     work.push(activation);
     work.push(product("experts.linear_fc2", [outer, inner], [outer, width]));
+    if x.recipe().moe.grouped_gemm && x.model().linear_bias == LinearBias::All {
+        work.push(output_bias(x, rows * here * outer, here));
+        Work::within(&mut work[last..], MOE);
+    }
+}
+
+/// The biases of experts' outputs (`experts.py:TEGroupedMLP._apply_bias`), which are weighted by the router as the outputs are:
+/// each expert's bias times its tokens' probabilities, in fp32 as these are, its sum with the outputs, all experts' sums joined
+/// and cast back. Backward casts, weighs and sums the gradient for the biases and for the probabilities. Small operations of
+/// PyTorch's own in one loop, four of which cost the host what a kernel of a module does.
+fn output_bias(x: &Symbols<'_>, elements: u64, experts: u64) -> Work {
+    let (w, wide) = (x.width, 4);
+    let forward = wide + (w + 2 * wide) + 2 * wide + (wide + w);
+    let backward = 2 * (w + wide) + 2 * (3 * wide) + 2 * w;
+    let bytes = [forward, backward].map(|each| Bytes::new(elements * each));
+    kernel("experts.output_bias", bytes, [experts / 2 + 2, 6 * experts / 4 + 2])
 }
 
 /// Rows of one expert: its even part, or its capacity when inputs are padded to it.

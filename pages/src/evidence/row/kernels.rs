@@ -18,7 +18,8 @@ impl Row {
             to.say(Field::AttentionDropout, 0);
         }
         to.say(Field::CreateAttentionMaskInDataloader, false);
-        if self.uncompiled() || self.yes("bias") {
+        // gpt-oss has biases, and its activation is fused with them (`gpt_oss_provider.py`).
+        if self.uncompiled() || (self.yes("bias") && !self.is_moe()) {
             to.say(if self.yes("gated") { Field::BiasSwigluFusion } else { Field::BiasGeluFusion }, false);
         } else if self.yes("gated") {
             to.say(Field::BiasSwigluFusion, true);
@@ -32,9 +33,19 @@ impl Row {
         if self.yes("gated") {
             to.say(Field::ApplyRopeFusion, !self.uncompiled());
         }
-        let graphs = ["full_iteration", "transformer_engine", "TE ", "local"];
-        if graphs.iter().any(|kind| self.text("graphs").contains(kind)) {
-            let full = self.text("graphs").contains("full_iteration");
+        // Megatron-Bridge and NeMo 2 fuse the loss (`gpt_provider.py`, `gpt/model/base.py`), the former's recipes with Transformer
+        // Engine (`overrides.py`).
+        let by_engine = matches!(self.family(), "megatron-bridge" | "mbridge-skills") || self.has('m');
+        if by_engine || self.family() == "nemo-docs-25" {
+            to.say(Field::CrossEntropyLossFusion, true);
+            to.say(Field::CrossEntropyFusionImpl, if by_engine { "te" } else { "native" });
+        }
+        // Graphs of the router alone leave attention to the host, as none do.
+        let graphs = self.text("graphs");
+        let captured =
+            ["full_iteration", "transformer_engine", "TE ", "local"].iter().any(|kind| graphs.contains(kind));
+        if captured && (graphs.contains("attn") || !graphs.contains("moe_router")) {
+            let full = graphs.contains("full_iteration");
             to.say(Field::CudaGraphImpl, if full { "full_iteration" } else { "transformer_engine" });
         }
     }
