@@ -64,7 +64,7 @@ pub(super) fn held(model: &Model, rollout: &Rollout, bytes: Bytes) -> Held {
     let cached = Cached::new(model, rollout.tensor);
     let length = rollout.length.max(1);
     match rollout.engine {
-        RolloutEngine::Vllm => paged(&cached, length, bytes.get()),
+        RolloutEngine::Vllm | RolloutEngine::Transformers => paged(&cached, length, bytes.get()),
         RolloutEngine::Sglang => pooled(&cached, length, bytes.get()),
     }
 }
