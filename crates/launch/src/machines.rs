@@ -6,7 +6,7 @@ use shardscope_sorting::sort_by_key;
 use shardscope_source::Source;
 
 /// Lines looked at of one text, and characters of a line; a notebook has pictures in lines.
-const MOST_LINES: usize = 4_000;
+const MOST_LINES: usize = 2_000;
 const LONGEST: usize = 400;
 /// Characters that a question quotes.
 const QUOTED: usize = 80;
@@ -57,7 +57,11 @@ pub(super) fn said(source: &Source) -> Vec<Machines> {
     };
     for (index, part) in source.parts().iter().enumerate() {
         let lines = source.part_text(index).lines().take(MOST_LINES);
-        for line in lines.filter(|line| line.len() <= LONGEST) {
+        let counts = |line: &&str| {
+            line.len() <= LONGEST
+                && (line.bytes().any(|sign| sign.is_ascii_digit()) || line.contains("ingle"))
+        };
+        for line in lines.filter(counts) {
             let lower = line.to_ascii_lowercase();
             if let Some(told) = by_command(&lower) {
                 take(Weight::Command, told, line);

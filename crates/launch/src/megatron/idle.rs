@@ -110,7 +110,9 @@ mod tests {
 
     #[test]
     fn a_beginning_takes_nothing_along_that_changes_figures() {
-        for name in ["load-in-4bit", "load-in-kbits", "async-rl", "data-parallel-shard-dim", "data-length"] {
+        for name in
+            ["load-in-4bit", "load-in-kbits", "async-rl", "data-parallel-shard-dim", "data-max-length"]
+        {
             assert_eq!(reason_anywhere(name), None, "{name}");
         }
         assert_eq!(reason_of("master-weights"), None);

@@ -121,6 +121,8 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
     let (mut parses, mut has_trainer) = (false, false);
     let mut replaced = None;
+    // Calls whose conditions were looked at; each is a walk through the text.
+    let mut looked = 0;
     while let Some((name, open)) = program.next_call(at) {
         at = open + 1;
         let last = name.rsplit('.').next().unwrap_or(name);
@@ -133,7 +135,8 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         let checkpoints = last == "gradient_checkpointing_enable";
         let replaces = last.contains("monkey_patch") || last.starts_with("replace_") && last.contains("attn");
         let mut runs = Some(true);
-        if known || checkpoints || replaces || last == "from_pretrained" {
+        if looked < MOST && (known || checkpoints || replaces || last == "from_pretrained") {
+            looked += 1;
             runs = program.options.runs(text, open - name.len(), call_end(text, open));
             if runs == Some(false) && !parsed.is_empty() {
                 continue;
@@ -286,13 +289,15 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
 
 /// The words of the calls of parsers, which name the classes that they fill.
 fn parsed(text: &str) -> String {
+    /// Calls read, and bytes of one.
+    const CALLS: usize = 4;
+    const LONGEST: usize = 1_000;
     let mut words = String::new();
     for name in PARSERS {
-        for (at, _) in text.match_indices(name).take(MOST) {
-            let open = at + name.len();
-            if text.as_bytes().get(open) == Some(&b'(') {
-                words.push_str(text.get(open..call_end(text, open)).unwrap_or_default());
-            }
+        let calls = text.match_indices(name).map(|(at, _)| at + name.len());
+        for open in calls.filter(|open| text.as_bytes().get(*open) == Some(&b'(')).take(CALLS) {
+            let end = call_end(text, open).min(open + LONGEST);
+            words.push_str(text.get(open..end).unwrap_or_default());
         }
     }
     words

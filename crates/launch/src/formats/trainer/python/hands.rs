@@ -25,8 +25,10 @@ pub(super) fn of_its_own<'a>(
     options: &Options<'_>,
     adapted: bool,
 ) -> Vec<(&'a str, Effect, &'static str)> {
+    /// Lines whose conditions are looked at.
+    const LOOKED_AT: usize = 64;
     let mut found: Vec<(&str, Effect, &str)> = Vec::new();
-    let mut at = 0;
+    let (mut at, mut looked) = (0, 0);
     for line in text.split_inclusive('\n') {
         let start = at + line.len() - line.trim_start().len();
         at += line.len();
@@ -39,7 +41,11 @@ pub(super) fn of_its_own<'a>(
             // A hook on the input of the first layer, which checkpointing over frozen weights needs.
             let hook = words.contains("output.requires_grad_") || words.contains("def ");
             let freezes = words.ends_with("False") || words.contains("requires_grad_(False)");
-            if hook || freezes && adapted || options.runs(text, start, at) == Some(false) {
+            if hook || freezes && adapted {
+                continue;
+            }
+            looked += 1;
+            if looked <= LOOKED_AT && options.runs(text, start, at) == Some(false) {
                 continue;
             }
             found.push((sign.trim_matches(['.', '(', ' ', '=']), effect, what));

@@ -3,9 +3,12 @@
 /// Characters shown of a computed value.
 const SHOWN: usize = 40;
 
-/// Where the parenthesis closes that opens at `open`, behind it.
+/// Where the parenthesis closes that opens at `open`, behind it; for calls beyond any real one where they are cut.
 pub(super) fn call_end(text: &str, open: usize) -> usize {
+    /// Bytes of a call that are looked through.
+    const LONGEST: usize = 20_000;
     let bytes = text.as_bytes();
+    let bytes = bytes.get(..bytes.len().min(open + LONGEST)).unwrap_or(bytes);
     let (mut at, mut depth) = (open, 0_usize);
     while at < bytes.len() {
         match bytes[at] {

@@ -1,14 +1,18 @@
 //! What a program takes from the line that starts it: fields of its classes of arguments, as that line or else the class has them, and
 //! which conditions on them hold. Nothing is evaluated but names, literals, `not`, `and`, `or` and equality.
 
+use std::cell::Cell;
+
 use super::super::words;
 use super::literal::{literal, plain, string_end};
 use crate::Argument;
 use crate::formats::scalars::Leaf;
 use shardscope_source::Span;
 
-/// Fields read of one program.
+/// Fields, and classes, read of one program.
 const MOST: usize = 256;
+/// Variables that are looked for; each is a walk through the text.
+const LOOKED_FOR: usize = 48;
 /// Lines that are looked through for conditions around a call.
 const AROUND: usize = 2_000;
 
@@ -24,6 +28,8 @@ struct Field<'a> {
 #[derive(Default)]
 pub(super) struct Options<'a> {
     text: &'a str,
+    /// Variables that were looked for.
+    looked: Cell<usize>,
     fields: Vec<Field<'a>>,
     /// What the line gives.
     given: Vec<Leaf>,
@@ -32,14 +38,20 @@ pub(super) struct Options<'a> {
 impl<'a> Options<'a> {
     /// Those of the classes that `named`, the words of a parser's call, names, beside the words of the line that starts the program.
     pub(super) fn new(text: &'a str, base: u32, named: &str, line: &[Argument]) -> Self {
-        let mut options = Self { text, fields: Vec::new(), given: words::leaves(line).all().to_vec() };
+        let mut options = Self {
+            text,
+            looked: Cell::new(0),
+            fields: Vec::new(),
+            given: words::leaves(line).all().to_vec(),
+        };
         let is_named = |class: &str| named.split(|sign: char| !is_of_name(sign)).any(|word| word == class);
-        let mut at = 0;
+        let (mut at, mut classes) = (0, 0);
         let mut inside = false;
         while let Some(line) = text.get(at..).and_then(|rest| rest.split_inclusive('\n').next()) {
             let next = at + line.len();
             let first = line.bytes().next().unwrap_or(b'\n');
-            if let Some(head) = line.strip_prefix("class ") {
+            if let Some(head) = line.strip_prefix("class ").filter(|_| classes < MOST) {
+                classes += 1;
                 inside = is_named(head.split(|sign| !is_of_name(sign)).next().unwrap_or_default());
             } else if !first.is_ascii_whitespace() && !matches!(first, b')' | b'#') {
                 inside = false;
@@ -108,9 +120,10 @@ impl<'a> Options<'a> {
     fn handed_on(&self, name: &str) -> Option<&'a str> {
         /// Names that are looked for behind each other.
         const LOOKED_AT: usize = 64;
-        if self.given.is_empty() {
+        if self.given.is_empty() || self.looked.get() == LOOKED_FOR {
             return None;
         }
+        self.looked.set(self.looked.get() + 1);
         let (mut one, mut handed) = (None, None);
         for (at, _) in self.text.match_indices(name).take(LOOKED_AT) {
             let before = self.text.get(..at).and_then(|before| before.chars().next_back());
@@ -186,8 +199,8 @@ impl<'a> Options<'a> {
         };
         // A choice within the expression; a statement behind it ends with a colon.
         let behind = text.get(end..).unwrap_or_default().trim_start();
-        let choice = behind.strip_prefix("if ").and_then(|rest| rest.split_once("else"));
-        if let Some((condition, _)) = choice.filter(|(condition, _)| !condition.contains(':')) {
+        let choice = behind.strip_prefix("if ").and_then(|rest| rest.split(':').next()?.split_once("else"));
+        if let Some((condition, _)) = choice {
             meet(self.holds(condition));
         }
         let start = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |line| line + 1);

@@ -1,8 +1,9 @@
 //! What is read of programs and notebooks.
 
 use super::read_started;
-use crate::Reading;
+use crate::{Argument, Reading};
 use shardscope_plan::Field;
+use std::time::{Duration, Instant};
 
 fn read_python(text: &str, base: u32) -> Option<Reading> {
     read_started(text, base, "", &[])
@@ -95,5 +96,32 @@ max_length=max_seq_length, bf16=True, learning_rate=2e-4, optim="adamw_8bit", se
     assert!(read_python("print('hello')\nx = f(1)\n", 0).is_none());
     for broken in ["SFTConfig(", "SFTConfig(a=\"", "LoraConfig(r=[1,", "TrainingArguments(#", "\"\"\""] {
         let _ = read_python(broken, 0);
+    }
+}
+
+/// However many calls, classes, conditions and variables a program has, and however its parentheses stand.
+#[test]
+fn hostile_programs_end_soon() {
+    /// Far above what it takes optimised: tests run without.
+    const LONG: Duration = Duration::from_secs(10);
+    let parser = "p = HfArgumentParser((A, B))\nt = Trainer(m)\n";
+    let words = Argument::split("--lora_r 8 --bf16 True");
+    let texts = [
+        "m.from_pretrained(".repeat(10_000),
+        "    if args.a:\n        m.from_pretrained(x)\n".repeat(8_000),
+        "HfArgumentParser(".repeat(10_000),
+        "class A:\n  b: int = field(\n".repeat(8_000),
+        (0..8_000).map(|at| format!("LoraConfig(r=x{at}, a=y{at})\n")).collect(),
+        "    if args.lora_r == 9:\n        a.requires_grad_(True)\n".repeat(8_000),
+        "# python a.py --b \\\n".repeat(20_000),
+    ];
+    for text in texts {
+        let whole = format!("{parser}{text}");
+        for words in [&words[..], &[]] {
+            let start = Instant::now();
+            let _ = read_started(&whole, 0, "a.py", words);
+            let took = start.elapsed();
+            assert!(took < LONG, "{took:?} for {}", whole.get(..90).unwrap_or(""));
+        }
     }
 }
