@@ -75,6 +75,19 @@ pub(super) fn own_rollouts(table: &mut Table) {
     if !table.has(Field::HiddenSize) {
         return;
     }
+    // `trl/trainer/grpo_config.py:__post_init__` refuses it; until 0.15 a batch was one of prompts, each with so many rollouts.
+    let own =
+        [Field::MicroBatchSize, Field::NumMicroBatches].map(|field| table.degree(field)).iter().product();
+    let rows: u64 = table.count(Field::RolloutSequences).unwrap_or(own);
+    let of_prompt = table.degree(Field::RolloutsPerPrompt);
+    let machines = table.count(Field::NumNodes).zip(table.count(Field::GpusPerNode));
+    let world = table.count(Field::WorldSize).or(machines.map(|(nodes, gpus)| nodes.saturating_mul(gpus)));
+    if let Some(world) = world
+        && !rows.saturating_mul(world).is_multiple_of(of_prompt)
+    {
+        let message = "a round of rollouts that those of a prompt do not divide, as TRL's batches of prompts until 0.15";
+        table.lack(Field::RolloutsPerPrompt, &of_prompt.to_string(), Effect::Memory, message);
+    }
     let message = if table.on(Field::UseDora) || !widths {
         "rollouts by the training model itself (no vLLM) with such adapters or such a base"
     } else if !plain {
