@@ -1,7 +1,7 @@
 //! What each optimizer holds for a parameter beside the parameter itself.
 
 use super::state::Of;
-use shardscope_plan::{Optimizer, OptimizerKind, StateFormat};
+use shardscope_plan::{Number, Optimizer, OptimizerKind, StateFormat};
 
 /// Elements of a block of 8-bit states, which has an fp32 constant (`bitsandbytes/optim/optimizer.py`).
 const EIGHT_BIT_BLOCK: u64 = 256;
@@ -83,3 +83,15 @@ fn in_blocks(kind: OptimizerKind, width: u64, block: u64, of: Of) -> Vec<OfOptim
         _ => vec![("momentum", width, of), constants(1)],
     }
 }
+
+/// Bytes of both moments of an element, where they are held as numbers of it.
+pub(super) fn moments(optimizer: &Optimizer) -> [u64; 2] {
+    if optimizer.precision_aware {
+        [optimizer.exp_avg.width(), optimizer.exp_avg_sq.width()]
+    } else {
+        [Number::Fp32.width(); 2]
+    }
+}
+
+/// Bytes of the low half of an fp32 main parameter, whose high half is the bf16 weight.
+pub(super) const REMAINDER: u64 = 2;

@@ -78,9 +78,9 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         // Transformer Engine's FusedAdam beside weights in bf16.
         let aware = !deepspeed && recipe.optimizer.precision_aware && width == Number::Bf16.width();
         if aware {
-            add("main parameters", part, super::states::REMAINDER, spread, of);
+            add("main parameters", part, moments_of::REMAINDER, spread, of);
         }
-        let moments = if aware { super::states::moments(&recipe.optimizer) } else { [width; 2] };
+        let moments = if aware { moments_of::moments(&recipe.optimizer) } else { [width; 2] };
         let whose = if of == Of::Trained && !tuning.is_full() { Of::TrainedPart } else { of };
         for (name, width, of) in moments_of::states(recipe.optimizer, moments, whose) {
             // Counted for weights and adapters together.

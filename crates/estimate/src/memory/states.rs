@@ -1,7 +1,8 @@
 //! Bytes of weights, gradients and optimizer states per parameter, and over how many ranks they are spread.
 
+use super::moments_of;
 use super::state::{Kind, Of, ParameterCounts, Part, State, gradient_width, is_torch_fsdp};
-use shardscope_plan::{DpSharding, Fp8, Fp8Recipe, Number, Optimizer, Plan, Recipe};
+use shardscope_plan::{DpSharding, Fp8, Fp8Recipe, Number, Plan, Recipe};
 use shardscope_units::Count;
 
 /// Adds the states of parameters `counts`, which are spread over `shards` ranks where the plan spreads.
@@ -129,24 +130,13 @@ fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
     if needs_gradient_copy(recipe) {
         add("fp32 gradients of the step", Part::Step, Number::Fp32.width(), Of::Trains);
     }
-    let [first, second] = moments(&recipe.optimizer);
+    let [first, second] = moments_of::moments(&recipe.optimizer);
     // Of a model that trains as a whole Muon tells matrices from the rest.
     let of = if recipe.tuning.is_full() { Of::All } else { Of::Trains };
-    for (name, width, of) in super::moments_of::states(recipe.optimizer, [first, second], of) {
+    for (name, width, of) in moments_of::states(recipe.optimizer, [first, second], of) {
         add(name, Part::Optimizer, width, of);
     }
 }
-
-pub(super) fn moments(optimizer: &Optimizer) -> [u64; 2] {
-    if optimizer.precision_aware {
-        [optimizer.exp_avg.width(), optimizer.exp_avg_sq.width()]
-    } else {
-        [Number::Fp32.width(); 2]
-    }
-}
-
-/// Bytes of the low half of an fp32 main parameter, whose high half is the bf16 weight.
-pub(super) const REMAINDER: u64 = 2;
 
 /// Bytes of the optimizer's own copy of a parameter; none where the weight itself is fp32.
 fn master_width(recipe: &Recipe) -> Option<u64> {
@@ -160,7 +150,7 @@ fn master_width(recipe: &Recipe) -> Option<u64> {
     let splits = recipe.params_dtype == Number::Bf16
         && optimizer.main_params == Number::Fp32
         && recipe.fp8.as_ref().is_none_or(|fp8| fp8.recipe == Fp8Recipe::Delayed);
-    Some(if splits { REMAINDER } else { optimizer.main_params.width() })
+    Some(if splits { moments_of::REMAINDER } else { optimizer.main_params.width() })
 }
 
 /// Whether the step makes fp32 copies of 16-bit gradients.
