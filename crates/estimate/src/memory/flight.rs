@@ -13,7 +13,7 @@ pub(super) struct Flight {
     pub(super) waiting: Vec<u64>,
     /// The chunk that begins its backward.
     pub(super) backward: usize,
-    /// The chunk whose forward ends; none where all forwards are over.
+    /// The chunk whose forward ended last.
     pub(super) forward: Option<usize>,
 }
 
@@ -72,7 +72,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn of_shape(shape: &Shape) -> Self {
+    fn from_shape(shape: &Shape) -> Self {
         let [group, chunks] = [shape.group, shape.chunks].map(|size| u64::from(size.max(1)));
         Self { group, chunks, batches: u64::from(shape.micro_batches) }
     }
@@ -127,7 +127,7 @@ impl Steps {
 /// Forward and backward go through the chunks in groups, so that the counts change along straight lines: only the ends of those
 /// lines can be the fullest. One round of the groups is like the next, but where the last is shorter than the others.
 fn interleaved(shape: &Shape, stage: u32) -> Vec<Flight> {
-    let of = Steps::of_shape(shape);
+    let of = Steps::from_shape(shape);
     let steps = u64::from(shape.steps());
     let ahead = (u64::from(shape.warmup(stage)) + 1).min(steps);
     let round = (of.group * of.chunks).min(steps);
@@ -137,9 +137,7 @@ fn interleaved(shape: &Shape, stage: u32) -> Vec<Flight> {
         let forward = (ahead + pair).min(steps);
         // A line ends where the next forward or backward is of another chunk than the last one or the one behind it.
         if [forward - 1, forward, pair, pair + 1].into_iter().any(|steps| of.turns(steps)) {
-            let forwards_left = ahead + pair <= steps;
-            let flight = of.flight(forward, pair);
-            out.push(Flight { forward: flight.forward.filter(|_| forwards_left), ..flight });
+            out.push(of.flight(forward, pair));
         }
     }
     out
