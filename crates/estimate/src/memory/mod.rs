@@ -20,6 +20,7 @@ mod moments;
 mod moments_of;
 mod offloaded;
 mod own_states;
+mod peak;
 mod phases;
 mod piped;
 mod rank;
