@@ -221,17 +221,17 @@ mod tests {
     #[test]
     fn ends_of_lines_are_the_fullest() {
         let mut state = 7_u64;
-        let mut below = |bound: u64| {
+        let mut below = |bound: u32| -> u32 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % bound
+            u32::try_from((state >> 33) % u64::from(bound)).unwrap_or_default()
         };
         let mut shorter = 0;
         for _ in 0..4000 {
-            let stages = 2 + below(4) as u32;
-            let chunks = 1 + below(4) as u32;
-            let group = stages + below(4) as u32;
-            let rest = [0, stages + below(u64::from(group - stages) + 1) as u32][below(2) as usize];
-            let micro_batches = group * (1 + below(3) as u32) + rest;
+            let stages = 2 + below(4);
+            let chunks = 1 + below(4);
+            let group = stages + below(4);
+            let rest = if below(2) == 0 { 0 } else { stages + below(group - stages + 1) };
+            let micro_batches = group * (1 + below(3)) + rest;
             let kind = PipelineSchedule::OneForwardOneBackward;
             let extra_warmup = below(2) == 0;
             let shape = Shape {
@@ -245,9 +245,9 @@ mod tests {
             }
             .settled();
             shorter += u32::from(!shape.micro_batches.is_multiple_of(shape.group));
-            let stage = below(u64::from(stages)) as u32;
-            let kept: Vec<u64> = (0..chunks).map(|_| below(100)).collect();
-            let more: Vec<u64> = (0..chunks).map(|_| below(300)).collect();
+            let stage = below(stages);
+            let kept: Vec<u64> = (0..chunks).map(|_| below(100).into()).collect();
+            let more: Vec<u64> = (0..chunks).map(|_| below(300).into()).collect();
             let (found, walked) = (interleaved(&shape, stage), all(shape, stage));
             assert_eq!(
                 most(&found, &kept, &more),
