@@ -7,7 +7,7 @@ use shardscope::operators::{Account, Collective, Operator, Symbols};
 use shardscope::plan::*;
 use shardscope::units::{Bytes, Count};
 
-use super::drafts::{Draft, draft, even_stages, stage_map};
+use super::drafts::{Draft, draft, even_stages};
 
 /// Sizes of the draft.
 const HIDDEN: u64 = 256;
@@ -249,30 +249,4 @@ fn what_becomes_of_gradients_is_told_by_their_collective() {
     let (collective, meaning) = told(DpSharding::OptimizerStates);
     assert_eq!(collective, Collective::ReduceScatter);
     assert!(meaning.starts_with("Each replica"), "{meaning}");
-}
-
-/// The tree shows nothing that is there no times, and where a micro-batch runs backward only what it gave back sets it apart.
-#[test]
-fn the_tree_has_no_empty_multiples() {
-    fn nodes<'a>(tree: &'a Tree, out: &mut Vec<&'a Tree>) {
-        out.push(tree);
-        tree.children().iter().for_each(|child| nodes(child, out));
-    }
-    for schedule in [PipelineSchedule::ZeroBubbleV, PipelineSchedule::VMin, PipelineSchedule::DualPipeV] {
-        let mut draft = draft();
-        draft.model.num_layers = 8;
-        (draft.layout.world_size, draft.layout.pipeline) = (2, 2);
-        draft.layout.virtual_pipeline = 2;
-        draft.layout.schedule = schedule;
-        draft.layout.stages = stage_map(&[vec![[0, 2], [6, 8]], vec![[2, 4], [4, 6]]], 0);
-        (draft.recipe.num_micro_batches, draft.recipe.global_batch_size) = (8, 8);
-        let of = memory(&draft.plan());
-        for rank in &of.ranks {
-            let mut all = Vec::new();
-            nodes(&rank.breakdown, &mut all);
-            let empty: Vec<&str> =
-                all.iter().filter(|node| node.multiplicity() == 0).map(|node| node.label()).collect();
-            assert!(empty.is_empty(), "{schedule:?}, rank {}: {empty:?}", rank.pipeline_rank);
-        }
-    }
 }

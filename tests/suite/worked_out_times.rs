@@ -7,7 +7,7 @@ use shardscope::estimate::time::{Draft, Sections, measured_factor, time};
 use shardscope::explain::Breakdown;
 use shardscope::launch::resolve;
 use shardscope::plan::{PipelineSchedule, Plan};
-use shardscope::schedule::{ChunkTime, Order, Shape, StageDurations, timeline};
+use shardscope::schedule::{Action, ChunkTime, Order, Shape, StageDurations, timeline};
 use shardscope::units::Seconds;
 
 /// The plan of a model of the catalog, and of settings as a link has them.
@@ -153,4 +153,42 @@ fn a_schedule_of_no_time_has_no_bubble() {
     // The least it can be: one micro-batch of one stage.
     let least = Shape { stages: 1, micro_batches: 1, ..shape }.settled();
     assert_eq!(Order::new(least).len(), 2);
+}
+
+/// What torch 2.15 itself gave for two ranks (`ScheduleZBVZeroBubble._calculate_single_rank_operations`): the stage, then `F`, `I` for
+/// gradients of inputs, `W` of weights, and the micro-batch. Three micro-batches just fill the V, two leave passes out.
+#[test]
+fn few_micro_batches_go_through_the_v_as_in_torch() {
+    const RECORDED: [(u32, u32, &str); 4] = [
+        (3, 0, "0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0I0 0W0 3F2 3I2 3W2 0I1 0W1 0I2 0W2"),
+        (3, 1, "1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 2W1 1I1 2I2 1I2 1W1 2W2 1W2"),
+        (2, 0, "0F0 0F1 3F0 3I0 3W0 3F1 3I1 3W1 0I0 0W0 0I1 0W1"),
+        (2, 1, "1F0 2F0 1F1 2F1 2I0 2W0 1I0 1W0 2I1 2W1 1I1 1W1"),
+    ];
+    for (micro_batches, rank, recorded) in RECORDED {
+        let kind = PipelineSchedule::ZeroBubbleV;
+        let shape = Shape {
+            kind,
+            stages: 2,
+            chunks: 2,
+            group: 2,
+            micro_batches,
+            extra_warmup: false,
+            all_warmup_when_few: false,
+        };
+        let told: Vec<String> = Order::of_stage(shape.settled(), rank)
+            .into_iter()
+            .map(|event| {
+                let stage = if event.chunk == 0 { rank } else { 3 - rank };
+                let letter = match event.action {
+                    Action::Forward => "F",
+                    Action::BackwardInput => "I",
+                    Action::WeightGradient => "W",
+                    Action::Backward => "B",
+                };
+                format!("{stage}{letter}{}", event.micro_batch)
+            })
+            .collect();
+        assert_eq!(told.join(" "), recorded, "{micro_batches} micro-batches, rank {rank}");
+    }
 }

@@ -13,7 +13,7 @@ pub(super) struct Flight {
     pub(super) waiting: Vec<u64>,
     /// The chunk that begins its backward.
     pub(super) backward: usize,
-    /// The chunk whose forward ends; none where all forwards are over.
+    /// The chunk whose forward ended last.
     pub(super) forward: Option<usize>,
 }
 
@@ -72,7 +72,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn of_shape(shape: &Shape) -> Self {
+    fn from_shape(shape: &Shape) -> Self {
         let [group, chunks] = [shape.group, shape.chunks].map(|size| u64::from(size.max(1)));
         Self { group, chunks, batches: u64::from(shape.micro_batches) }
     }
@@ -127,7 +127,7 @@ impl Steps {
 /// Forward and backward go through the chunks in groups, so that the counts change along straight lines: only the ends of those
 /// lines can be the fullest. One round of the groups is like the next, but where the last is shorter than the others.
 fn interleaved(shape: &Shape, stage: u32) -> Vec<Flight> {
-    let of = Steps::of_shape(shape);
+    let of = Steps::from_shape(shape);
     let steps = u64::from(shape.steps());
     let ahead = (u64::from(shape.warmup(stage)) + 1).min(steps);
     let round = (of.group * of.chunks).min(steps);
@@ -137,9 +137,7 @@ fn interleaved(shape: &Shape, stage: u32) -> Vec<Flight> {
         let forward = (ahead + pair).min(steps);
         // A line ends where the next forward or backward is of another chunk than the last one or the one behind it.
         if [forward - 1, forward, pair, pair + 1].into_iter().any(|steps| of.turns(steps)) {
-            let forwards_left = ahead + pair <= steps;
-            let flight = of.flight(forward, pair);
-            out.push(Flight { forward: flight.forward.filter(|_| forwards_left), ..flight });
+            out.push(of.flight(forward, pair));
         }
     }
     out
@@ -223,17 +221,17 @@ mod tests {
     #[test]
     fn ends_of_lines_are_the_fullest() {
         let mut state = 7_u64;
-        let mut below = |bound: u64| {
+        let mut below = |bound: u32| -> u32 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % bound
+            u32::try_from((state >> 33) % u64::from(bound)).unwrap_or_default()
         };
         let mut shorter = 0;
         for _ in 0..4000 {
-            let stages = 2 + below(4) as u32;
-            let chunks = 1 + below(4) as u32;
-            let group = stages + below(4) as u32;
-            let rest = [0, stages + below(u64::from(group - stages) + 1) as u32][below(2) as usize];
-            let micro_batches = group * (1 + below(3) as u32) + rest;
+            let stages = 2 + below(4);
+            let chunks = 1 + below(4);
+            let group = stages + below(4);
+            let rest = if below(2) == 0 { 0 } else { stages + below(group - stages + 1) };
+            let micro_batches = group * (1 + below(3)) + rest;
             let kind = PipelineSchedule::OneForwardOneBackward;
             let extra_warmup = below(2) == 0;
             let shape = Shape {
@@ -247,9 +245,9 @@ mod tests {
             }
             .settled();
             shorter += u32::from(!shape.micro_batches.is_multiple_of(shape.group));
-            let stage = below(u64::from(stages)) as u32;
-            let kept: Vec<u64> = (0..chunks).map(|_| below(100)).collect();
-            let more: Vec<u64> = (0..chunks).map(|_| below(300)).collect();
+            let stage = below(stages);
+            let kept: Vec<u64> = (0..chunks).map(|_| below(100).into()).collect();
+            let more: Vec<u64> = (0..chunks).map(|_| below(300).into()).collect();
             let (found, walked) = (interleaved(&shape, stage), all(shape, stage));
             assert_eq!(
                 most(&found, &kept, &more),

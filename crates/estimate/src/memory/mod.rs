@@ -22,6 +22,7 @@ mod moments_of;
 mod offloaded;
 mod own_rollouts;
 mod own_states;
+mod peak;
 mod phases;
 mod piped;
 mod rank;

@@ -2,11 +2,12 @@
 
 use super::buffers::{buffers, previous_gradient};
 use super::evaluation::evaluation;
-use super::flight::{Flight, flights};
+use super::flight::Flight;
 use super::framework::{Framework, Load};
 use super::gathered::{Gathered, gathered, wraps_ends};
 use super::moments::{ChunkSum, Moment};
 use super::offloaded::Groups;
+use super::peak::{held, peak};
 use super::piped::{is_piped, piped};
 use super::state::{Kind, Part, State};
 use super::states::{kinds, states};
@@ -335,44 +336,4 @@ impl<'a> Rank<'a> {
             None => ("forward of the last micro-batch in flight", None),
         }
     }
-}
-
-/// Bytes that `flight` keeps.
-fn held(chunks: &[ChunkSum], flight: &Flight) -> Bytes {
-    let kept: Bytes = chunks.iter().zip(&flight.counts).map(|(chunk, &count)| chunk.kept * count).sum();
-    let left: Bytes = chunks.iter().zip(&flight.waiting).map(|(chunk, &count)| chunk.waiting * count).sum();
-    kept + left
-}
-
-/// The fullest moment of the forward pass that ends with `flight`, and its chunk. Of other chunks' offloaded modules those wait on
-/// the device that the next backward needs first.
-fn in_forward(chunks: &[ChunkSum], flight: &Flight) -> Option<(usize, Moment)> {
-    let of = flight.forward?;
-    let chunk = chunks.get(of)?;
-    let moment = chunk.forward?;
-    let next = chunks.get(flight.backward).map_or(Bytes::ZERO, |next| next.groups.ready());
-    let gone = chunk.ready.less(next);
-    let net = moment.net - i128::from(gone.get());
-    Some((of, Moment { modules: moment.modules.less(gone), net, ..moment }))
-}
-
-/// Of the flights that can be the fullest the one in which most is alive, and what runs then.
-fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, Option<Moment>) {
-    let stage = u32::try_from(rank).unwrap_or(u32::MAX);
-    let none = Flight { counts: vec![0; chunks.len()], waiting: Vec::new(), backward: 0, forward: None };
-    let mut best = (none, None, i128::MIN);
-    for flight in flights(x.plan, stage, chunks.len()) {
-        let held = i128::from(held(chunks, &flight).get());
-        if let Some((of, moment)) = in_forward(chunks, &flight)
-            && held + moment.net > best.2
-        {
-            best = (Flight { backward: of, ..flight.clone() }, Some(moment), held + moment.net);
-        }
-        let moment = chunks.get(flight.backward).and_then(|chunk| chunk.fullest);
-        let alive = held + moment.map_or(0, |moment| moment.net);
-        if alive > best.2 {
-            best = (flight, moment, alive);
-        }
-    }
-    (best.0, best.1)
 }

@@ -1,0 +1,92 @@
+//! The fullest moment of a stage: how many micro-batches each chunk holds, and what runs then.
+
+use super::flight::{Flight, flights};
+use super::moments::{ChunkSum, Moment};
+use shardscope_operators::Symbols;
+use shardscope_units::Bytes;
+
+/// Bytes that `flight` keeps.
+pub(super) fn held(chunks: &[ChunkSum], flight: &Flight) -> Bytes {
+    let kept: Bytes = chunks.iter().zip(&flight.counts).map(|(chunk, &count)| chunk.kept * count).sum();
+    let left: Bytes = chunks.iter().zip(&flight.waiting).map(|(chunk, &count)| chunk.waiting * count).sum();
+    kept + left
+}
+
+/// The fullest moment of the forward pass that ends with `flight`, and its chunk. Of other chunks' offloaded modules those wait on
+/// the device that the next backward needs first.
+fn in_forward(chunks: &[ChunkSum], flight: &Flight) -> Option<(usize, Moment)> {
+    let of = flight.forward?;
+    let chunk = chunks.get(of)?;
+    let moment = chunk.forward?;
+    let next = chunks.get(flight.backward).map_or(Bytes::ZERO, |next| next.groups.ready());
+    let gone = chunk.ready.less(next);
+    let net = moment.net - i128::from(gone.get());
+    Some((of, Moment { modules: moment.modules.less(gone), net, ..moment }))
+}
+
+/// Of the flights that can be the fullest the one in which most is alive, and what runs then.
+pub(super) fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, Option<Moment>) {
+    let stage = u32::try_from(rank).unwrap_or(u32::MAX);
+    let none = Flight { counts: vec![0; chunks.len()], waiting: Vec::new(), backward: 0, forward: None };
+    let mut best = (none, None, i128::MIN);
+    for flight in flights(x.plan, stage, chunks.len()) {
+        let held = i128::from(held(chunks, &flight).get());
+        if let Some((of, moment)) = in_forward(chunks, &flight)
+            && held + moment.net > best.2
+        {
+            best = (Flight { backward: of, ..flight.clone() }, Some(moment), held + moment.net);
+        }
+        let moment = chunks.get(flight.backward).and_then(|chunk| chunk.fullest);
+        let alive = held + moment.map_or(0, |moment| moment.net);
+        if alive > best.2 {
+            best = (flight, moment, alive);
+        }
+    }
+    (best.0, best.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ChunkSum, Flight, in_forward};
+    use crate::memory::kept::LayersKept;
+    use crate::memory::moments::Moment;
+    use crate::memory::offloaded::Groups;
+    use crate::memory::unit::Counts;
+    use shardscope_operators::SectionKind;
+    use shardscope_units::Bytes;
+
+    /// Where the chunk that runs backward next has nothing offloaded, nothing of another waits in a forward pass.
+    #[test]
+    fn what_waits_in_forward_is_of_the_chunk_that_runs_backward_next() {
+        let moment = Moment {
+            kind: SectionKind::ALL[0],
+            point: 0,
+            recomputed: Bytes::ZERO,
+            returned: Bytes::ZERO,
+            back: None,
+            modules: Bytes::new(130),
+            absent: Bytes::ZERO,
+            added: Bytes::ZERO,
+            net: 1000,
+        };
+        let chunk = |forward| ChunkSum {
+            counts: Counts::default(),
+            layers: LayersKept::default(),
+            groups: Groups::default(),
+            keeps_input: false,
+            kept: Bytes::ZERO,
+            waiting: Bytes::ZERO,
+            once: Bytes::ZERO,
+            to_come: Bytes::ZERO,
+            fullest: None,
+            forward,
+            ready: Bytes::new(100),
+        };
+        let chunks = [chunk(Some(moment)), chunk(None)];
+        let flight = |forward| Flight { counts: vec![1, 1], waiting: Vec::new(), backward: 1, forward };
+        let (of, told) = in_forward(&chunks, &flight(Some(0))).expect("a forward pass");
+        assert_eq!((of, told.modules, told.net), (0, Bytes::new(30), 900));
+        assert_eq!(in_forward(&chunks, &flight(Some(1))), None);
+        assert_eq!(in_forward(&chunks, &flight(None)), None);
+    }
+}
