@@ -5,7 +5,6 @@ use shardscope::estimate::time::time;
 use shardscope::launch::{plan_from_flags, resolve};
 use shardscope::operators::{Operator, Symbols, Work, work_of};
 use shardscope::plan::Plan;
-use shardscope::units::Quantity;
 
 const MODEL: &str = "--num-layers 4 --hidden-size 1024 --num-attention-heads 16 --ffn-hidden-size 4096 --seq-length 512 \
     --max-position-embeddings 512 --micro-batch-size 1 --vocab-size 32000 --bf16 --swiglu --disable-bias-linear";
