@@ -53,9 +53,9 @@ pub(crate) fn is_no_slower(one: DpSharding, other: DpSharding) -> bool {
     use DpSharding as S;
     match one {
         S::OptimizerStates => other != S::Parameters,
-        S::Gradients => matches!(other, S::Gradients | S::Replicated),
-        // Weights that are gathered and gradients that are scattered behind every micro-batch may hide better than once a step.
-        S::Replicated | S::Parameters => one == other,
+        // Weights that are gathered and gradients that are scattered behind every micro-batch may hide better than once a step,
+        // and are sent more often.
+        S::Gradients | S::Replicated | S::Parameters => one == other,
     }
 }
 

@@ -108,7 +108,9 @@ impl Setting<'_> {
     /// (`megatron_fsdp.py:grad_reduce_every_bprop`), which would take longer.
     fn reduces_at_once(&self) -> bool {
         let (layout, recipe) = (self.x.plan.layout(), self.x.recipe());
-        recipe.dp_sharding == DpSharding::Gradients && layout.pipeline == 1 && !recipe.defers_reduction()
+        // A single micro-batch is once a step.
+        let often = layout.pipeline == 1 && recipe.num_micro_batches > 1;
+        recipe.dp_sharding == DpSharding::Gradients && often && !recipe.defers_reduction()
     }
 
     /// `collective` on all that is trained, `width` bytes an element, among replicas and among those of experts.
