@@ -5,7 +5,7 @@ use super::lacking_adapters::{beside_adapters, fused, is_of_mixer, of_linear_mix
 use super::lacking_modules::{cut, has_liger, one_by_one, own_rollouts};
 use super::sharding::ask_for_optimizer;
 use super::table::Table;
-use super::{evaluation, offload, tuning, vision};
+use super::{evaluation, offload, tuning, vision, vision_lacking};
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use crate::{Setting, SettingValue};
 use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software};
@@ -168,7 +168,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         table.lack(Field::LoraTargetModules, "", Effect::Model, message);
     }
     vision::only_with_tower(table);
-    if let Some((effect, message)) = vision::lacking(table, software) {
+    if let Some((effect, message)) = vision_lacking::lacking(table, software) {
         table.lack(Field::VisionTower, "", effect, &message);
     } else {
         vision::ask(table);

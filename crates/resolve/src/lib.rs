@@ -36,6 +36,7 @@ mod table;
 mod tuning;
 mod variables;
 mod vision;
+mod vision_lacking;
 mod vocabulary;
 mod world;
 
