@@ -13,7 +13,7 @@ use shardscope::launch::{
     Argument, MAX_DIAGNOSTICS, Request, Resolution, is_log, launch, megatron, read, read_log, resolve,
 };
 use shardscope::link::{decode_pair, encode};
-use shardscope::plan::{Field, Kind, Marks};
+use shardscope::plan::{Field, Marks, ValueKind};
 use shardscope::report::document;
 use shardscope::report::text::{markdown, text as plain};
 use shardscope::session::{
@@ -213,7 +213,7 @@ pub fn asked(bytes: &[u8]) {
 fn value(field: Field, byte: u8) -> String {
     let pick = |words: &[&str]| words[usize::from(byte) % words.len()].to_owned();
     match field.kind() {
-        Kind::Count(least, most) => match byte {
+        ValueKind::Count(least, most) => match byte {
             0 => most.to_string(),
             1 => most.saturating_add(1).to_string(),
             2 => least.to_string(),
@@ -221,12 +221,14 @@ fn value(field: Field, byte: u8) -> String {
             67..=98 => (3_u64 << (byte - 67)).to_string(),
             _ => (byte - 98).to_string(),
         },
-        Kind::Real(..) => pick(&["0", "1", "0.5", "-1", "nan", "1e300", "inf", "1e-320"]),
-        Kind::Flag => pick(&["true", "false"]),
-        Kind::Word(words) => pick(words),
-        Kind::Text => pick(&["", "1", "Et*4|t*4L", "([0]*4+[1]*4)", "999999999999", "=1+1", "a'b\"c`$(d)\n"]),
-        Kind::Counts => pick(&["1 1 1", "2,2", "18446744073709551615", ""]),
-        Kind::Words => pick(&["core_attn", "moe mlp", "x", "a2a", "q_proj,v_proj", "all-linear"]),
+        ValueKind::Real(..) => pick(&["0", "1", "0.5", "-1", "nan", "1e300", "inf", "1e-320"]),
+        ValueKind::Flag => pick(&["true", "false"]),
+        ValueKind::Word(words) => pick(words),
+        ValueKind::Text => {
+            pick(&["", "1", "Et*4|t*4L", "([0]*4+[1]*4)", "999999999999", "=1+1", "a'b\"c`$(d)\n"])
+        }
+        ValueKind::Counts => pick(&["1 1 1", "2,2", "18446744073709551615", ""]),
+        ValueKind::Words => pick(&["core_attn", "moe mlp", "x", "a2a", "q_proj,v_proj", "all-linear"]),
     }
 }
 

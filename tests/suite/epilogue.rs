@@ -80,7 +80,7 @@ fn the_optimizer_reads_and_writes_what_it_keeps_of_its_shard() {
     ];
     for (kind, moments) in kinds {
         for (sharding, shards) in [(DpSharding::Replicated, 1), (DpSharding::OptimizerStates, 4)] {
-            for (gradients, passes) in [(Number::Fp32, 4 * 4), (Number::Bf16, 2 + 4 + 4 * 4)] {
+            for (gradients, passes) in [(NumberFormat::Fp32, 4 * 4), (NumberFormat::Bf16, 2 + 4 + 4 * 4)] {
                 let mut draft = replicas(4);
                 draft.recipe.dp_sharding = sharding;
                 draft.recipe.grads_dtype = gradients;
@@ -117,7 +117,7 @@ fn gradients_go_round_once_or_twice_and_weights_once() {
         same(part(&timed(&draft), "data"), 2.0 * ring * bytes(4));
         draft.recipe.dp_sharding = DpSharding::OptimizerStates;
         same(part(&timed(&draft), "data"), ring * bytes(4) + ring * bytes(2));
-        draft.recipe.grads_dtype = Number::Bf16;
+        draft.recipe.grads_dtype = NumberFormat::Bf16;
         same(part(&timed(&draft), "data"), ring * bytes(2) + ring * bytes(2));
     }
     assert_eq!(part(&timed(&replicas(1)), "data"), 0.0);

@@ -2,7 +2,7 @@
 
 use shardscope::estimate::{flops, memory, parameters};
 use shardscope::launch::{Argument, megatron, resolve};
-use shardscope::plan::{Field, Kind};
+use shardscope::plan::{Field, ValueKind};
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
@@ -24,7 +24,7 @@ const BASES: [&str; 3] = [
 fn extreme(field: Field) -> Union<proptest::strategy::BoxedStrategy<String>> {
     let one_of = |words: &[&'static str]| select(words.to_vec()).prop_map(str::to_owned).boxed();
     let values = match field.kind() {
-        Kind::Count(least, most) => prop_oneof![
+        ValueKind::Count(least, most) => prop_oneof![
             select(vec![most, most - 1, least, most.saturating_add(1), most / 2]),
             (0..63_u32).prop_map(|power| 1 << power),
             (0..100_u64).prop_map(|third| 3 * third),
@@ -32,12 +32,12 @@ fn extreme(field: Field) -> Union<proptest::strategy::BoxedStrategy<String>> {
         ]
         .prop_map(|number| number.to_string())
         .boxed(),
-        Kind::Real(..) => one_of(&["0", "1", "0.5", "-1", "nan", "1e300"]),
-        Kind::Flag => one_of(&["true", "false"]),
-        Kind::Word(words) => one_of(words),
-        Kind::Text => one_of(&["", "1", "Et*4|t*4L", "([0]*4+[1]*4)", "999999999999"]),
-        Kind::Counts => one_of(&["1 1 1", "2,2", "18446744073709551615", ""]),
-        Kind::Words => one_of(&["core_attn", "moe mlp", "x", "a2a"]),
+        ValueKind::Real(..) => one_of(&["0", "1", "0.5", "-1", "nan", "1e300"]),
+        ValueKind::Flag => one_of(&["true", "false"]),
+        ValueKind::Word(words) => one_of(words),
+        ValueKind::Text => one_of(&["", "1", "Et*4|t*4L", "([0]*4+[1]*4)", "999999999999"]),
+        ValueKind::Counts => one_of(&["1 1 1", "2,2", "18446744073709551615", ""]),
+        ValueKind::Words => one_of(&["core_attn", "moe mlp", "x", "a2a"]),
     };
     Union::new([values])
 }

@@ -32,7 +32,7 @@ fn drafted(case: &Value, layers: u64) -> Draft {
     recipe.software = Software::MegatronCoreLocal;
     recipe.micro_batch_size = int(case, "b");
     recipe.global_batch_size = recipe.micro_batch_size;
-    recipe.params_dtype = Number::Bf16;
+    recipe.params_dtype = NumberFormat::Bf16;
     recipe.attention_kernel = AttentionKernel::Unfused;
     recipe.fusions.bias_activation = false;
     recipe.fusions.masked_softmax = false;
@@ -54,7 +54,7 @@ fn tuning(case: &Value) -> Tuning {
             rank: int(&case["lora"], "r"),
             dora: false,
             dropout: case["lora"]["dropout"].as_f64() > Some(0.0),
-            dtype: Number::Bf16,
+            dtype: NumberFormat::Bf16,
             modules,
             library: AdapterLibrary::MegatronBridge,
             kernels: AdapterKernels::default(),

@@ -27,11 +27,11 @@ fn drafted(case: &Value) -> Draft {
     recipe.micro_batch_size = int(case, "b");
     recipe.num_micro_batches = 2;
     recipe.global_batch_size = 2 * recipe.micro_batch_size;
-    recipe.params_dtype = Number::Bf16;
-    recipe.grads_dtype = Number::Bf16;
+    recipe.params_dtype = NumberFormat::Bf16;
+    recipe.grads_dtype = NumberFormat::Bf16;
     recipe.loss = LossKind::Torch;
     recipe.attention_kernel = AttentionKernel::Sdpa;
-    recipe.transformers.autocast = flag(case, "autocast").then_some(Number::Bf16);
+    recipe.transformers.autocast = flag(case, "autocast").then_some(NumberFormat::Bf16);
     recipe.transformers.counts_tokens = false;
     let words: Vec<&str> =
         case["kernels"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
@@ -41,7 +41,7 @@ fn drafted(case: &Value) -> Draft {
             rank: RANK,
             dora: false,
             dropout: case["lora_dropout"].as_f64() > Some(0.0),
-            dtype: if flag(case, "adapter_fp32") { Number::Fp32 } else { Number::Bf16 },
+            dtype: if flag(case, "adapter_fp32") { NumberFormat::Fp32 } else { NumberFormat::Bf16 },
             modules: LoraModules::ALL,
             library: AdapterLibrary::Peft,
             kernels: AdapterKernels::named(&words).expect("known kernels"),

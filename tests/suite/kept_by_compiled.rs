@@ -28,7 +28,7 @@ fn recorded_layers_are_met_to_the_byte() {
         recipe.dp_sharding = DpSharding::Parameters;
         recipe.micro_batch_size = int(&case, "b");
         recipe.global_batch_size = recipe.micro_batch_size * recipe.num_micro_batches;
-        recipe.params_dtype = Number::Bf16;
+        recipe.params_dtype = NumberFormat::Bf16;
         recipe.loss = LossKind::Compiled;
         recipe.fusions.compiled_layers = true;
         let of = |draft: &super::drafts::Draft| {

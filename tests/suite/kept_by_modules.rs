@@ -47,7 +47,7 @@ fn drafted(case: &Value) -> Draft {
     // The second micro-batch of a step finds the gradients of the first.
     recipe.num_micro_batches = 2;
     recipe.global_batch_size = 2 * recipe.micro_batch_size;
-    recipe.params_dtype = if word(case, "dtype") == "fp32" { Number::Fp32 } else { Number::Bf16 };
+    recipe.params_dtype = if word(case, "dtype") == "fp32" { NumberFormat::Fp32 } else { NumberFormat::Bf16 };
     recipe.grads_dtype = recipe.params_dtype;
     recipe.loss =
         if word(case, "loss").contains("chunked") { LossKind::FusedLinear } else { LossKind::Torch };
@@ -60,7 +60,7 @@ fn drafted(case: &Value) -> Draft {
         recipe.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
     }
     recipe.transformers = Transformers {
-        autocast: flag(case, "autocast").then_some(Number::Bf16),
+        autocast: flag(case, "autocast").then_some(NumberFormat::Bf16),
         padding_mask: flag(case, "padded"),
         cache: flag(case, "use_cache"),
         counts_tokens: flag(case, "num_items"),
@@ -122,7 +122,7 @@ fn shape(model: &mut Model, case: &Value) {
     };
 }
 
-fn tuning(case: &Value, dtype: Number) -> Tuning {
+fn tuning(case: &Value, dtype: NumberFormat) -> Tuning {
     let train = word(case, "train");
     let objective = if word(case, "kind") == "dpo" {
         Objective::Dpo { reference: Reference::Adapters }
@@ -144,7 +144,7 @@ fn tuning(case: &Value, dtype: Number) -> Tuning {
             rank: RANK,
             dora: case["dora"].as_bool().unwrap_or(false),
             dropout: case["lora_dropout"].as_f64().unwrap_or(0.0) > 0.0,
-            dtype: if flag(case, "adapter_fp32") { Number::Fp32 } else { dtype },
+            dtype: if flag(case, "adapter_fp32") { NumberFormat::Fp32 } else { dtype },
             modules: if train == "lora-all" { LoraModules::ALL } else { some },
             library: AdapterLibrary::Peft,
             kernels: if word(case, "adapter") == "efficient" {

@@ -49,7 +49,7 @@ fn drafted(case: &Value) -> Draft {
     recipe.micro_batch_size = int(case, "b");
     recipe.num_micro_batches = 2;
     recipe.global_batch_size = 2 * recipe.micro_batch_size;
-    recipe.params_dtype = if word("dtype") == "fp32" { Number::Fp32 } else { Number::Bf16 };
+    recipe.params_dtype = if word("dtype") == "fp32" { NumberFormat::Fp32 } else { NumberFormat::Bf16 };
     recipe.grads_dtype = recipe.params_dtype;
     recipe.attention_kernel = if arch == "gemma2" { AttentionKernel::Unfused } else { AttentionKernel::Sdpa };
     recipe.loss = match (flag(case, "chunks"), later) {

@@ -32,9 +32,9 @@ fn drafted(case: &Value) -> Draft {
     recipe.micro_batch_size = int(case, "b");
     recipe.num_micro_batches = 2;
     recipe.global_batch_size = 2 * recipe.micro_batch_size;
-    recipe.params_dtype = Number::Bf16;
-    recipe.grads_dtype = Number::Bf16;
-    recipe.transformers.autocast = Some(Number::Bf16);
+    recipe.params_dtype = NumberFormat::Bf16;
+    recipe.grads_dtype = NumberFormat::Bf16;
+    recipe.transformers.autocast = Some(NumberFormat::Bf16);
     recipe.attention_kernel = AttentionKernel::Flash;
     recipe.loss = LossKind::FusedLinear;
     recipe.tuning = Tuning {
@@ -43,7 +43,7 @@ fn drafted(case: &Value) -> Draft {
             rank: RANK,
             dora: false,
             dropout: false,
-            dtype: Number::Fp32,
+            dtype: NumberFormat::Fp32,
             modules: LoraModules::ALL,
             library: AdapterLibrary::Peft,
             kernels: AdapterKernels::default(),

@@ -5,8 +5,9 @@ use shardscope::estimate::{kept_by_chunk, memory, parameters};
 use shardscope::launch::Resolution;
 use shardscope::operators::{Operator, SectionKind, Symbols};
 use shardscope::plan::{
-    AdapterKernels, AdapterLibrary, AttentionKernel, BaseTraining, DpSharding, Lora, LoraModules, Number,
-    Plan, Projector, Recompute, Software, TowerGradients, TowerLiger, Transformers, Tuning, VisionTower,
+    AdapterKernels, AdapterLibrary, AttentionKernel, BaseTraining, DpSharding, Lora, LoraModules,
+    NumberFormat, Plan, Projector, Recompute, Software, TowerGradients, TowerLiger, Transformers, Tuning,
+    VisionTower,
 };
 use shardscope::source::Source;
 
@@ -48,7 +49,7 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
     recipe.micro_batch_size = samples;
     recipe.num_micro_batches = 2;
     recipe.global_batch_size = 2 * samples;
-    (recipe.params_dtype, recipe.grads_dtype) = (Number::Bf16, Number::Bf16);
+    (recipe.params_dtype, recipe.grads_dtype) = (NumberFormat::Bf16, NumberFormat::Bf16);
     recipe.attention_kernel = AttentionKernel::Sdpa;
     if checkpointed {
         recipe.recompute = Recompute::Uniform { num_layers: 1, distribute: false };
@@ -64,7 +65,7 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
             rank: 8,
             dora: false,
             dropout: true,
-            dtype: Number::Bf16,
+            dtype: NumberFormat::Bf16,
             modules: LoraModules::ALL,
             library: AdapterLibrary::Peft,
             kernels: AdapterKernels::default(),

@@ -81,7 +81,7 @@ fn experts(moe: &Value, layers: u64) -> Experts {
 fn train(recipe: &mut Recipe, config: &Value) {
     recipe.micro_batch_size = int(config, "b");
     recipe.global_batch_size = recipe.micro_batch_size;
-    recipe.params_dtype = if config["dtype"] == "fp32" { Number::Fp32 } else { Number::Bf16 };
+    recipe.params_dtype = if config["dtype"] == "fp32" { NumberFormat::Fp32 } else { NumberFormat::Bf16 };
     recipe.fp32_residual = flag(config, "fp32_residual");
     recipe.hidden_dropout = config["hdrop"] != 0.0;
     recipe.attention_dropout = config["adrop"] != 0.0;
@@ -101,7 +101,7 @@ fn train(recipe: &mut Recipe, config: &Value) {
     recipe.moe.capacity_factor = moe["capacity"].as_f64();
     recipe.moe.pad_to_capacity = true;
     if moe["router_dtype"] == "fp32" {
-        recipe.moe.router_dtype = Number::Fp32;
+        recipe.moe.router_dtype = NumberFormat::Fp32;
     }
     if moe["dispatcher"] == "allgather" {
         recipe.moe.dispatcher = Dispatcher::AllGather;

@@ -26,8 +26,8 @@ fn unsloth(quantization: Quantization) -> Draft {
     let recipe = &mut draft.recipe;
     recipe.software = Software::Unsloth;
     recipe.dp_sharding = DpSharding::Replicated;
-    recipe.grads_dtype = Number::Bf16;
-    recipe.transformers.autocast = Some(Number::Bf16);
+    recipe.grads_dtype = NumberFormat::Bf16;
+    recipe.transformers.autocast = Some(NumberFormat::Bf16);
     recipe.loss = LossKind::FusedLinear;
     recipe.tuning = Tuning {
         base: BaseTraining::None,
@@ -35,7 +35,7 @@ fn unsloth(quantization: Quantization) -> Draft {
             rank: 8,
             dora: false,
             dropout: false,
-            dtype: Number::Fp32,
+            dtype: NumberFormat::Fp32,
             modules: LoraModules::ALL,
             library: AdapterLibrary::Peft,
             kernels: AdapterKernels::default(),

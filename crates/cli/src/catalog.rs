@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 use shardscope::catalog::{accelerator, accelerator_names, find, model_names};
-use shardscope::plan::{Field, Kind};
+use shardscope::plan::{Field, ValueKind};
 use shardscope::source::suggest;
 use shardscope::units::{Bytes, BytesPerSecond, gib};
 
@@ -107,15 +107,15 @@ struct Setting {
 }
 
 /// What a setting may hold, in a few words.
-fn takes(kind: Kind) -> String {
+fn takes(kind: ValueKind) -> String {
     match kind {
-        Kind::Count(least, most) => format!("{least} to {most}"),
-        Kind::Real(least, most) => format!("{least} to {most}, real"),
-        Kind::Flag => "true or false".to_owned(),
-        Kind::Word(words) => words.join(", "),
-        Kind::Text => "text".to_owned(),
-        Kind::Counts => "whole numbers".to_owned(),
-        Kind::Words => "words".to_owned(),
+        ValueKind::Count(least, most) => format!("{least} to {most}"),
+        ValueKind::Real(least, most) => format!("{least} to {most}, real"),
+        ValueKind::Flag => "true or false".to_owned(),
+        ValueKind::Word(words) => words.join(", "),
+        ValueKind::Text => "text".to_owned(),
+        ValueKind::Counts => "whole numbers".to_owned(),
+        ValueKind::Words => "words".to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Argument, Effect, Found, NotModelled, Origin, Reading, formats::know
 use shardscope_bash as shell;
 use shardscope_catalog as catalog;
 use shardscope_config_tree::read_json;
-use shardscope_plan::{Field, Kind};
+use shardscope_plan::{Field, ValueKind};
 use shardscope_source::Span;
 
 /// The launch's reading with what stands around the command.
@@ -189,7 +189,7 @@ fn libraries(reading: &mut Reading, script: &shell::Script) {
         job.map(|(_, text, span)| (text.clone(), Some(*span))).or(prefixed).or(set)
     };
     for (field, name) in VARIABLES {
-        let switch = field.kind() == Kind::Flag;
+        let switch = field.kind() == ValueKind::Flag;
         if let Some((text, span)) =
             given(name).filter(|(text, _)| !switch || matches!(text.as_str(), "0" | "1"))
         {

@@ -145,14 +145,14 @@ fn settings_of_its_own_are_written_nowhere() {
 
 /// A value other than the usual one for every kind of setting.
 fn other(field: Field) -> Vec<String> {
-    use shardscope_plan::Kind;
+    use shardscope_plan::ValueKind;
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     match field.kind() {
-        Kind::Flag => words(&["true", "false"]),
-        Kind::Word(choices) => words(choices.get(..2).unwrap_or(choices)),
-        Kind::Text => words(&["plain"]),
-        Kind::Counts => words(&["1 2"]),
-        Kind::Words => words(&["mlp"]),
+        ValueKind::Flag => words(&["true", "false"]),
+        ValueKind::Word(choices) => words(choices.get(..2).unwrap_or(choices)),
+        ValueKind::Text => words(&["plain"]),
+        ValueKind::Counts => words(&["1 2"]),
+        ValueKind::Words => words(&["mlp"]),
         _ => words(&["2", "0.5"]),
     }
 }

@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::{LossKind, Number, Recompute, RecomputeModule, Residence};
+use shardscope_plan::{LossKind, NumberFormat, Recompute, RecomputeModule, Residence};
 use shardscope_source::{Code, Source};
 
 fn resolved(name: &str, text: &str) -> Resolution {
@@ -33,11 +33,11 @@ fn layers_of_nemo_rl_hand_on_fp32() {
     let run = dtensor("grpo_math_1B.yaml", "");
     assert!(stopped_by(&run).is_empty(), "{:?}", run.diagnostics);
     let plan = run.plan.unwrap_or_else(|| panic!("{:?}", run.diagnostics));
-    assert_eq!(plan.recipe().reduce_dtype(), Number::Fp32);
-    assert_eq!(plan.recipe().stream_dtype(), Number::Fp32);
-    assert_eq!(plan.recipe().module_dtype(), Number::Bf16);
+    assert_eq!(plan.recipe().reduce_dtype(), NumberFormat::Fp32);
+    assert_eq!(plan.recipe().stream_dtype(), NumberFormat::Fp32);
+    assert_eq!(plan.recipe().module_dtype(), NumberFormat::Bf16);
     // `torch_dtype=torch.float32` of its model's configuration, adapters and what they stand beside included.
-    assert_eq!([plan.recipe().params_dtype, plan.recipe().grads_dtype], [Number::Fp32; 2]);
+    assert_eq!([plan.recipe().params_dtype, plan.recipe().grads_dtype], [NumberFormat::Fp32; 2]);
 }
 
 /// `checkpoint_wrapper` around `mlp`, `self_attn` and both norms (`nemo_rl/models/dtensor/parallelize.py`), where `_v2` is off. Shards on

@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::{Field, LossKind, Number, Objective, OptimizerKind, Plan, RolloutEngine};
+use shardscope_plan::{Field, LossKind, NumberFormat, Objective, OptimizerKind, Plan, RolloutEngine};
 use shardscope_source::Source;
 
 fn resolved(text: &str) -> Resolution {
@@ -39,7 +39,7 @@ fn fine_tuning_does_what_its_configurations_say_unless_told() {
     let recipe = plan.recipe();
     assert_eq!((plan.layout().world_size, recipe.micro_batch_size, recipe.num_micro_batches), (4, 1, 8));
     assert_eq!((recipe.loss, recipe.tuning.objective), (LossKind::Tiled(8192), Objective::NextToken));
-    assert_eq!([recipe.params_dtype, recipe.reduce_dtype()], [Number::Fp32; 2]);
+    assert_eq!([recipe.params_dtype, recipe.reduce_dtype()], [NumberFormat::Fp32; 2]);
     assert!(recipe.offload.saved_tensors && recipe.offload.states_for_step && !recipe.offload.optimizer);
     assert!(recipe.transformers.compiled_checkpoints);
     // Nothing stated is one GPU, and micro-batches of one row.
@@ -58,7 +58,7 @@ fn what_is_said_counts() {
     ));
     let recipe = plan.recipe();
     assert_eq!((plan.layout().world_size, plan.layout().distributed_optimizer_instances), (32, 2));
-    assert_eq!((recipe.loss, recipe.params_dtype), (LossKind::Tiled(1024), Number::Bf16));
+    assert_eq!((recipe.loss, recipe.params_dtype), (LossKind::Tiled(1024), NumberFormat::Bf16));
     assert!(!recipe.offload.saved_tensors && !recipe.offload.states_for_step);
     assert!(!recipe.transformers.compiled_checkpoints);
     let sgd = format!("{QWEN}\nfsdp_cpu_offload = true");

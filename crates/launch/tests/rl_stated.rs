@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::{Field, LossKind, Number, Objective, PreferenceLogits, Reference};
+use shardscope_plan::{Field, LossKind, NumberFormat, Objective, PreferenceLogits, Reference};
 use shardscope_source::{Code, Source};
 
 fn resolved(name: &str, text: &str) -> Resolution {
@@ -65,7 +65,7 @@ fn slime_trains_in_bf16_with_sharded_states_without_packed_samples() {
         --rollout-batch-size 128 --n-samples-per-prompt 8 --global-batch-size 128 --colocate --rollout-max-response-len 4096\n";
     let resolution = resolved("run.sh", text);
     let plan = resolution.plan.as_ref().unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
-    assert_eq!(plan.recipe().params_dtype, Number::Bf16);
+    assert_eq!(plan.recipe().params_dtype, NumberFormat::Bf16);
     assert_eq!(plan.recipe().dp_sharding.zero_stage(), 1);
 }
 
@@ -170,7 +170,7 @@ fn areal_is_read_by_its_engines() {
     // 128 prompts x 8 rollouts in four mini-batches.
     assert_eq!((plan.recipe().sample_length, rollout.length), (Some(4096), 4096));
     assert_eq!(apart.setting(Field::GlobalBatchSize).map(|one| one.value.written()), Some("256".to_owned()));
-    assert_eq!((plan.recipe().params_dtype, rollout.fraction), (Number::Bf16, 0.7));
+    assert_eq!((plan.recipe().params_dtype, rollout.fraction), (NumberFormat::Bf16, 0.7));
     let joined = read("allocation_mode: sglang.d8p1t1+d8p1t1\n");
     let plan = joined.plan.as_ref().unwrap_or_else(|| panic!("{:?}", joined.diagnostics));
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
-use shardscope_plan::{Field, Number, Recompute, Residence, RolloutEngine};
+use shardscope_plan::{Field, NumberFormat, Recompute, Residence, RolloutEngine};
 use shardscope_source::{Code, Source};
 
 /// A policy of 4B parameters under slime, on accelerators of which some only generate.
@@ -184,7 +184,7 @@ fn learners_of_open_instruct_are_apart_from_its_engines_unless_they_share_one_gp
     // Layers are checkpointed whatever the options say, and the reference is held although beta is 0.
     assert!(recipe.recompute != Recompute::None);
     assert_eq!((rollout.reference, rollout.copies_all, rollout.sleeps), (Residence::Device, true, false));
-    assert_eq!((recipe.params_dtype, recipe.transformers.autocast), (Number::Bf16, None));
+    assert_eq!((recipe.params_dtype, recipe.transformers.autocast), (NumberFormat::Bf16, None));
     // 64 prompts x 16 samples of up to 10,240 tokens, over 4 learners in packs of 16,384.
     assert_eq!(
         (plan.model().seq_length, recipe.micro_batch_size, recipe.num_micro_batches),
@@ -211,11 +211,11 @@ fn learners_of_open_instruct_are_apart_from_its_engines_unless_they_share_one_gp
 fn what_deepspeed_does_under_open_instruct_follows_from_its_stage() {
     let third = open_instruct("--deepspeed_stage 3 --sequence_parallel_size 2 --attn_implementation flash_3");
     let plan = third.plan.as_ref().unwrap_or_else(|| panic!("{:?}", third.diagnostics));
-    assert_eq!((plan.recipe().grads_dtype, plan.layout().context), (Number::Fp32, 2));
+    assert_eq!((plan.recipe().grads_dtype, plan.layout().context), (NumberFormat::Fp32, 2));
     assert_eq!((plan.layout().second_shards, plan.layout().second_groups()), (4, 1));
     let single = open_instruct("--deepspeed_stage 3 --deepspeed_zpg 1");
     let recipe = single.plan.as_ref().expect("a plan").recipe();
-    assert_eq!(recipe.grads_dtype, Number::Fp32);
+    assert_eq!(recipe.grads_dtype, NumberFormat::Fp32);
     assert_eq!(single.plan.as_ref().map(|plan| plan.layout().second_shards), Some(0));
     // Groups of fewer ranks than learners, and learners that differ from node to node.
     let nodes = |list: &str| open_instruct(&format!("--deepspeed_stage 3 --num_learners_per_node {list}"));

@@ -2,7 +2,7 @@
 
 use super::{Shape, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::{Number, RecomputeModule};
+use shardscope_plan::{NumberFormat, RecomputeModule};
 use shardscope_units::{Bytes, Count};
 
 /// Which pass over the model.
@@ -174,13 +174,13 @@ impl Message {
     }
 
     /// The same in another number format.
-    pub(super) fn in_format(mut self, number: Number) -> Self {
+    pub(super) fn in_format(mut self, number: NumberFormat) -> Self {
         self.set_format(number);
         self
     }
 
     /// Puts it in another number format.
-    pub(super) fn set_format(&mut self, number: Number) {
+    pub(super) fn set_format(&mut self, number: NumberFormat) {
         self.width = number.width();
         self.dtype = number.name();
     }

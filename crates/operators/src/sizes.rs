@@ -1,6 +1,6 @@
 //! Sizes on one rank of what only some models have: experts, multi-latent attention, linear mixers.
 
-use shardscope_plan::{Experts, Model, Number, Plan, Recipe, Router};
+use shardscope_plan::{Experts, Model, NumberFormat, Plan, Recipe, Router};
 use shardscope_units::{Count, Quantity};
 
 /// Sizes of a mixture-of-experts layer on one rank, tokens spread evenly over experts.
@@ -118,7 +118,7 @@ fn probability(plan: &Plan) -> u64 {
         return recipe.moe.router_dtype.width();
     }
     let width = recipe.params_dtype.width();
-    let compute = recipe.transformers.autocast.map_or(width, Number::width).min(width);
+    let compute = recipe.transformers.autocast.map_or(width, NumberFormat::width).min(width);
     let arranged = &plan.model().arrangement;
     // A softmax over the chosen is cast to the type of the router's input, which is the weights'.
     if arranged.chosen_routing && !arranged.clamped_experts {
@@ -130,13 +130,13 @@ fn probability(plan: &Plan) -> u64 {
         Router::Sampled => recipe.autocasts(),
         // And every sum.
         Router::Sigmoid => arranged.normalized_routing && recipe.autocasts(),
-        Router::Fp32Held => width == Number::Fp32.width(),
+        Router::Fp32Held => width == NumberFormat::Fp32.width(),
         Router::Fp32 | Router::Fp32Grouped => true,
         // Autocast takes the router's product in 16 bits; weights that are summed otherwise than in place are in fp32 all
         // the same.
         Router::Fp32Sigmoid => arranged.fp32_routing || !recipe.autocasts(),
     };
-    if wide { Number::Fp32.width() } else { compute }
+    if wide { NumberFormat::Fp32.width() } else { compute }
 }
 
 /// Copies of `tokens` tokens that go to experts: top-k of each, or what the capacity factor allows and pads to

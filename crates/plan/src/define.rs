@@ -21,8 +21,8 @@ macro_rules! fields {
 
             /// What it may hold.
             #[must_use]
-            pub fn kind(self) -> Kind {
-                static KINDS: [Kind; Field::ALL.len()] = [$($kind,)*];
+            pub fn kind(self) -> ValueKind {
+                static KINDS: [ValueKind; Field::ALL.len()] = [$($kind,)*];
                 KINDS[self.index()]
             }
 

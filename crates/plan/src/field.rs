@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 use shardscope_source::LaterText;
 
 use super::define::fields;
-use super::kind::{DTYPES, Kind, OPTIMIZERS};
+use super::kind::{DTYPES, OPTIMIZERS, ValueKind};
 use super::layers::LinearKind;
 use super::limits::{
     MAX_BATCH, MAX_DEGREE, MAX_EXPERTS, MAX_FFN, MAX_HEAD_WIDTH, MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_MTP,
     MAX_PATCHES, MAX_POSITIONS, MAX_SENT, MAX_SEQUENCE, MAX_VISION, MAX_VOCAB, MAX_WORLD,
 };
-use Kind::{Count, Counts, Flag, Real, Text, Word, Words};
+use ValueKind::{Count, Counts, Flag, Real, Text, Word, Words};
 
 fields! {
     // The model.

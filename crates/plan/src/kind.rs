@@ -2,7 +2,7 @@
 
 /// What a setting may hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum ValueKind {
     /// A whole number with its least and greatest value.
     Count(u64, u64),
     /// A real number with its least and greatest value.

@@ -56,7 +56,7 @@ pub use contradiction::Contradiction;
 pub use degrees::Degrees;
 pub use field::{Field, tables};
 pub use kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKind};
-pub use kind::Kind;
+pub use kind::ValueKind;
 pub use layer_counts::StageSizes;
 pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers, Window};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
@@ -67,7 +67,7 @@ pub use model::{
 };
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
 pub use not_modelled::{Effect, NotModelled, NotRead};
-pub use number::Number;
+pub use number::NumberFormat;
 pub use offload::{LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules};
 pub use optimizer::{DpSharding, Optimizer, OptimizerKind, StateFormat};
 pub use precision::{Fp8, Fp8Recipe};

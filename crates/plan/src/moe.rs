@@ -1,6 +1,6 @@
 //! Choices of a mixture of experts that are not shape.
 
-use super::number::Number;
+use super::number::NumberFormat;
 
 /// Mixture-of-experts choices that are not shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub struct MoeRecipe {
     /// `--moe-permute-fusion`.
     pub permute_fusion: bool,
     /// Format of the routing probabilities (`--moe-router-dtype`).
-    pub router_dtype: Number,
+    pub router_dtype: NumberFormat,
     /// `--moe-router-load-balancing-type`.
     pub load_balancing: LoadBalancing,
     /// `--moe-router-enable-expert-bias`.

@@ -2,7 +2,7 @@
 
 /// A number format, as far as its width and name matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
+pub enum NumberFormat {
     /// 32-bit float.
     Fp32,
     /// 16-bit brain float.
@@ -13,7 +13,7 @@ pub enum Number {
     Fp8,
 }
 
-impl Number {
+impl NumberFormat {
     /// Bytes of one element.
     #[must_use]
     pub const fn width(self) -> u64 {

@@ -1,6 +1,6 @@
 //! The optimizer, what it keeps, and how data-parallel ranks share it.
 
-use super::number::Number;
+use super::number::NumberFormat;
 
 /// The optimizer and the formats of what it keeps per parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,11 +10,11 @@ pub struct Optimizer {
     /// `--use-precision-aware-optimizer`.
     pub precision_aware: bool,
     /// `--main-params-dtype`.
-    pub main_params: Number,
+    pub main_params: NumberFormat,
     /// `--exp-avg-dtype`.
-    pub exp_avg: Number,
+    pub exp_avg: NumberFormat,
     /// `--exp-avg-sq-dtype`.
-    pub exp_avg_sq: Number,
+    pub exp_avg_sq: NumberFormat,
     /// Part of the states held by the host (`--optimizer-cpu-offload` with its fraction), 0 to 1.
     pub cpu_offload_fraction: f64,
     /// How states are held where they are not in a format of their own.

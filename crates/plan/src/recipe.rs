@@ -4,7 +4,7 @@ use super::asked::{Budget, LeftOut};
 use super::kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKind};
 use super::marks::Marks;
 use super::moe::MoeRecipe;
-use super::number::Number;
+use super::number::NumberFormat;
 use super::offload::Offload;
 use super::optimizer::{DpSharding, Optimizer};
 use super::precision::Fp8;
@@ -28,9 +28,9 @@ pub struct Recipe {
     /// Micro-batches of one step on each replica, m = global / (micro · d).
     pub num_micro_batches: u64,
     /// Number format of weights and activations.
-    pub params_dtype: Number,
+    pub params_dtype: NumberFormat,
     /// Number format in which gradients are accumulated and reduced.
-    pub grads_dtype: Number,
+    pub grads_dtype: NumberFormat,
     /// Products in 8 or 4 bits; none where they are in 16.
     pub fp8: Option<Fp8>,
     /// `--fp32-residual-connection`.
@@ -104,7 +104,7 @@ impl Recipe {
     /// Number format in which a layer's weights stand while it runs. FSDP gathers them in autocast's format, DeepSpeed's
     /// engine holds them in it; else they are as they were loaded.
     #[must_use]
-    pub fn module_dtype(&self) -> Number {
+    pub fn module_dtype(&self) -> NumberFormat {
         // Under DDP autocast copies a weight for each product; the module itself keeps the loaded format.
         if self.transformers.engine == DataEngine::Ddp { self.params_dtype } else { self.compute_dtype() }
     }
@@ -114,7 +114,7 @@ impl Recipe {
     /// another ([`Transformers::reduce`]), DeepSpeed in its `communication_data_type`, the format of its module. Else it is
     /// that in which they are accumulated.
     #[must_use]
-    pub fn reduce_dtype(&self) -> Number {
+    pub fn reduce_dtype(&self) -> NumberFormat {
         match self.transformers.engine {
             DataEngine::Ddp => self.grads_dtype,
             DataEngine::Fsdp1 | DataEngine::Fsdp2 => {
@@ -127,7 +127,7 @@ impl Recipe {
     /// Number format of the residual stream from layer to layer: that of the layers, or what FSDP2 casts their outputs to, casting
     /// back in front of the next one. What the embedding hands to the first layer is not cast, and is taken to be as the others.
     #[must_use]
-    pub fn stream_dtype(&self) -> Number {
+    pub fn stream_dtype(&self) -> NumberFormat {
         match self.transformers.output {
             Some(output) if self.transformers.engine == DataEngine::Fsdp2 => output,
             _ => self.module_dtype(),
@@ -158,7 +158,7 @@ impl Recipe {
 
     /// Number format of matrix products: autocast's, or that of the weights.
     #[must_use]
-    pub fn compute_dtype(&self) -> Number {
+    pub fn compute_dtype(&self) -> NumberFormat {
         match self.transformers.autocast {
             // A format that is no narrower than the weights' own changes no size.
             Some(format) if format.width() < self.params_dtype.width() => format,

@@ -1,6 +1,6 @@
 //! How rollouts are made for reinforcement learning, and what then shares the accelerators with the training.
 
-use super::number::Number;
+use super::number::NumberFormat;
 use shardscope_units::Bytes;
 
 /// Rollouts of a training by reinforcement learning.
@@ -24,7 +24,7 @@ pub struct Rollout {
     /// Sequences that the engine decodes at once at most; of the training model itself, those of one accelerator.
     pub sequences: u64,
     /// Number format of the engine's weights.
-    pub weights: Number,
+    pub weights: NumberFormat,
     /// What the trainer moves to the host while the engine generates.
     pub offloads: Offloads,
     /// The model that the policy is held against.

@@ -1,6 +1,6 @@
 //! What transformers and its trainers choose beside the layout.
 
-use super::number::Number;
+use super::number::NumberFormat;
 use super::tuning::{DataEngine, ExpertKernel};
 
 /// What a loss behind the model does with its logits.
@@ -40,7 +40,7 @@ impl PreferenceLogits {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transformers {
     /// Number format of `torch.autocast`, under which the Trainer's `--bf16` and `--fp16` run.
-    pub autocast: Option<Number>,
+    pub autocast: Option<NumberFormat>,
     /// Whether micro-batches come with a padding mask.
     pub padding_mask: bool,
     /// Whether the model fills a key/value cache in training (`use_cache`; the Trainer turns it off).
@@ -58,11 +58,11 @@ pub struct Transformers {
     /// What wraps the model for data parallelism.
     pub engine: DataEngine,
     /// Number format in which FSDP reduces gradients, where the trainer states one (`MixedPrecision.reduce_dtype`).
-    pub reduce: Option<Number>,
+    pub reduce: Option<NumberFormat>,
     /// Number format in which FSDP2 hands on what a layer returns, where the trainer states one
     /// (`MixedPrecisionPolicy.output_dtype`). A layer that is computed again keeps its input so: transformers 5.6 checkpoints
     /// around FSDP's hooks (`GradientCheckpointingLayer.__call__`).
-    pub output: Option<Number>,
+    pub output: Option<NumberFormat>,
     /// Whether embedding and output layer are FSDP units of their own, gathered when they run and freed behind it; else they
     /// are of the unit outside of layers, which stays gathered.
     pub ends_apart: bool,

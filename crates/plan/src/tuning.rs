@@ -1,7 +1,7 @@
 //! What is trained and what is frozen, and what trainers built on plain PyTorch modules add to a recipe.
 
 use super::adapters::AdapterLibrary;
-use super::number::Number;
+use super::number::NumberFormat;
 
 /// Which parameters train.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +97,7 @@ pub struct Lora {
     pub dora: bool,
     /// Number format of the adapters; PEFT holds them in fp32 over 16-bit weights unless told otherwise
     /// (`autocast_adapter_dtype`).
-    pub dtype: Number,
+    pub dtype: NumberFormat,
     /// Which linear layers have one.
     pub modules: LoraModules,
     /// Whose adapters they are.

@@ -1,6 +1,6 @@
 //! The vision tower beside a decoder.
 
-use super::number::Number;
+use super::number::NumberFormat;
 
 /// A vision tower with what projects its output onto the decoder's width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct VisionTower {
     /// Patches of an image that become one token of the decoder's sequence.
     pub patches_per_token: u64,
     /// Number format of its weights; none: that of the model's.
-    pub dtype: Option<Number>,
+    pub dtype: Option<NumberFormat>,
     /// The projector, where it trains behind a frozen tower.
     pub projector: Option<Projector>,
     /// What of the tower has gradients, mergers and a projector that is not apart aside.

@@ -1,6 +1,6 @@
 //! Values as texts write them.
 
-use shardscope_plan::{Field, Kind, SettingValue};
+use shardscope_plan::{Field, SettingValue, ValueKind};
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
@@ -68,19 +68,19 @@ pub fn fitting(field: Field, text: &str) -> Result<(), BadValue> {
 fn value(field: Field, text: &str) -> Result<SettingValue, Fault> {
     let text = text.trim();
     match field.kind() {
-        Kind::Count(least, most) => count(text, least, most).map(SettingValue::Int),
-        Kind::Real(least, most) => real(text, least, most).map(SettingValue::Real),
-        Kind::Flag => truth(text).map(SettingValue::Bool),
-        Kind::Word(words) => word(field, text, words).map(SettingValue::Text),
-        Kind::Text => Ok(SettingValue::Text(text.to_owned())),
-        Kind::Counts | Kind::Words => {
+        ValueKind::Count(least, most) => count(text, least, most).map(SettingValue::Int),
+        ValueKind::Real(least, most) => real(text, least, most).map(SettingValue::Real),
+        ValueKind::Flag => truth(text).map(SettingValue::Bool),
+        ValueKind::Word(words) => word(field, text, words).map(SettingValue::Text),
+        ValueKind::Text => Ok(SettingValue::Text(text.to_owned())),
+        ValueKind::Counts | ValueKind::Words => {
             let mut values = Vec::new();
             // Lists come from command lines, YAML, JSON and Python's repr; all of these only separate.
             for one in text.split([' ', ',', '\t', '[', ']', '(', ')', '\'', '"']) {
                 if !one.is_empty() {
                     values.push(match field.kind() {
                         // Far below overflow even when a few are multiplied.
-                        Kind::Counts => SettingValue::Int(count(one, 0, u64::MAX >> 16)?),
+                        ValueKind::Counts => SettingValue::Int(count(one, 0, u64::MAX >> 16)?),
                         _ => SettingValue::Text(one.to_owned()),
                     });
                 }
@@ -97,7 +97,7 @@ pub(super) fn says_nothing(field: Field, text: &str) -> bool {
     let is_none = text.eq_ignore_ascii_case("none");
     let a_word = match field.kind() {
         // Where `none` is a choice (recompute, CUDA graphs) it states something.
-        Kind::Word(words) => words.contains(&"none"),
+        ValueKind::Word(words) => words.contains(&"none"),
         // No layer of a mixer with a bias is not a mixer of which nothing is said.
         _ => matches!(field, Field::MoeRouterLoadBalancingType | Field::LinearBiases),
     };

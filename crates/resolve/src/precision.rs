@@ -2,20 +2,20 @@
 
 use super::table::Table;
 use crate::SettingValue::{Bool, Text};
-use shardscope_plan::{Field, Fp8, Fp8Recipe, Number, Software};
+use shardscope_plan::{Field, Fp8, Fp8Recipe, NumberFormat, Software};
 use shardscope_source::Code;
 
-pub(super) fn number(name: &str) -> Option<Number> {
+pub(super) fn number(name: &str) -> Option<NumberFormat> {
     match name {
-        "fp32" => Some(Number::Fp32),
-        "bf16" => Some(Number::Bf16),
-        "fp16" => Some(Number::Fp16),
-        "fp8" => Some(Number::Fp8),
+        "fp32" => Some(NumberFormat::Fp32),
+        "bf16" => Some(NumberFormat::Bf16),
+        "fp16" => Some(NumberFormat::Fp16),
+        "fp8" => Some(NumberFormat::Fp8),
         _ => None,
     }
 }
 
-pub(super) fn params_dtype(table: &mut Table) -> Number {
+pub(super) fn params_dtype(table: &mut Table) -> NumberFormat {
     // A stated dtype outranks the two flags, which then contradict nothing.
     let first = !table.has(Field::ParamsDtype);
     if first && table.on(Field::Bf16) && table.on(Field::Fp16) {
@@ -32,18 +32,18 @@ pub(super) fn params_dtype(table: &mut Table) -> Number {
         table.default(Field::ParamsDtype, Text(name.to_owned()), rule);
     }
     table.derive_word(Field::ParamsDtype, name, rule);
-    number(table.word(Field::ParamsDtype)).unwrap_or(Number::Fp32)
+    number(table.word(Field::ParamsDtype)).unwrap_or(NumberFormat::Fp32)
 }
 
 /// Format of gradient accumulation and reduction (`arguments.py:validate_args`).
-pub(super) fn grads_dtype(table: &mut Table, software: Software, params: Number) -> Number {
+pub(super) fn grads_dtype(table: &mut Table, software: Software, params: NumberFormat) -> NumberFormat {
     // Megatron turns fp32 accumulation on by itself under --bf16: a bf16 sum over many micro-batches loses its small
     // summands.
-    let wide = params == Number::Bf16
+    let wide = params == NumberFormat::Bf16
         && !software.semantics().eager_modules
         && !table.on(Field::GradReduceInBf16)
         && matches!(table.word(Field::MainGradsDtype), "" | "fp32");
-    if table.on(Field::GradReduceInBf16) && params == Number::Bf16 {
+    if table.on(Field::GradReduceInBf16) && params == NumberFormat::Bf16 {
         // Overruled: the flag turns accumulation in fp32 off even where the text states it.
         let rule = "off with --grad-reduce-in-bf16";
         table.overrule(Field::AccumulateAllreduceGradsInFp32, Bool(false), rule);
@@ -53,7 +53,7 @@ pub(super) fn grads_dtype(table: &mut Table, software: Software, params: Number)
         table.derive(Field::AccumulateAllreduceGradsInFp32, Bool(true), rule);
     }
     table.default(Field::AccumulateAllreduceGradsInFp32, Bool(false), "off unless asked for");
-    let dtype = if table.on(Field::AccumulateAllreduceGradsInFp32) { Number::Fp32 } else { params };
+    let dtype = if table.on(Field::AccumulateAllreduceGradsInFp32) { NumberFormat::Fp32 } else { params };
     let rule = "fp32 with accumulate_allreduce_grads_in_fp32, else as the weights";
     table.derive_word(Field::GradsDtype, dtype.name(), rule);
     number(table.word(Field::GradsDtype)).unwrap_or(dtype)

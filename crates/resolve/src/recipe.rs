@@ -12,15 +12,15 @@ use super::tuning::{transformers, tuning};
 use crate::SettingValue::Bool;
 use shardscope_plan::{
     AttentionKernel, Budget, CudaGraphs, Dispatcher, DpSharding, Field, FlashRelease, LeftOut, LoadBalancing,
-    Marks, Model, MoeRecipe, Number, Overlap, Recipe, Software,
+    Marks, Model, MoeRecipe, NumberFormat, Overlap, Recipe, Software,
 };
 
 /// What of the recipe follows without model or machines: stated even where these are missing, so that the reader sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Basis {
     software: Software,
-    params_dtype: Number,
-    grads_dtype: Number,
+    params_dtype: NumberFormat,
+    grads_dtype: NumberFormat,
     dp_sharding: DpSharding,
     attention_kernel: AttentionKernel,
 }
@@ -123,7 +123,7 @@ fn overlap(table: &mut Table) -> Overlap {
     }
 }
 
-fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
+fn moe(table: &mut Table, params_dtype: NumberFormat) -> MoeRecipe {
     let dispatcher = match table.word(Field::MoeTokenDispatcherType) {
         "flex" => Dispatcher::Flex,
         "alltoall" | "alltoall_seq" => Dispatcher::AllToAll,
@@ -138,7 +138,7 @@ fn moe(table: &mut Table, params_dtype: Number) -> MoeRecipe {
         permute_fusion: table.on(Field::MoePermuteFusion),
         router_dtype: match table.word(Field::MoeRouterDtype) {
             // Only fp32 and fp64 change what a router keeps; both are counted as fp32, the common one.
-            "fp32" | "fp64" => Number::Fp32,
+            "fp32" | "fp64" => NumberFormat::Fp32,
             _ => params_dtype,
         },
         load_balancing,

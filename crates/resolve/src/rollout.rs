@@ -4,7 +4,7 @@ use super::precision::number;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, Real, Text};
 use shardscope_plan::{
-    Field, Number, Offloads, Residence, RlFramework, Rollout, RolloutEngine, sampling_bytes,
+    Field, NumberFormat, Offloads, Residence, RlFramework, Rollout, RolloutEngine, sampling_bytes,
 };
 
 /// Part of the memory that an engine takes where nothing is said: vLLM's `gpu_memory_utilization`
@@ -69,7 +69,7 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
         sleeps,
         graphs: table.on(Field::RolloutCudaGraphs),
         sequences: table.number(Field::RolloutSequences).max(1),
-        weights: number(table.word(Field::RolloutDtype)).unwrap_or(Number::Bf16),
+        weights: number(table.word(Field::RolloutDtype)).unwrap_or(NumberFormat::Bf16),
         offloads: Offloads {
             weights: offloads("weights"),
             gradients: offloads("gradients"),

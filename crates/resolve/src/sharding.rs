@@ -4,7 +4,7 @@ use super::precision::number;
 use super::table::Table;
 use crate::Question;
 use crate::SettingValue::Int;
-use shardscope_plan::{DpSharding, Field, Number, Optimizer, OptimizerKind, StateFormat};
+use shardscope_plan::{DpSharding, Field, NumberFormat, Optimizer, OptimizerKind, StateFormat};
 use shardscope_source::Code;
 
 /// Optimizers by the names of the setting, with their kind and the format of their states. Paged ones keep theirs in
@@ -49,7 +49,7 @@ pub(super) fn ask_for_optimizer(table: &mut Table) {
 /// The optimizer; Adam's states are taken where the reader goes on without those of one that is not known.
 pub(super) fn optimizer(table: &Table) -> Optimizer {
     let (kind, states) = kind(table);
-    let format = |field| number(table.word(field)).unwrap_or(Number::Fp32);
+    let format = |field| number(table.word(field)).unwrap_or(NumberFormat::Fp32);
     // A fraction is read only under its switch.
     let offloaded = table.on(Field::OptimizerCpuOffload);
     Optimizer {

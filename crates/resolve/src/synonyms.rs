@@ -1,6 +1,6 @@
 //! Words of other frameworks for the values that settings have here.
 
-use shardscope_plan::{Field, Kind};
+use shardscope_plan::{Field, ValueKind};
 
 /// Adam with fp32 moments, however its step is run: none of these changes what it keeps, sends or how long it takes by
 /// more than the kernel of the step. Sources: `transformers/training_args.py` (`OptimizerNames`), torchtitan's and NeMo's
@@ -77,7 +77,7 @@ pub(super) fn word(field: Field, written: &str) -> String {
 }
 
 fn is_format(field: Field) -> bool {
-    matches!(field.kind(), Kind::Word(words) if words.contains(&"fp32"))
+    matches!(field.kind(), ValueKind::Word(words) if words.contains(&"fp32"))
 }
 
 #[cfg(test)]

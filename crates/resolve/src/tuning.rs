@@ -5,8 +5,8 @@ use super::table::Table;
 use crate::SettingValue::{Bool, Int, List, Real, Text};
 use shardscope_plan::{
     AdapterKernels, AdapterLibrary, BaseTraining, DataEngine, ExpertKernel, Field, LinearModule, Lora,
-    LoraModules, Number, Objective, PreferenceLogits, Quantization, Reference, Software, TowerGradients,
-    Transformers, Tuning,
+    LoraModules, NumberFormat, Objective, PreferenceLogits, Quantization, Reference, Software,
+    TowerGradients, Transformers, Tuning,
 };
 
 /// Trained layers where the text gives none (LLaMA-Factory `freeze_trainable_layers`).
@@ -86,7 +86,7 @@ pub(super) fn library(table: &Table, software: Software) -> Option<AdapterLibrar
 
 /// What trains, with weights of `params`. Where the software has no adapters here, everything: `lacking` has stopped the
 /// verdict, or the reader has gone on without them.
-pub(super) fn tuning(table: &mut Table, software: Software, params: Number) -> Tuning {
+pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat) -> Tuning {
     let Some(library) = library(table, software) else { return Tuning::default() };
     // The way decides what else counts: modules to save are copies under LoRA and the originals where layers are frozen.
     let way = way(table, software.semantics().eager_modules);
@@ -176,7 +176,7 @@ fn way(table: &mut Table, eager: bool) -> Way {
     }
 }
 
-fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
+fn lora(table: &mut Table, library: AdapterLibrary, params: NumberFormat) -> Lora {
     let semantics = library.semantics();
     let rule = format!("default of {}", semantics.name);
     table.default(Field::LoraRank, Int(semantics.rank), &rule);
@@ -216,7 +216,7 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: Number) -> Lora {
     Lora {
         rank: table.number(Field::LoraRank),
         dropout: table.real(Field::LoraDropout).unwrap_or(0.0) > 0.0,
-        dtype: number(table.word(Field::AdapterDtype)).unwrap_or(Number::Fp32),
+        dtype: number(table.word(Field::AdapterDtype)).unwrap_or(NumberFormat::Fp32),
         modules,
         dora: table.on(Field::UseDora),
         library,
@@ -290,8 +290,8 @@ fn objective(table: &Table) -> Objective {
 pub(super) fn transformers(table: &Table) -> Transformers {
     Transformers {
         autocast: match table.word(Field::Autocast) {
-            "bf16" => Some(Number::Bf16),
-            "fp16" => Some(Number::Fp16),
+            "bf16" => Some(NumberFormat::Bf16),
+            "fp16" => Some(NumberFormat::Fp16),
             _ => None,
         },
         // Packed samples have no padding to mask.

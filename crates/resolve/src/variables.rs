@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::{Question, VARIABLES};
-use shardscope_plan::{Field, Kind};
+use shardscope_plan::{Field, ValueKind};
 
 /// Variables beyond which all are asked in one line.
 const SINGLE: usize = 3;
@@ -94,7 +94,7 @@ fn usual(table: &Table, field: Field) -> String {
         Field::MaxPositionEmbeddings => table.count(Field::SeqLength).unwrap_or(USUAL_SEQUENCE).to_string(),
         // Off, and not given: a layout or an offset of the text's own has no value that suits any model.
         _ => match field.kind() {
-            Kind::Flag => "false".to_owned(),
+            ValueKind::Flag => "false".to_owned(),
             _ => String::new(),
         },
     }

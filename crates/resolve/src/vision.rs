@@ -3,7 +3,7 @@
 use super::precision::number;
 use super::table::Table;
 use crate::Question;
-use shardscope_plan::{Field, Number, Projector, TowerGradients, TowerLiger, VisionKept, VisionTower};
+use shardscope_plan::{Field, NumberFormat, Projector, TowerGradients, TowerLiger, VisionKept, VisionTower};
 use shardscope_source::{Code, Diagnostic};
 
 /// Name under which trainers freeze the vision tower, and adapters find it.
@@ -283,6 +283,6 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         hidden_size: hidden,
         patches_per_token: table.degree(Field::VisionPatches),
         // No tower runs in fp8; such a type is the decoder's.
-        dtype: number(table.word(Field::VisionDtype)).filter(|dtype| *dtype != Number::Fp8),
+        dtype: number(table.word(Field::VisionDtype)).filter(|dtype| *dtype != NumberFormat::Fp8),
     })
 }

@@ -1,7 +1,7 @@
 //! The settings as a table: grouped, each with how it may be changed.
 
 use shardscope_launch::{Origin, Setting, SettingValue};
-use shardscope_plan::{Field, Kind};
+use shardscope_plan::{Field, ValueKind};
 
 /// A group of settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,8 +44,8 @@ impl Row {
         match self.field.kind() {
             // Flags are offered with both values: where the text states one, the other is what its reader wants to
             // try.
-            Kind::Flag => vec!["true", "false"],
-            Kind::Word(words) => words.to_vec(),
+            ValueKind::Flag => vec!["true", "false"],
+            ValueKind::Word(words) => words.to_vec(),
             _ => Vec::new(),
         }
     }

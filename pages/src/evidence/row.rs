@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 use shardscope::launch::{Resolution, resolve};
-use shardscope::plan::{Field, Number, Plan, Software};
+use shardscope::plan::{Field, NumberFormat, Plan, Software};
 
 use super::sources::NEVER_FITTED;
 
@@ -322,19 +322,19 @@ impl Row {
         self.software() == Software::Torchtitan && !self.has('c')
     }
 
-    fn grads(&self, half: Field) -> Number {
+    fn grads(&self, half: Field) -> NumberFormat {
         match self.software() {
-            _ if half == Field::Fp16 => Number::Fp16,
-            Software::TorchFsdp => Number::Bf16,
+            _ if half == Field::Fp16 => NumberFormat::Fp16,
+            Software::TorchFsdp => NumberFormat::Bf16,
             Software::MegatronCoreTe
                 if self.text("software") == "megatron_core_te"
                     && !self.family().starts_with("simumax")
                     && !self.family().starts_with("xtuner")
                     && self.family() != PRIMUS =>
             {
-                Number::Bf16
+                NumberFormat::Bf16
             }
-            _ => Number::Fp32,
+            _ => NumberFormat::Fp32,
         }
     }
 }

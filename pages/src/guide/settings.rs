@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use shardscope::launch::formats::keys;
 use shardscope::launch::megatron::flags_of;
 use shardscope::launch::{Origin, Setting, SettingValue};
-use shardscope::plan::{Field, Kind};
+use shardscope::plan::{Field, ValueKind};
 use shardscope::session::chapters as grouped_settings;
 use shardscope::units::grouped;
 
@@ -90,20 +90,20 @@ fn short(format: &str) -> &str {
     plain.trim_end_matches(" configuration").trim_end_matches(" model")
 }
 
-fn kind(kind: Kind) -> Markup {
+fn kind(kind: ValueKind) -> Markup {
     match kind {
-        Kind::Count(least, most) => {
+        ValueKind::Count(least, most) => {
             plain(format!("a whole number from {} to {}", grouped(least), grouped(most)))
         }
-        Kind::Real(least, most) => plain(format!("a number from {least} to {most}")),
-        Kind::Flag => plain("yes or no"),
-        Kind::Word(words) => {
+        ValueKind::Real(least, most) => plain(format!("a number from {least} to {most}")),
+        ValueKind::Flag => plain("yes or no"),
+        ValueKind::Word(words) => {
             let words: Vec<Markup> = words.iter().map(|word| code(word)).collect();
             html! { "one of " (joined(&words, ", ")) }
         }
-        Kind::Text => plain("text"),
-        Kind::Counts => plain("whole numbers"),
-        Kind::Words => plain("words"),
+        ValueKind::Text => plain("text"),
+        ValueKind::Counts => plain("whole numbers"),
+        ValueKind::Words => plain("words"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Plans drawn at random: a plan of the guide, small again, with words of others put in and out.
 
 use shardscope::catalog;
-use shardscope::plan::{Field, Kind};
+use shardscope::plan::{Field, ValueKind};
 
 use super::super::random::Random;
 use super::Row;
@@ -200,8 +200,12 @@ fn pool() -> Vec<String> {
     pool.extend(catalog::accelerator_names().map(|name| format!("accelerator={name}")));
     for field in Field::ALL {
         match field.kind() {
-            Kind::Flag => pool.extend(["true", "false"].map(|value| format!("{}={value}", field.name()))),
-            Kind::Word(words) => pool.extend(words.iter().map(|word| format!("{}={word}", field.name()))),
+            ValueKind::Flag => {
+                pool.extend(["true", "false"].map(|value| format!("{}={value}", field.name())))
+            }
+            ValueKind::Word(words) => {
+                pool.extend(words.iter().map(|word| format!("{}={word}", field.name())))
+            }
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! The second half of a layer as a program: a dense MLP, or a router with its experts.
 //! Sources: megatron/core/transformer/mlp.py, megatron/core/transformer/moe.
 
-use shardscope::plan::{Number, RecomputeModule};
+use shardscope::plan::{NumberFormat, RecomputeModule};
 
 use super::layer::Runner;
 use super::tape::Storage;
@@ -44,7 +44,7 @@ impl Runner<'_> {
         let Some(experts) = &plan.model().experts else { return };
         let moe = &plan.recipe().moe;
         let (all, topk) = (experts.num_experts, experts.router_topk);
-        let probability = if moe.router_dtype == Number::Fp32 { FLOAT } else { w };
+        let probability = if moe.router_dtype == NumberFormat::Fp32 { FLOAT } else { w };
         self.linear(normed);
         self.tape.keep("chosen", rows * topk * INDEX);
         let scored = if topk == 1 || moe.pre_softmax { all } else { topk };

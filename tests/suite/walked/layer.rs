@@ -3,7 +3,7 @@
 //! megatron/core/models/gpt/gpt_layer_specs.py (which norms are Transformer Engine's LayerNormLinear).
 
 use shardscope::plan::{
-    AttentionKernel, ContextKind, FeedForward, LatentAttention, Model, Normalization, Number, Plan,
+    AttentionKernel, ContextKind, FeedForward, LatentAttention, Model, Normalization, NumberFormat, Plan,
     PositionEmbedding, Recipe, RecomputeModule, Software,
 };
 
@@ -31,7 +31,7 @@ impl<'a> Runner<'a> {
         let sequence = model.seq_length / layout.context;
         let tokens = sequence * recipe.micro_batch_size;
         let rows = if layout.sequence_parallel { tokens / layout.tensor } else { tokens };
-        let width = if recipe.params_dtype == Number::Fp32 { 4 } else { 2 };
+        let width = if recipe.params_dtype == NumberFormat::Fp32 { 4 } else { 2 };
         let residual = if recipe.fp32_residual { FLOAT } else { width };
         Self { plan, tape: Tape::default(), sequence, tokens, rows, width, residual }
     }

@@ -4,7 +4,7 @@ use crate::finding::{Advisor, Trial};
 use crate::rules::WORTH;
 use shardscope_estimate::memory_totals;
 use shardscope_estimate::time::exact_step_seconds;
-use shardscope_plan::{Dispatcher, Field, MoeRecipe, Number, Plan};
+use shardscope_plan::{Dispatcher, Field, MoeRecipe, NumberFormat, Plan};
 use shardscope_report::Finding;
 
 /// Least compute capability (CUDA) that the fused exchanges are written for (`DeepEP`, README: SM90 and newer).
@@ -77,7 +77,7 @@ fn attempt(plan: &Plan, dispatcher: Dispatcher) -> Option<Trial> {
             change.push((Field::MoeFlexDispatcherBackend, backend.to_owned()));
             // Stated, because the fused kernels refuse other types.
             change.push((Field::MoeRouterDtype, "fp32".to_owned()));
-            MoeRecipe { dispatcher, router_dtype: Number::Fp32, ..own }
+            MoeRecipe { dispatcher, router_dtype: NumberFormat::Fp32, ..own }
         }
         Dispatcher::AllToAll => {
             change.push((Field::MoeTokenDispatcherType, "alltoall".to_owned()));

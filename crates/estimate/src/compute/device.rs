@@ -1,7 +1,7 @@
 //! One accelerator with what is known of its real speed.
 
 use super::{Calibration, MatmulRates, calibration};
-use shardscope_plan::{Accelerator, AttentionBuild, Cluster, FlashRelease, Fp8Recipe, Number, Recipe};
+use shardscope_plan::{Accelerator, AttentionBuild, Cluster, FlashRelease, Fp8Recipe, NumberFormat, Recipe};
 use shardscope_units::{BytesPerSecond, FlopsPerSecond, Seconds};
 
 /// Share of a network card that all-to-alls reach: every pair of ranks sends at once and nothing is passed on, so that no rank
@@ -62,7 +62,7 @@ impl Device {
     pub fn with(calibration: Calibration, cluster: &Cluster, recipe: &Recipe) -> Self {
         let (accelerator, measured) = (&cluster.accelerator, &cluster.measured);
         let peaks = accelerator.peaks;
-        let single = recipe.compute_dtype() == Number::Fp32;
+        let single = recipe.compute_dtype() == NumberFormat::Fp32;
         let peak = if single { peaks.fp32 } else { peaks.half };
         let rates = calibration.matmul;
         // A measured product scales every format: it tells of clocks and power, which they share.

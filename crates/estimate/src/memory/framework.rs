@@ -5,7 +5,7 @@ use super::term::Term;
 use crate::constant::Constant;
 use shardscope_explain::Formula;
 use shardscope_operators::Symbols;
-use shardscope_plan::{DpSharding, Number};
+use shardscope_plan::{DpSharding, NumberFormat};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const ALLOCATOR: &str =
@@ -245,7 +245,7 @@ fn flat_buffers(x: &Symbols<'_>, load: Load) -> Vec<Flat> {
     }
     let flat = |name, elements, width, formula| Flat { name, elements, width, formula };
     let bucket = load.parameters.min(Count::new(BUCKET));
-    if recipe.params_dtype == Number::Bf16 {
+    if recipe.params_dtype == NumberFormat::Bf16 {
         // A single replica reduces nothing, so that the copy is never made.
         let shared = u64::from(x.plan.layout().data > 1);
         return vec![

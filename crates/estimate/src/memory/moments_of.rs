@@ -1,7 +1,7 @@
 //! What each optimizer holds for a parameter beside the parameter itself.
 
 use super::state::Of;
-use shardscope_plan::{Number, Optimizer, OptimizerKind, StateFormat};
+use shardscope_plan::{NumberFormat, Optimizer, OptimizerKind, StateFormat};
 
 /// Elements of a block of 8-bit states, which has an fp32 constant (`bitsandbytes/optim/optimizer.py`).
 const EIGHT_BIT_BLOCK: u64 = 256;
@@ -89,7 +89,7 @@ pub(super) fn moments(optimizer: &Optimizer) -> [u64; 2] {
     if optimizer.precision_aware {
         [optimizer.exp_avg.width(), optimizer.exp_avg_sq.width()]
     } else {
-        [Number::Fp32.width(); 2]
+        [NumberFormat::Fp32.width(); 2]
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::moments_of;
 use super::state::{Kind, Of, Part};
-use shardscope_plan::{DataEngine, DpSharding, Number, Plan, Quantization, Recipe, Reference};
+use shardscope_plan::{DataEngine, DpSharding, NumberFormat, Plan, Quantization, Recipe, Reference};
 
 /// The kinds of states that `plan` has.
 pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
@@ -21,11 +21,11 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 
     // What is held of the model.
     let tuning = &recipe.tuning;
-    let frozen = if tuning.upcast { Number::Fp32.width() } else { width };
+    let frozen = if tuning.upcast { NumberFormat::Fp32.width() } else { width };
     add("frozen weights", Part::Parameters, frozen, whole, Of::Plain);
     if let Some(tower) = plan.model().vision {
         // DeepSpeed's engine casts it with the rest.
-        let own = tower.dtype.filter(|_| engine != DataEngine::DeepSpeed).map_or(width, Number::width);
+        let own = tower.dtype.filter(|_| engine != DataEngine::DeepSpeed).map_or(width, NumberFormat::width);
         add("frozen vision tower", Part::Parameters, own, whole, Of::Vision);
     }
     if tuning.quantization != Quantization::None {
@@ -61,8 +61,8 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         if engine == DataEngine::Ddp && sharding == DpSharding::Replicated && !alone {
             add("buckets of DDP", Part::Gradients, width, false, of);
         }
-        if deepspeed && width < Number::Fp32.width() {
-            add("fp32 gradients of the step", Part::Step, Number::Fp32.width(), true, of);
+        if deepspeed && width < NumberFormat::Fp32.width() {
+            add("fp32 gradients of the step", Part::Step, NumberFormat::Fp32.width(), true, of);
         }
     }
 
@@ -71,12 +71,12 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let part = if recipe.offload.states_for_step { Part::Step } else { Part::Optimizer };
     let mut blocks = false;
     for (_, _, of, width) in groups {
-        let width = if deepspeed { Number::Fp32.width() } else { width };
+        let width = if deepspeed { NumberFormat::Fp32.width() } else { width };
         if deepspeed {
             add("fp32 copies of what trains", Part::Optimizer, width, true, of);
         }
         // Transformer Engine's FusedAdam beside weights in bf16.
-        let aware = !deepspeed && recipe.optimizer.precision_aware && width == Number::Bf16.width();
+        let aware = !deepspeed && recipe.optimizer.precision_aware && width == NumberFormat::Bf16.width();
         if aware {
             add("main parameters", part, moments_of::REMAINDER, spread, of);
         }
@@ -107,7 +107,7 @@ fn widths(recipe: &Recipe) -> [u64; 2] {
     if is_deepspeed(recipe) {
         [recipe.module_dtype().width(); 2]
     } else if sharded && recipe.transformers.autocast.is_some() {
-        [Number::Fp32.width(); 2]
+        [NumberFormat::Fp32.width(); 2]
     } else {
         [width, adapter]
     }

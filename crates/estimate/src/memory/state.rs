@@ -2,7 +2,7 @@
 
 use shardscope_explain::{Explanation, Formula};
 use shardscope_operators::{Weight, WeightPart, WeightRole};
-use shardscope_plan::{DpSharding, GradientBuffers, Number, Plan, Quantization, Recipe};
+use shardscope_plan::{DpSharding, GradientBuffers, NumberFormat, Plan, Quantization, Recipe};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const WEIGHTS: &str = "megatron/core/distributed/param_and_grad_buffer.py";
@@ -360,7 +360,7 @@ impl Of {
 
 /// Bytes of an element of gradients as they are counts.
 pub(super) fn gradient_width(recipe: &Recipe) -> u64 {
-    if is_torch_fsdp(recipe) { Number::Fp32.width() } else { recipe.grads_dtype.width() }
+    if is_torch_fsdp(recipe) { NumberFormat::Fp32.width() } else { recipe.grads_dtype.width() }
 }
 
 /// Whether PyTorch's FSDP holds the weights: as fp32 shards, cast when they are gathered.

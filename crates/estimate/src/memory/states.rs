@@ -2,7 +2,7 @@
 
 use super::moments_of;
 use super::state::{Kind, Of, ParameterCounts, Part, State, gradient_width, is_torch_fsdp};
-use shardscope_plan::{DpSharding, Fp8, Fp8Recipe, Number, Plan, Recipe};
+use shardscope_plan::{DpSharding, Fp8, Fp8Recipe, NumberFormat, Plan, Recipe};
 use shardscope_units::Count;
 
 /// Adds the states of parameters `counts`, which are spread over `shards` ranks where the plan spreads.
@@ -66,8 +66,8 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 /// (`deepspeed/runtime/bf16_optimizer.py:update_hp_grads`, called with `clear_lp_grads=False`).
 fn keeps_both_gradients(recipe: &Recipe) -> bool {
     recipe.software.semantics().deepspeed_engine
-        && recipe.params_dtype == Number::Bf16
-        && recipe.grads_dtype == Number::Fp32
+        && recipe.params_dtype == NumberFormat::Bf16
+        && recipe.grads_dtype == NumberFormat::Fp32
 }
 
 fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
@@ -76,7 +76,7 @@ fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
     let mut add = |name, width, spread, of| out.push(Kind { name, part, width, spread, of });
     let width = recipe.params_dtype.width();
     if is_torch_fsdp(recipe) {
-        add("fp32 weights", Number::Fp32.width(), true, Of::All);
+        add("fp32 weights", NumberFormat::Fp32.width(), true, Of::All);
         if !spread {
             add("gathered weights", width, spread, Of::All);
         }
@@ -104,7 +104,7 @@ fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
 
 /// Bytes of a weight's fp8 forms: as it is and transposed, or scaled along rows and along columns.
 fn fp8_copies(fp8: &Fp8) -> u64 {
-    if fp8.recipe == Fp8Recipe::Nvfp4 { 1 } else { 2 * Number::Fp8.width() }
+    if fp8.recipe == Fp8Recipe::Nvfp4 { 1 } else { 2 * NumberFormat::Fp8.width() }
 }
 
 /// Bytes of the scales of a block along rows and of one along columns: E8M0 with mxfp8, E4M3 with nvfp4.
@@ -128,7 +128,7 @@ fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
         add("main parameters", Part::Optimizer, width, Of::Trains);
     }
     if needs_gradient_copy(recipe) {
-        add("fp32 gradients of the step", Part::Step, Number::Fp32.width(), Of::Trains);
+        add("fp32 gradients of the step", Part::Step, NumberFormat::Fp32.width(), Of::Trains);
     }
     let [first, second] = moments_of::moments(&recipe.optimizer);
     // Of a model that trains as a whole Muon tells matrices from the rest.
@@ -140,20 +140,20 @@ fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
 
 /// Bytes of the optimizer's own copy of a parameter; none where the weight itself is fp32.
 fn master_width(recipe: &Recipe) -> Option<u64> {
-    if recipe.params_dtype == Number::Fp32 || is_torch_fsdp(recipe) {
+    if recipe.params_dtype == NumberFormat::Fp32 || is_torch_fsdp(recipe) {
         return None;
     }
     let optimizer = &recipe.optimizer;
     if !optimizer.precision_aware {
-        return Some(Number::Fp32.width());
+        return Some(NumberFormat::Fp32.width());
     }
-    let splits = recipe.params_dtype == Number::Bf16
-        && optimizer.main_params == Number::Fp32
+    let splits = recipe.params_dtype == NumberFormat::Bf16
+        && optimizer.main_params == NumberFormat::Fp32
         && recipe.fp8.as_ref().is_none_or(|fp8| fp8.recipe == Fp8Recipe::Delayed);
     Some(if splits { moments_of::REMAINDER } else { optimizer.main_params.width() })
 }
 
 /// Whether the step makes fp32 copies of 16-bit gradients.
 fn needs_gradient_copy(recipe: &Recipe) -> bool {
-    recipe.grads_dtype.width() < Number::Fp32.width() && !recipe.optimizer.precision_aware
+    recipe.grads_dtype.width() < NumberFormat::Fp32.width() && !recipe.optimizer.precision_aware
 }

@@ -3,7 +3,7 @@
 
 use crate::constant::Constant;
 use shardscope_operators::{Creation, Symbols, Weight, WeightGroup, are_alike};
-use shardscope_plan::{Chunk, DpSharding, Embeddings, GradientBuffers, Number, Plan, Stage};
+use shardscope_plan::{Chunk, DpSharding, Embeddings, GradientBuffers, NumberFormat, Plan, Stage};
 use shardscope_units::{Count, Quantity};
 
 /// Elements at a multiple of which each parameter begins under the distributed optimizer.
@@ -50,7 +50,7 @@ pub struct Buffer {
     /// Dense, or reduced over the expert data-parallel group.
     pub group: WeightGroup,
     /// Number format of the weights.
-    pub format: Number,
+    pub format: NumberFormat,
     /// Ranks among which it is sharded, or over which it is reduced when nothing is sharded.
     pub shards: u64,
     /// Elements from which a bucket is closed; none: everything in one.
@@ -91,8 +91,11 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
     let creation = Creation::new(&x, held);
     let fp8 = plan.recipe().fp8.as_ref().is_some_and(|fp8| fp8.param_gather);
     let first = stage == 0 && chunk == 0;
-    let formats =
-        if fp8 { vec![plan.recipe().params_dtype, Number::Fp8] } else { vec![plan.recipe().module_dtype()] };
+    let formats = if fp8 {
+        vec![plan.recipe().params_dtype, NumberFormat::Fp8]
+    } else {
+        vec![plan.recipe().module_dtype()]
+    };
     let mut out = Vec::new();
     for group in [WeightGroup::Dense, WeightGroup::Expert] {
         for &format in &formats {
@@ -103,7 +106,7 @@ pub fn buffers(plan: &Plan, stage: usize, chunk: usize) -> Vec<Buffer> {
             for weight in creation.backwards() {
                 if weight.group == group
                     && weight.role.trains()
-                    && (!fp8 || (weight.linear == (format == Number::Fp8)))
+                    && (!fp8 || (weight.linear == (format == NumberFormat::Fp8)))
                 {
                     filling.add(plan, weight);
                 }

@@ -5,7 +5,7 @@ use super::builder::{Builder, Calls, Sent};
 use super::ledger::{Parallelism, Place};
 use shardscope_explain::Formula;
 use shardscope_operators::{Collective, Pass, SectionKind, Shape, WeightGroup, section_counts};
-use shardscope_plan::{DpSharding, GradientBuffers, Number};
+use shardscope_plan::{DpSharding, GradientBuffers, NumberFormat};
 use shardscope_topology::GroupKind;
 
 const BUFFER: &str = "megatron/core/distributed/param_and_grad_buffer.py";
@@ -57,7 +57,7 @@ pub(super) fn add(builder: &mut Builder<'_>) {
 struct Buckets {
     stage: usize,
     group: WeightGroup,
-    format: Number,
+    format: NumberFormat,
     elements: u64,
     calls: u64,
 }
@@ -90,7 +90,7 @@ fn whole_buffers(builder: &mut Builder<'_>) {
             width: bucket.format.width(),
             dtype: bucket.format.name(),
             overlapped: plan.recipe().overlap.param_gather,
-            formula: if bucket.format == Number::Fp8 { &GATHER_FP8 } else { &GATHER },
+            formula: if bucket.format == NumberFormat::Fp8 { &GATHER_FP8 } else { &GATHER },
         };
         builder.add(Parallelism::Data, group(builder, bucket.group), weights, once);
     }

@@ -5,7 +5,7 @@ use super::builder::{Builder, Sent};
 use super::ledger::{Parallelism, Place};
 use shardscope_explain::Formula;
 use shardscope_operators::{Collective, Pass, Shape};
-use shardscope_plan::Number;
+use shardscope_plan::NumberFormat;
 use shardscope_schedule as schedule;
 use shardscope_topology::GroupKind;
 
@@ -23,7 +23,7 @@ pub(super) fn add(builder: &mut Builder<'_>) {
         return;
     }
     let shape = schedule::Shape::from_plan(x.plan);
-    let format = if x.recipe().fp32_residual { Number::Fp32 } else { x.recipe().params_dtype };
+    let format = if x.recipe().fp32_residual { NumberFormat::Fp32 } else { x.recipe().params_dtype };
     // [s, b, h]; with sequence parallelism each tensor rank sends its part of the sequence.
     let rows = x.s_local / x.b.max(1);
     for &(pass, name, tensor, formula) in &[

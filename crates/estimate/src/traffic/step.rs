@@ -8,7 +8,7 @@ use shardscope_explain::Formula;
 use shardscope_operators::{
     Account, Collective, SectionKind, Shape, Shard, Weight, WeightGroup, WeightPart, section_counts,
 };
-use shardscope_plan::{DpSharding, Number, Stage};
+use shardscope_plan::{DpSharding, NumberFormat, Stage};
 use shardscope_topology::GroupKind;
 use shardscope_units::product;
 
@@ -118,7 +118,7 @@ fn scalars(builder: &mut Builder<'_>) {
     let group = if sharded { GroupKind::OptimizerInstance } else { GroupKind::Model };
     let norm = number(builder, ("gradient norm", "square"), 1, &NORM);
     builder.add(Parallelism::Scalars, group, norm, every.clone());
-    if recipe.params_dtype == Number::Fp16 {
+    if recipe.params_dtype == NumberFormat::Fp16 {
         let scale = number(builder, ("loss scale", "overflow"), 1, &OVERFLOW);
         builder.add(Parallelism::Scalars, group, scale, every);
     }
@@ -138,8 +138,8 @@ fn number(
 ) -> Sent {
     Sent {
         tensor,
-        width: Number::Fp32.width(),
-        dtype: Number::Fp32.name(),
+        width: NumberFormat::Fp32.width(),
+        dtype: NumberFormat::Fp32.name(),
         ..gradient(builder, name, Shape::new(&[elements]), formula)
     }
 }

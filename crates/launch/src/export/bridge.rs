@@ -103,7 +103,7 @@ fn spell(field: Field, value: &str) -> Option<Vec<String>> {
 /// Several values as a list.
 fn listed(field: Field, value: &str) -> String {
     match field.kind() {
-        shardscope_plan::Kind::Counts | shardscope_plan::Kind::Words => {
+        shardscope_plan::ValueKind::Counts | shardscope_plan::ValueKind::Words => {
             format!("[{}]", value.split_ascii_whitespace().collect::<Vec<_>>().join(","))
         }
         _ if field == Field::WindowSize => format!("[{value}]"),

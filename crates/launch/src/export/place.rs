@@ -5,7 +5,7 @@ use super::megatron::quoted_all;
 use super::round::written;
 use crate::formats::is_setting;
 use crate::{Origin, Resolution, megatron};
-use shardscope_plan::{Field, Kind};
+use shardscope_plan::{Field, ValueKind};
 use shardscope_sorting::sort_by;
 use shardscope_source::{Source, Span};
 
@@ -74,7 +74,7 @@ fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
     let bare = old.trim_matches(['"', '\'']);
     // Outside of quotes more than plain words are quoted.
     let quoted = quoted_all(&[value.to_owned()]);
-    let value = if bare == old && matches!(field.kind(), Kind::Text) { quoted.as_str() } else { value };
+    let value = if bare == old && matches!(field.kind(), ValueKind::Text) { quoted.as_str() } else { value };
     let mut spelled = Vec::new();
     let mut spell = |text: &str| {
         if !value.is_empty() {
@@ -82,7 +82,7 @@ fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
         }
     };
     match field.kind() {
-        Kind::Flag => {
+        ValueKind::Flag => {
             let mut words = if value == "true" { ["true", "false"] } else { ["false", "true"] };
             if value != "true" && value != "false" {
                 words = [value, "true"];
@@ -96,7 +96,7 @@ fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
                 spell(if bare.starts_with(['T', 'F']) { capital } else { word });
             }
         }
-        Kind::Counts | Kind::Words => {
+        ValueKind::Counts | ValueKind::Words => {
             let listed = bare.starts_with('[');
             let between = if listed || bare.contains(',') { ", " } else { " " };
             let mut text = String::from(if listed { "[" } else { "" });
@@ -202,7 +202,7 @@ impl<'a> Anchor<'a> {
             name.push(if character == '_' && dash { '-' } else { character });
         }
         let key = key.replacen(bare, &name, 1);
-        let word = field.kind() == Kind::Text || matches!(field.kind(), Kind::Word(_));
+        let word = field.kind() == ValueKind::Text || matches!(field.kind(), ValueKind::Word(_));
         let quote = if word && rest.contains('"') { "\"" } else { "" };
         let code = line.split(" #").next().unwrap_or(line).trim_end();
         let (before, after) = match (key.starts_with('"'), code.ends_with(',')) {

@@ -5,7 +5,7 @@ use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
 use crate::megatron::reason_anywhere;
 use crate::{Found, NotRead, Origin, Reading};
-use shardscope_plan::{Field, Kind};
+use shardscope_plan::{Field, ValueKind};
 use shardscope_source::{Code, Diagnostic};
 use std::collections::HashSet;
 
@@ -71,8 +71,8 @@ impl<'t> Leaves<'t> {
         let Some(leaf) = self.first(paths) else { return false };
         let value = match field.kind() {
             // Numbers in the spellings of every format.
-            Kind::Count(..) => leaf.whole().map(|whole| whole.to_string()),
-            Kind::Flag => leaf.flag().map(|flag| flag.to_string()),
+            ValueKind::Count(..) => leaf.whole().map(|whole| whole.to_string()),
+            ValueKind::Flag => leaf.flag().map(|flag| flag.to_string()),
             _ => None,
         };
         self.say(field, value.as_deref().unwrap_or(&leaf.value), leaf);
@@ -279,7 +279,7 @@ pub(super) fn no_layers_is_none(reading: &mut Reading) {
 
 /// The name of what a template leaves open, where a number or truth value should stand.
 pub(super) fn placeholder(field: Field, value: &str) -> Option<String> {
-    if !matches!(field.kind(), Kind::Count(..) | Kind::Real(..) | Kind::Flag) {
+    if !matches!(field.kind(), ValueKind::Count(..) | ValueKind::Real(..) | ValueKind::Flag) {
         return None;
     }
     let mut inner = value;

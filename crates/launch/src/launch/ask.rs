@@ -2,7 +2,7 @@
 
 use crate::Question;
 use shardscope_bash::{Hole, HoleId, HoleKind, Script};
-use shardscope_plan::{Field, Kind};
+use shardscope_plan::{Field, ValueKind};
 
 /// Positional parameters beyond which the whole call line is asked for.
 const SINGLE_POSITIONALS: usize = 3;
@@ -65,8 +65,8 @@ fn usual(field: Field) -> Option<&'static str> {
         Field::GlobalBatchSize => Some("256"),
         Field::TrainIters | Field::TrainSamples => None,
         _ => match field.kind() {
-            Kind::Count(..) => Some("1"),
-            Kind::Flag => Some("false"),
+            ValueKind::Count(..) => Some("1"),
+            ValueKind::Flag => Some("false"),
             _ => None,
         },
     }

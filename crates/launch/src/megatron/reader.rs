@@ -11,7 +11,7 @@ use super::width::Multiple;
 use super::{idle, unmodelled};
 use crate::named::quantized_word;
 use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
-use shardscope_plan::{Field, Kind};
+use shardscope_plan::{Field, ValueKind};
 use shardscope_source::{Code, Diagnostic, Severity, Span};
 
 /// Reads the words of a Megatron-LM command. Words that are no flags (the program, its interpreter) are passed over.
@@ -147,7 +147,7 @@ impl ArgumentReader<'_> {
 
     /// A setting's name as a flag (`--bias_swiglu_fusion false`), as command-line overrides write it.
     fn setting(&mut self, field: Field, inline: Option<Argument>, word: &Argument) {
-        let arity = if field.kind() == Kind::Flag { Arity::On } else { Arity::One };
+        let arity = if field.kind() == ValueKind::Flag { Arity::On } else { Arity::One };
         match self.value_of(arity, inline, word) {
             Some(value) => self.take(field, field.name(), value),
             None => self.missing(field.name(), word),

@@ -1,7 +1,7 @@
 //! Reinforcement learning: what generates, what trains, and what its readers cannot say.
 
 use super::{MODEL, said, script, stopped, value};
-use shardscope_plan::{Field, Number};
+use shardscope_plan::{Field, NumberFormat};
 
 #[test]
 fn rollouts_are_counted_over_all_accelerators_of_the_cluster() {
@@ -58,7 +58,10 @@ fn files_of_fsdp_and_trainers_of_verl_are_told_by_name() {
     assert_eq!(shown, ["hf_transformers", "4", "256", "1024"]);
     // `MixedPrecision(reduce_dtype=torch.float32)` of verl/trainer/fsdp_sft_trainer.py, as in its fsdp_workers.py.
     let plan = tuned.plan.expect("a plan");
-    assert_eq!([plan.recipe().module_dtype(), plan.recipe().reduce_dtype()], [Number::Bf16, Number::Fp32]);
+    assert_eq!(
+        [plan.recipe().module_dtype(), plan.recipe().reduce_dtype()],
+        [NumberFormat::Bf16, NumberFormat::Fp32]
+    );
 }
 
 #[test]

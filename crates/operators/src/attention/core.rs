@@ -3,7 +3,7 @@
 use crate::adapters::{Alive, LINEAR_PROJ};
 use crate::{Saved, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, ContextKind, Number, OffloadModule, RecomputeModule};
+use shardscope_plan::{AttentionKernel, ContextKind, NumberFormat, OffloadModule, RecomputeModule};
 
 const UNFUSED: &str = "megatron/core/transformer/dot_product_attention.py";
 const KERNEL: &str = "flash-attn and Transformer Engine attention, forward(ctx, ...)";
@@ -158,7 +158,7 @@ fn probabilities(x: &Symbols<'_>) -> Vec<Saved> {
     let recipe = x.recipe();
     let shape = [x.b, x.a, x.s, x.s];
     let fused = softmax_is_fused(x);
-    let wide = recipe.fusions.softmax_in_fp32 && !fused && recipe.params_dtype != Number::Fp32;
+    let wide = recipe.fusions.softmax_in_fp32 && !fused && recipe.params_dtype != NumberFormat::Fp32;
     let again = if wide || recipe.attention_dropout { ONCE } else { TWICE };
     let mut out = vec![if wide {
         Saved::new("softmax", &shape, STATISTIC, &SOFTMAX_FP32).by(again)
@@ -187,7 +187,7 @@ const SHORTEST_FUSED_ROW: u64 = 16;
 /// Whether the fused scale-mask-softmax kernel runs: 16 bits, and only shapes it was written for.
 fn softmax_is_fused(x: &Symbols<'_>) -> bool {
     x.recipe().fusions.masked_softmax
-        && x.recipe().params_dtype != Number::Fp32
+        && x.recipe().params_dtype != NumberFormat::Fp32
         && x.s > SHORTEST_FUSED_ROW
         && x.s <= LONGEST_FUSED_ROW
         && x.s.is_multiple_of(4)

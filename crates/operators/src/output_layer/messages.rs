@@ -4,7 +4,7 @@ use crate::exchange::{FROM_RESIDUAL, column_of};
 use crate::message::Call;
 use crate::{Collective, Dimension, Message, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::{LossKind, Number};
+use shardscope_plan::{LossKind, NumberFormat};
 
 const LOSS: &str = "megatron/core/tensor_parallel/cross_entropy.py";
 const FUSED: &str = "megatron/core/fusions/fused_cross_entropy.py";
@@ -65,7 +65,7 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
     let mut messages = Vec::with_capacity(calls.len());
     for (call, rows) in calls {
         let message = Message::new(x, call, "cross_entropy", &[rows * x.s, x.b]);
-        messages.push(message.in_format(Number::Fp32));
+        messages.push(message.in_format(NumberFormat::Fp32));
     }
     messages
 }

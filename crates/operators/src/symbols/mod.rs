@@ -10,7 +10,7 @@ mod named;
 use crate::sizes::{ExpertSizes, LatentSizes, LinearSizes};
 
 use shardscope_plan::{
-    BaseTraining, Embeddings, ExpertKernel, LogProbs, Lora, Model, Number, Plan, Recipe, Recompute,
+    BaseTraining, Embeddings, ExpertKernel, LogProbs, Lora, Model, NumberFormat, Plan, Recipe, Recompute,
     RecomputeModule, TowerGradients, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
@@ -95,7 +95,7 @@ impl<'a> Symbols<'a> {
         let b = recipe.micro_batch_size * recipe.tuning.objective.sequences();
         let n = s * b;
         let width = recipe.module_dtype().width();
-        let compute = recipe.transformers.autocast.map_or(width, Number::width);
+        let compute = recipe.transformers.autocast.map_or(width, NumberFormat::width);
         let lora = recipe.tuning.lora;
         Self {
             plan,
@@ -112,13 +112,13 @@ impl<'a> Symbols<'a> {
             v: model.padded_vocab_size / t,
             width,
             residual_width: if recipe.fp32_residual || recipe.tuning.upcast {
-                Number::Fp32.width()
+                NumberFormat::Fp32.width()
             } else {
                 recipe.stream_dtype().width()
             },
             gate: model.gate_factor(),
             input_width: if recipe.fp8.is_some() && !recipe.software.semantics().keeps_unquantized_inputs {
-                Number::Fp8.width()
+                NumberFormat::Fp8.width()
             } else {
                 width
             },

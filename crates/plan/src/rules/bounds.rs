@@ -4,7 +4,7 @@ use super::refusals::Refusals;
 use crate::contradiction::Rule;
 use crate::degrees::too_many_parts;
 use crate::limits::{MAX_ELEMENTS, MAX_PARAMETERS, MAX_TURN};
-use crate::{Contradiction, Field, Kind, Plan};
+use crate::{Contradiction, Field, Plan, ValueKind};
 use shardscope_source::Code;
 use shardscope_units::product;
 
@@ -73,7 +73,7 @@ pub(super) fn each(plan: &Plan, refusals: &mut Refusals) {
 }
 
 fn within(field: Field, size: u64, refusals: &mut Refusals) {
-    let Kind::Count(least, most) = field.kind() else { return };
+    let ValueKind::Count(least, most) = field.kind() else { return };
     // The same bounds as where settings are read: plans are also made by variants and by Rust users.
     if size < least || size > most {
         let name = field.name();

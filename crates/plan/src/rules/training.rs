@@ -3,7 +3,9 @@
 use super::offload;
 use super::refusals::Refusals;
 use crate::contradiction::Rule;
-use crate::{Contradiction, DpSharding, Field, Fp8Recipe, Number, OptimizerKind, Plan, Recompute, Software};
+use crate::{
+    Contradiction, DpSharding, Field, Fp8Recipe, NumberFormat, OptimizerKind, Plan, Recompute, Software,
+};
 use shardscope_source::Code;
 
 pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
@@ -41,7 +43,7 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
         (Field::ExpAvgSqDtype, optimizer.exp_avg_sq),
     ];
     for (field, format) in narrow {
-        if format != Number::Fp32 && !optimizer.precision_aware {
+        if format != NumberFormat::Fp32 && !optimizer.precision_aware {
             let message = format!("{} {} needs the precision-aware optimizer", field.name(), format.name());
             let fields = [field, Field::UsePrecisionAwareOptimizer];
             refusals.push(Contradiction::new(Code::PrecisionAware, &fields, message).hint(PRECISION_AWARE));

@@ -4,7 +4,7 @@
 //! configurations. Letters: `h` hidden, `f` MLP width, `s` sequence, `b` micro-batch, `t` `p` `d` tensor,
 //! pipeline and data parallel sizes, `V` padded vocabulary, `L` layers of a stage. Its "GB" is 2^30 bytes.
 
-use shardscope_plan::{Number, Plan};
+use shardscope_plan::{NumberFormat, Plan};
 use shardscope_units::{Bytes, Count, Quantity};
 
 /// Everything the tool prints for a plan.
@@ -88,7 +88,7 @@ pub fn tool_figures(plan: &Plan) -> ToolFigures {
     let full_activations = embedding + layer(1) * model.num_layers + Bytes::new(logits.get() * 9 / 2);
     // Times p: departure 8.
     let activations = (layer(t) * stage_layers + embedding) * p;
-    let loss_factor = if recipe.params_dtype == Number::Bf16 { 5 } else { 2 };
+    let loss_factor = if recipe.params_dtype == NumberFormat::Bf16 { 5 } else { 2 };
     // Departures 9 and 10.
     let loss = if p == 1 { Bytes::new(logits.get() * loss_factor / t) } else { Bytes::ZERO };
 
@@ -117,21 +117,21 @@ pub fn tool_figures(plan: &Plan) -> ToolFigures {
 }
 
 /// Bytes of a gradient in the tool's table: 4 in bf16 and fp32, 2 in fp16.
-fn gradient_width(dtype: Number) -> u64 {
-    if dtype == Number::Fp16 { 2 } else { 4 }
+fn gradient_width(dtype: NumberFormat) -> u64 {
+    if dtype == NumberFormat::Fp16 { 2 } else { 4 }
 }
 
 /// Bytes of optimizer states per parameter in the tool's table.
-fn optimizer_width(dtype: Number) -> u64 {
+fn optimizer_width(dtype: NumberFormat) -> u64 {
     match dtype {
         // fp16 has an fp32 gradient copy in the tool's table.
-        Number::Fp16 => 16,
-        Number::Fp32 => 8,
-        Number::Bf16 | Number::Fp8 => 12,
+        NumberFormat::Fp16 => 16,
+        NumberFormat::Fp32 => 8,
+        NumberFormat::Bf16 | NumberFormat::Fp8 => 12,
     }
 }
 
-fn memory(dtype: Number, count: Count, shards: u64, activations: Bytes) -> ToolMemory {
+fn memory(dtype: NumberFormat, count: Count, shards: u64, activations: Bytes) -> ToolMemory {
     let parameters = count.bytes(dtype.width());
     let gradients = count.bytes(gradient_width(dtype));
     let optimizer = Bytes::new(count.bytes(optimizer_width(dtype)).get() / shards.max(1));

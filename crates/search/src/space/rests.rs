@@ -2,7 +2,7 @@
 //! hides behind compute.
 
 use crate::dimension::{Choices, Dimension};
-use shardscope_plan::{DpSharding, Number, Overlap, Plan, Variant};
+use shardscope_plan::{DpSharding, NumberFormat, Overlap, Plan, Variant};
 
 /// Sharding and overlap of one leaf.
 pub(super) type Rest = (DpSharding, Overlap);
@@ -27,7 +27,7 @@ fn shardings(plan: &Plan, base: &Variant, choices: &Choices, of: &Variant) -> Ve
         out.push(base.sharding);
     }
     // States go to the host where they are shared alone (`host_optimizer`), and groups of replicas are groups that share.
-    let shared = offers.shares_states_in_bf16 && plan.recipe().params_dtype == Number::Bf16;
+    let shared = offers.shares_states_in_bf16 && plan.recipe().params_dtype == NumberFormat::Bf16;
     if of.optimizer_on_host || of.instances > 1 || shared {
         out.retain(|sharding| *sharding != DpSharding::Replicated || *sharding == base.sharding);
     }

@@ -10,7 +10,7 @@ use super::reader::{Claim, Command, Reader};
 use super::{dotted, signs};
 use crate::{Argument, Effect, NotModelled, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
-use shardscope_plan::{Field, Kind, Software};
+use shardscope_plan::{Field, Software, ValueKind};
 
 /// Keys of the model under whose names Megatron knows something else, or nothing.
 const MODEL: &[(&str, Field)] = &[
@@ -316,5 +316,5 @@ fn plain(field: Field) -> bool {
         Field::HybridOverridePattern,
     ];
     let other = [Normalization, PositionEmbeddingType, Fp8, Fp4, Bf16, Fp16, Optimizer];
-    texts.contains(&field) || !other.contains(&field) && !matches!(field.kind(), Kind::Text)
+    texts.contains(&field) || !other.contains(&field) && !matches!(field.kind(), ValueKind::Text)
 }

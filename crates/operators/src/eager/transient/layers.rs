@@ -6,7 +6,7 @@ use super::super::tape::Step;
 use super::shared::{AUTOGRAD, FLOAT, residual, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, LinearModule, Number, Quantization};
+use shardscope_plan::{AttentionKernel, LinearModule, NumberFormat, Quantization};
 use shardscope_units::Bytes;
 
 const FOUR_BIT: &str = "bitsandbytes/autograd/_functions.py:MatMul4Bit";
@@ -110,7 +110,8 @@ pub(super) fn in_full(
     formula: &'static Formula,
 ) -> impl Iterator<Item = Saved> {
     let recipe = x.recipe();
-    let twice = recipe.software.semantics().modules.unpacks_in_fp16 && recipe.compute_dtype() != Number::Fp16;
+    let twice =
+        recipe.software.semantics().modules.unpacks_in_fp16 && recipe.compute_dtype() != NumberFormat::Fp16;
     let one = Saved::new(name, shape, x.compute_width, formula);
     [Some(one), twice.then_some(one)].into_iter().flatten()
 }

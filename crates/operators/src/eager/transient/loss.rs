@@ -7,7 +7,7 @@ use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{
-    DpSharding, LogProbs, LossKind, Number, Objective, PreferenceLogits, Quantization, Reference,
+    DpSharding, LogProbs, LossKind, NumberFormat, Objective, PreferenceLogits, Quantization, Reference,
 };
 use shardscope_units::Bytes;
 
@@ -353,7 +353,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::Softmax {
         // FSDP hands the logits on in fp32 where it is told to; log_softmax makes its own copy of several sequences but their
         // last tokens.
-        if x.recipe().transformers.output == Some(Number::Fp32) {
+        if x.recipe().transformers.output == Some(NumberFormat::Fp32) {
             forward.clear();
         }
         let behind = [x.b, x.s.saturating_sub(1), x.v];
