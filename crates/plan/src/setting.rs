@@ -35,7 +35,7 @@ impl Origin {
     }
 }
 
-/// A setting's value, by the type that its [`crate::Kind`] asks for.
+/// A setting's value, by the type that its [`crate::ValueKind`] asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingValue {
     /// Not known or not applicable.

@@ -24,6 +24,8 @@ static CACHE: Formula = Formula::new(
     CACHED,
 )
 .letters(&[
+    ("L", "layers of the model"),
+    ("K", "width of all keys, or of all values, on one rank: k · d"),
     ("R", "sequences of a round of rollouts on the accelerator"),
     ("T", "tokens of each in the cache"),
     ("B", "bytes of an element"),
@@ -33,7 +35,7 @@ static PROMPTS: Formula = Formula::new(
     "A layer's pass over R prompts of p tokens: its MLP at the fullest m bytes a token; the embeddings, the layer's input, the stream and what the norm made of it; cosines and sines; numbers and a mask.",
     MODULES,
 )
-.letters(&[
+.letters(&[("h", "hidden size"), ("d", "width of a head"), 
     ("R", "sequences of a round of rollouts on the accelerator"),
     ("p", "tokens of a prompt"),
     ("m", "bytes of a token in the MLP"),
@@ -45,7 +47,7 @@ static ATTENDED: Formula = Formula::new(
     "Attention over R prompts of p tokens under autocast: queries, keys and values, repeated for every query head, and their copies in 16 bits, m bytes a token; the embeddings, the layer's input and what the norm made of it; cosines and sines; numbers and a mask.",
     MODULES,
 )
-.letters(&[
+.letters(&[("h", "hidden size"), ("d", "width of a head"), 
     ("R", "sequences of a round of rollouts on the accelerator"),
     ("p", "tokens of a prompt"),
     ("m", "bytes of a token in attention"),
@@ -58,6 +60,7 @@ static GROWN: Formula = Formula::new(
     CACHED,
 )
 .letters(&[
+    ("K", "width of all keys, or of all values, on one rank: k · d"),
     ("R", "sequences of a round of rollouts on the accelerator"),
     ("T", "tokens of each in the cache"),
     ("B", "bytes of an element"),
@@ -66,25 +69,35 @@ static WHOLE: Formula = Formula::new(
     "f·h·Bc",
     "A quantized weight in full, for one product.",
     "bitsandbytes/autograd/_functions.py:MatMul4Bit",
-);
+)
+.letters(&[
+    ("f", "inner width of the MLP on one rank"),
+    ("h", "hidden size"),
+    ("Bc", "bytes of an element in GEMMs: 2 under autocast, else B"),
+]);
 static SAMPLED: Formula = Formula::new(
     "8·R·V",
     "Logits and probabilities of the token before, fp32, which have names until the next ones are there.",
     GENERATE,
 )
-.letters(&[("R", "sequences of a round of rollouts on the accelerator")]);
+.letters(&[
+    ("V", "rows of the vocabulary, padded, on one rank"),
+    ("R", "sequences of a round of rollouts on the accelerator"),
+]);
 static LOGITS: Formula = Formula::new(
     "R·V·(B + 4 + g)",
     "Logits of the next token, their copy in fp32, and g bytes of each that temperature and filters hold beside them.",
     GENERATE,
 )
-.letters(&[
+.letters(&[("V", "rows of the vocabulary, padded, on one rank"), 
     ("R", "sequences of a round of rollouts on the accelerator"),
     ("B", "bytes of an element"),
     ("g", "bytes that sampling holds of each logit"),
 ]);
-static NARROW: Formula = Formula::new("2·R·V", "Logits of the next token.", GENERATE)
-    .letters(&[("R", "sequences of a round of rollouts on the accelerator")]);
+static NARROW: Formula = Formula::new("2·R·V", "Logits of the next token.", GENERATE).letters(&[
+    ("V", "rows of the vocabulary, padded, on one rank"),
+    ("R", "sequences of a round of rollouts on the accelerator"),
+]);
 static CASTS: Formula = Formula::new(
     "2·W",
     "Copies in 16 bits of W elements of weights, which autocast holds until the pass is over.",
