@@ -56,6 +56,13 @@ fn groups_count_where_they_are_switched_on() {
     assert_eq!(shown.map(|field| value(&sharded, field)), ["fsdp1", "2", "true"]);
     let unused = fsdp.replace("enable_fsdp: true", "enable_fsdp: false");
     assert_eq!(value(&read(&format!("{MODEL}{TRAINING}{unused}")), Field::DataParallelEngine), "");
+    // Packed weights are sharded where they are stored in a float format.
+    let packed = |storage: &str| read(&format!("{MODEL}{TRAINING}  use_peft: true\n{peft}{storage}{fsdp}"));
+    assert!(packed("  bnb_4bit_quant_storage: bfloat16\n").plan.is_some());
+    stopped(&packed(""), &["peft.q_lora"]);
+    // Arguments of the trainer under it go by their own names.
+    let liger = read(&format!("{MODEL}{TRAINING}  trainer_kwargs:\n    use_liger_kernel: true\n"));
+    assert_eq!(value(&liger, Field::LigerKernel), "true");
     // Without a policy the whole model is one unit.
     let whole = fsdp.replace("  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n", "");
     stopped(&read(&format!("{MODEL}{TRAINING}{whole}")), &["fsdp.enable_fsdp"]);

@@ -57,11 +57,9 @@ const DEFAULTS: [(&str, &str); 4] = [
 ];
 
 /// Keys that change none of the figures: data, what is written and when, how long is trained, learning rates, and loaders.
-const IDLE: [&str; 37] = [
+const IDLE: [&str; 35] = [
     "model.tokenizer_",
     "model.chat_template",
-    "model.processor_kwargs",
-    "model.device_map",
     "model.load_pretrained_weights",
     "model.model_revision",
     "model.shard_for_eval",
@@ -73,7 +71,7 @@ const IDLE: [&str; 37] = [
     "data.train.stream",
     "data.train.use_torchdata",
     "data.train.use_async_dataset",
-    "data.train.collator_",
+    "data.train.collator_name",
     "data.train.train_target",
     "data.validation",
     "data.test",
@@ -97,7 +95,7 @@ const IDLE: [&str; 37] = [
     "training.ddp_find_unused_parameters",
 ];
 /// More of them: seeds, checks, and what empties or waits between steps.
-const IDLE_TOO: [&str; 15] = [
+const IDLE_TOO: [&str; 13] = [
     "training.seed",
     "training.data_seed",
     "training.resume_from_checkpoint",
@@ -109,10 +107,8 @@ const IDLE_TOO: [&str; 15] = [
     "training.label_ignore_index",
     "training.telemetry",
     "training.profiler.",
-    "peft.bnb_4bit_quant_storage",
     "peft.peft_save_mode",
     "peft.lora_task_type",
-    "peft.lora_init_weights",
 ];
 
 /// oumi's configuration of a training.
@@ -183,7 +179,9 @@ fn renamed(scalars: &Scalars, objective: Option<&str>) -> Scalars {
         _ => true,
     };
     let unread = |path: &str| {
-        let known = IDLE.iter().chain(&IDLE_TOO).any(|start| path.starts_with(start));
+        // What a dataset is made with may be the length of its samples.
+        let known = IDLE.iter().chain(&IDLE_TOO).any(|start| path.starts_with(start))
+            && !path.contains("dataset_kwargs");
         let own = OWN.contains(&path) || LACKING.iter().any(|(key, ..)| *key == path);
         !known && !own && counts(path)
     };
@@ -191,7 +189,11 @@ fn renamed(scalars: &Scalars, objective: Option<&str>) -> Scalars {
         match NAMES.iter().find(|(own, _)| *own == leaf.path) {
             Some((own, name)) if counts(own) => put(name, &leaf.value, Some(leaf)),
             Some(_) => {}
-            None if unread(&leaf.path) => put(&leaf.path, &leaf.value, Some(leaf)),
+            // Arguments of the trainer under it, by their own names.
+            None if unread(&leaf.path) => {
+                let own = leaf.path.strip_prefix("training.trainer_kwargs.").unwrap_or(&leaf.path);
+                put(own, &leaf.value, Some(leaf));
+            }
             None => {}
         }
     }
@@ -236,12 +238,13 @@ fn renamed(scalars: &Scalars, objective: Option<&str>) -> Scalars {
 }
 
 /// Keys that are read by code of their own.
-const OWN: [&str; 11] = [
+const OWN: [&str; 12] = [
     "training.trainer_type",
     "training.mixed_precision_dtype",
     "peft.q_lora",
     "peft.q_lora_bits",
     "peft.bnb_4bit_compute_dtype",
+    "peft.bnb_4bit_quant_storage",
     "fsdp.enable_fsdp",
     "fsdp.mixed_precision",
     "fsdp.auto_wrap_policy",
@@ -300,6 +303,14 @@ fn lacking(scalars: &Scalars, reading: &mut Reading) {
                 find(scalars, "fsdp.auto_wrap_policy").or_else(|| find(scalars, "fsdp.enable_fsdp"))
         {
             lack(leaf, Effect::Memory, "FSDP that gathers other units than layers");
+        }
+        // FSDP shards what is stored in a float format; oumi's default is bytes (`PeftParams.bnb_4bit_quant_storage`).
+        let stored = find(scalars, "peft.bnb_4bit_quant_storage").map_or("uint8", |leaf| leaf.value.as_str());
+        if says(scalars, "training.use_peft")
+            && !stored.contains("float")
+            && let Some(leaf) = find(scalars, "peft.q_lora").filter(|leaf| leaf.flag() == Some(true))
+        {
+            lack(leaf, Effect::Memory, "packed weights stored as bytes, which FSDP does not shard");
         }
     }
 }
