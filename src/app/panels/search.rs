@@ -91,6 +91,14 @@ pub(crate) fn none_fits(search: &Search) -> String {
     let cluster = search.base.shown.plan.cluster();
     let (gpus, name) = (cluster.gpus(), &cluster.accelerator.name);
     match search.found.as_ref().and_then(|found| found.needs) {
+        // Copies of the model keep buffers to reduce gradients in, so that fewer accelerators may hold what more do not.
+        Some(needs) if needs <= gpus => {
+            format!(
+                "No layout fits on all {} × {name}; one on {} of them does.",
+                grouped(gpus),
+                grouped(needs)
+            )
+        }
         Some(needs) => format!(
             "No layout fits on {} × {name}: the run needs at least {} of them.",
             grouped(gpus),

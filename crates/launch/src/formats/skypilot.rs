@@ -5,6 +5,8 @@
 use super::reader::{Claim, Reader, Role};
 use super::signs;
 use super::workload::{Workload, blank};
+use crate::{Effect, Found, NotModelled, Origin, Reading};
+use shardscope_catalog as catalog;
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
@@ -48,6 +50,9 @@ fn read(task: &Node, text: &str, base: u32) -> Workload {
     if let (Some(count), Some(node)) = (per_node, accelerators) {
         work.count(Field::GpusPerNode, count, "resources.accelerators", Some(node.span));
     }
+    if let Some((name, node)) = accelerators.and_then(|node| Some((named(node)?, node))) {
+        accelerator(&mut work.reading, name, node);
+    }
     for group in ["envs", "secrets"] {
         for entry in task.get(group).map_or(&[][..], Node::entries) {
             if let Some(value) = entry.node.text() {
@@ -76,6 +81,37 @@ fn read(task: &Node, text: &str, base: u32) -> Workload {
     work
 }
 
+/// Names that SkyPilot gives other accelerators than schedulers do (`sky show-gpus`).
+const NAMES: [(&str, &str); 2] = [("A100", "A100-SXM-40GB"), ("V100", "V100-SXM2-16GB")];
+
+/// Takes the accelerator of that name; one that is not known here stops the verdict, which would be another's.
+fn accelerator(reading: &mut Reading, name: &str, node: &Node) {
+    let own =
+        NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, known)| (*known).to_owned());
+    let known = own.or_else(|| catalog::accelerator_in(name).map(|known| known.name));
+    match known {
+        Some(known) => {
+            let found = Found::new(Field::Accelerator, known, Origin::Script);
+            reading.take(found.by("resources.accelerators", Some(node.span)));
+        }
+        None => {
+            let what = "an accelerator that is not known here";
+            let item = NotModelled::new("resources.accelerators", name, Effect::Memory, what);
+            reading.not_modelled.push(item.at_some(Some(node.span)));
+        }
+    }
+}
+
+/// The name of the accelerators, where there is one to choose from.
+fn named(node: &Node) -> Option<&str> {
+    match (node.items(), node.entries()) {
+        ([one], _) => named(one),
+        ([], [one]) => Some(&one.key),
+        ([], []) => node.word()?.split(':').next(),
+        _ => None,
+    }
+}
+
 /// Accelerators of one node: `H100:8`, `{H100: 8}`, `H100` for one, or the first of a list or set to choose from.
 fn counted(node: &Node) -> Option<u64> {
     if let Some(first) = node.items().first() {
@@ -93,4 +129,44 @@ fn of_name(name: &str) -> Option<u64> {
         return None;
     }
     name.split_once(':').map_or(Some(1), |(_, count)| count.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Request, Resolution, read};
+    use shardscope_bash::Environment;
+    use shardscope_plan::Field;
+    use shardscope_source::Source;
+
+    fn task(accelerators: &str) -> Resolution {
+        let text = format!(
+            "resources:\n  accelerators: {accelerators}\nrun: |\n  torchrun --nproc_per_node $SKYPILOT_NUM_GPUS_PER_NODE train.py --model_name_or_path Qwen/Qwen3-8B \
+             --per_device_train_batch_size 1 --max_length 2048 --logging_steps 1 --bf16 True\n"
+        );
+        let source = Source::from_files([("task.yaml", text.as_str())]);
+        read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+    }
+
+    #[test]
+    fn accelerators_are_counted_and_named() {
+        for (written, name, count) in [
+            ("H100:8", "H100-SXM", "8"),
+            ("A100:4", "A100-SXM-40GB", "4"),
+            ("A100-80GB:4", "A100-SXM-80GB", "4"),
+            ("{H200: 2}", "H200-SXM", "2"),
+            ("V100", "V100-SXM2-16GB", "1"),
+            ("L4:1", "L4", "1"),
+        ] {
+            let read = task(written);
+            let shown = [Field::Accelerator, Field::GpusPerNode]
+                .map(|field| read.setting(field).map(|setting| setting.value.written()).unwrap_or_default());
+            assert_eq!(shown, [name, count], "{written}");
+        }
+        // One of several: how many, not which.
+        let either = task("[H100:8, A100-80GB:8]");
+        assert!(either.setting(Field::Accelerator).is_none_or(|setting| setting.span.is_none()));
+        for unknown in ["A10G:4", "L40:1", "T4"] {
+            assert!(task(unknown).plan.is_none(), "{unknown}");
+        }
+    }
 }
