@@ -7,6 +7,7 @@ mod platforms;
 mod rows;
 mod shape;
 mod tokenizers;
+mod tuned;
 
 pub use hardware::{
     DEFAULT_ACCELERATOR, accelerator, accelerator_in, accelerator_names, cluster, default_accelerator,
@@ -17,3 +18,4 @@ pub use models::{Model, Named, find, hub_names, model, model_names, of_config, v
 pub use platforms::{Platform, platform, platforms};
 pub use shape::settings as settings_of;
 pub use tokenizers::vocabulary;
+pub use tuned::tuned_from;
