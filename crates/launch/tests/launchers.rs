@@ -214,3 +214,21 @@ fn what_starts_another_file_asks_for_it_by_name() {
         assert_eq!(told(name, text).0, Code::NoTraining, "{name}");
     }
 }
+
+/// Megatron's flags are no way on in another trainer's command.
+#[test]
+fn what_is_missing_is_said_in_the_words_of_the_trainer() {
+    let hint = |text: &str| {
+        let said = script(text).diagnostics.into_iter().find(|said| said.code == Code::MissingSetting);
+        said.and_then(|said| said.hint).map(String::from)
+    };
+    let megatron = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --bf16";
+    assert_eq!(hint(megatron).as_deref(), Some("add --seq-length, --micro-batch-size"));
+    let trainer =
+        "torchrun --nproc_per_node 8 sft.py --per_device_train_batch_size 1 --bf16 True --output_dir out";
+    let named = format!("{trainer} --model_name_or_path Qwen/Qwen2.5-0.5B");
+    assert_eq!(hint(&named).as_deref(), Some("answer the questions"));
+    let unnamed = format!("{trainer} --max_seq_length 2048 --model_name_or_path acme/rocket");
+    let way = "name the model, paste its config.json, or answer the questions";
+    assert_eq!(hint(&unnamed).as_deref(), Some(way));
+}

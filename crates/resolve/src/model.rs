@@ -1,7 +1,7 @@
 //! The transformer's shape from the settings.
 
 use super::frequency::pattern;
-use super::table::{Table, listed_names};
+use super::table::Table;
 use crate::RECIPE;
 use crate::SettingValue::{Bool, Int};
 use crate::{Origin, Question};
@@ -95,7 +95,7 @@ fn missing(table: &mut Table) -> bool {
     // Which recipe is meant decides all of it.
     let asked = table.questions.iter().any(|asked| asked.name == RECIPE);
     if !unsaid.is_empty() && !asked {
-        let hint = "add --".to_owned() + &listed_names(&absent, ", --").replace('_', "-");
+        let hint = table.way_to_state(&absent);
         table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, table.anywhere());
         super::named::ask(table);
         ask_for_sizes(table);
