@@ -6,6 +6,7 @@ use super::table::Table;
 use crate::SettingValue::{Int, Text};
 use crate::{Machines, Origin, Question};
 use shardscope_catalog::{self as catalog, Platform};
+use shardscope_plan::hints::counted;
 use shardscope_plan::{Accelerator, Cluster, Field, Measured};
 use shardscope_source::{Code, Diagnostic};
 use shardscope_units::{Bytes, BytesPerSecond, Count, FlopsPerSecond, Quantity};
@@ -199,8 +200,11 @@ fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
         table.fill(Field::WorldSize, Int(product), Origin::Derived, "nodes x GPUs per node");
         return Some(product);
     }
-    let message =
-        format!("{nodes} nodes of {per_node} GPUs are {product}, and the world size is said to be {world}");
+    let message = format!(
+        "{} of {} are {product}, and the world size is said to be {world}",
+        counted(nodes, "node"),
+        counted(per_node, "GPU")
+    );
     let fields = [Field::WorldSize, Field::NumNodes, Field::GpusPerNode];
     table.refuse(Code::WorldSizeStatedTwice, &fields, message, "");
     None
@@ -213,12 +217,12 @@ fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
         table.derive(other, Int(world / by.max(1)), rule);
         return Some(world);
     }
-    let (known, unit) = if other == Field::NumNodes {
-        (Field::GpusPerNode, "GPUs per node")
+    let (known, over) = if other == Field::NumNodes {
+        (Field::GpusPerNode, format!("nodes of {by}"))
     } else {
-        (Field::NumNodes, "nodes")
+        (Field::NumNodes, counted(by, "node"))
     };
-    let message = format!("{world} GPUs do not divide over {by} {unit}");
+    let message = format!("{} cannot be divided over {over}", counted(world, "GPU"));
     let below = world / by.max(1) * by.max(1);
     // Both neighbours, as the text may mean either.
     let hint = format!("{} or {} GPUs would", below.max(by), below.saturating_add(by));
@@ -311,8 +315,12 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
         }
     }
     let mut message = match (nodes, per_node) {
-        (None, Some(per_node)) => format!("the text gives {per_node} GPUs per node and no number of nodes"),
-        (Some(nodes), None) => format!("the text gives {nodes} nodes and no number of GPUs per node"),
+        (None, Some(per_node)) => {
+            format!("the text gives {} per node and no number of nodes", counted(per_node, "GPU"))
+        }
+        (Some(nodes), None) => {
+            format!("the text gives {} and no number of GPUs per node", counted(nodes, "node"))
+        }
         // Neither, or both left open.
         _ => "the text does not say on how many GPUs it runs".to_owned(),
     };

@@ -88,7 +88,9 @@ pub(super) fn idle(leaves: &mut Leaves<'_>, reader: &str) {
         }
     }
     if count > 0 {
-        let message = format!("{count} keys that change no figure: {said}");
+        let counted =
+            if count == 1 { "1 key that changes".to_owned() } else { format!("{count} keys that change") };
+        let message = format!("{counted} no figure: {said}");
         leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
     }
 }

@@ -234,7 +234,12 @@ fn tell_idle(leaves: &mut Leaves<'_>, mut idle: Vec<(&'static str, &Leaf)>) {
     }
     if !idle.is_empty() {
         let more = if idle.len() > LISTED { ", …" } else { "" };
-        let message = format!("{} keys that change no figure. {listed}{more}", idle.len());
+        let counted = if idle.len() == 1 {
+            "1 key that changes".to_owned()
+        } else {
+            format!("{} keys that change", idle.len())
+        };
+        let message = format!("{counted} no figure. {listed}{more}");
         leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
     }
 }
