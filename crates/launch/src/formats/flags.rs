@@ -106,8 +106,9 @@ fn read(root: &Node) -> Reading {
         if let Some((named, name)) = primus::named_model(root) {
             preset(&mut reading, named, &name);
         }
-        primus::defaults(&mut reading, node);
+        primus::defaults(&mut reading, root, node);
         primus::turbo(&mut reading, node);
+        primus::groups(&mut reading, node);
     }
     if let Some(named) = root.get("model").filter(|node| !primus && node.word().is_some()) {
         // ms-swift: the model by name, and the longest sample.
