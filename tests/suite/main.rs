@@ -90,6 +90,7 @@ mod vision;
 mod vision_adapters;
 mod vision_trained;
 mod walked;
+mod whole_linears;
 mod words;
 mod worked_out;
 mod worked_out_times;

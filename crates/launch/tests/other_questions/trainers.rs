@@ -66,7 +66,11 @@ fn heads_predictions_and_quantized_checkpoints_are_told_from_trainings_of_the_mo
         said("t.yaml", &text, &[("world_size", "1")])
     };
     stopped(&tuned("TechxGenus/Meta-Llama-3-8B-Instruct-GPTQ"), &["model_name_or_path"]);
-    stopped(&tuned("unsloth/Qwen3-8B-unsloth-bnb-4bit"), &["model_name_or_path"]);
+    // Of a dynamic one some layers are not quantized: which, its own configuration says.
+    let open = tuned("unsloth/Qwen3-8B-unsloth-bnb-4bit");
+    let asked = open.questions.iter().find(|asked| asked.name == Field::WholeLinears.name());
+    let address = "https://huggingface.co/unsloth/Qwen3-8B-unsloth-bnb-4bit/blob/main/config.json";
+    assert!(open.plan.is_none() && asked.expect("a question").prompt.contains(address));
     let nf4 = tuned("unsloth/Qwen3-8B-bnb-4bit");
     let shown = [Field::BaseQuantization, Field::TrainType, Field::NumLayers].map(|field| value(&nf4, field));
     assert_eq!(shown, ["nf4", "qlora", "36"]);

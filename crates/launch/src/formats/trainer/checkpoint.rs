@@ -3,7 +3,7 @@
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::named::{quantized_word, take_model, with_vision};
-use crate::{Effect, NotModelled};
+use crate::{Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
 
 pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
@@ -44,24 +44,20 @@ fn quantized<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
     let name = leaf.value.trim_end_matches('/');
     let lower = name.to_ascii_lowercase();
     if let Some(base) = lower.strip_suffix("-bnb-4bit").and_then(|base| name.get(..base.len())) {
-        // unsloth's dynamic ones keep some layers in 16 bits.
-        match base.strip_suffix("-unsloth") {
-            Some(base) => {
-                let what = "a checkpoint of which some layers are quantized and others are not";
-                let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
-                leaves.reading.not_modelled.push(item);
-                return base;
-            }
-            None => {
-                let note = "as the checkpoint is";
-                leaves.say_noted(Field::BaseQuantization, "nf4", leaf, note);
-                leaves.say_noted(Field::DoubleQuantization, "true", leaf, note);
-                if leaves.reading.value(Field::TrainType) == Some("lora") {
-                    leaves.say_noted(Field::TrainType, "qlora", leaf, note);
-                }
-                return base;
-            }
+        let note = "as the checkpoint is";
+        leaves.say_noted(Field::BaseQuantization, "nf4", leaf, note);
+        leaves.say_noted(Field::DoubleQuantization, "true", leaf, note);
+        if leaves.reading.value(Field::TrainType) == Some("lora") {
+            leaves.say_noted(Field::TrainType, "qlora", leaf, note);
         }
+        // unsloth's dynamic ones keep some layers in 16 bits.
+        return match base.strip_suffix("-unsloth") {
+            Some(base) => {
+                ask_for_whole(leaves, leaf, name);
+                base
+            }
+            None => base,
+        };
     }
     if quantized_word(name).is_some() {
         let what = "a checkpoint whose weights are quantized by another library than bitsandbytes";
@@ -69,4 +65,25 @@ fn quantized<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
         leaves.reading.not_modelled.push(item);
     }
     name
+}
+
+/// Asks which linear layers the quantized checkpoint `name` leaves whole: its configuration lists them.
+pub(super) fn ask_for_whole(leaves: &mut Leaves<'_>, leaf: &Leaf, name: &str) {
+    let field = Field::WholeLinears;
+    if leaves.reading.value(field).is_some() {
+        return;
+    }
+    let mut found = Found::new(field, String::new(), Origin::Script).by(&leaf.path, leaf.span);
+    found.hole = Some("the checkpoint's list".to_owned());
+    leaves.reading.take(found);
+    let address = shardscope_catalog::config_address(name);
+    leaves.reading.questions.push(Question {
+        name: field.name().to_owned(),
+        prompt: format!(
+            "Of {name} some linear layers stay in 16 bits, and its config.json lists them (llm_int8_skip_modules). \
+             Paste or drop that file beside this text: {address}"
+        ),
+        choices: Vec::new(),
+        proposal: None,
+    });
 }

@@ -1,6 +1,7 @@
 //! Programs around unsloth's `FastLanguageModel` (`unsloth/models/loader.py`, `llama.py`): what it chooses, what it overrules of
 //! the trainer's arguments, and what of it has no figures.
 
+use super::checkpoint;
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::formats::names;
@@ -224,8 +225,11 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
     let four = leaves.reading.value(Field::BaseQuantization) == Some("nf4");
     let exact = leaves.yes("use_exact_model_name").is_some();
     if dynamic && four && !exact && !base.ends_with("-unsloth") {
-        let what = "unsloth's dynamic 4-bit checkpoint of this model, of which some layers stay in 16 bits";
-        lack(leaves, leaf, Effect::Memory, what);
+        // The names it maps have the end of the one they are mapped to (`unsloth/models/mapper.py`).
+        let name = leaf.value.trim_end_matches('/');
+        let last = name.rsplit('/').next().unwrap_or(name);
+        let last = last.get(..base.len()).unwrap_or(last);
+        checkpoint::ask_for_whole(leaves, leaf, &format!("unsloth/{last}-unsloth-bnb-4bit"));
     }
 }
 
