@@ -61,6 +61,7 @@ mod parameters;
 mod pinned;
 mod pinned_plans;
 mod plans;
+mod qwen35_small;
 mod random;
 mod refusals;
 mod resolve;
