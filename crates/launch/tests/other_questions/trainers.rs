@@ -421,3 +421,27 @@ fn trainers_that_run_unsloths_model_are_read_as_unsloth() {
     assert_ne!(shown[4], "true");
     assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{:?}", read.diagnostics);
 }
+
+/// A program that loads Qwen 3.5 by `AutoModelForCausalLM` gets the decoder without its tower; a trainer that is given the name gets
+/// both, as does a program that says so.
+#[test]
+fn a_causal_model_of_qwen_3_5_has_no_tower() {
+    let program = |class: &str, name: &str| {
+        let text = format!(
+            "from trl import SFTTrainer, SFTConfig\nfrom peft import LoraConfig\n\
+             model = {class}.from_pretrained(\"{name}\", dtype=torch.bfloat16)\n\
+             peft_config = LoraConfig(r=8, lora_alpha=8, target_modules=[\"q_proj\", \"v_proj\"])\n\
+             args = SFTConfig(per_device_train_batch_size=2, max_length=2048, bf16=True, gradient_checkpointing=True)\n\
+             trainer = SFTTrainer(model=model, args=args, train_dataset=d, peft_config=peft_config)\n"
+        );
+        said("tune.py", &text, &[("world_size", "1")])
+    };
+    let tower = |class: &str, name: &str| value(&program(class, name), Field::VisionTower).to_owned();
+    let read = program("AutoModelForCausalLM", "Qwen/Qwen3.5-4B");
+    let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics));
+    assert!(plan.model().vision.is_none() && plan.model().num_layers == 32);
+    assert_eq!(tower("AutoModelForCausalLM", "Qwen/Qwen3.5-4B"), "false");
+    assert_eq!(tower("AutoModelForImageTextToText", "Qwen/Qwen3.5-4B"), "true");
+    // There is no other class for it.
+    assert_eq!(tower("AutoModelForCausalLM", "google/gemma-3-4b-it"), "true");
+}

@@ -35,8 +35,28 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
         return;
     }
     let name = quantized(leaves, leaf);
+    decoder_alone(leaves, name);
     with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
     take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
+}
+
+/// What says that a program loads its model by `AutoModelForCausalLM`.
+pub(super) const CAUSAL: &str = "auto_model_for_causal_lm";
+
+/// Types of decoders that `AutoModelForCausalLM` takes out of a checkpoint with a vision tower
+/// (`transformers/models/auto/modeling_auto.py:MODEL_FOR_CAUSAL_LM_MAPPING_NAMES`, 5.23). Of other types it loads both, or refuses them.
+const TAKEN_OUT: [&str; 3] = ["qwen3_5_text", "qwen3_5_moe_text", "llama4_text"];
+
+/// Leaves the tower out where the program loads the decoder alone.
+fn decoder_alone(leaves: &mut Leaves<'_>, name: &str) {
+    leaves.pass(CAUSAL);
+    let Some(leaf) = leaves.yes(CAUSAL) else { return };
+    let found = shardscope_catalog::find(name);
+    let read = found.model().and_then(|model| model.architecture());
+    if read.is_some_and(|read| TAKEN_OUT.contains(&read.model_type.as_str())) {
+        let note = "AutoModelForCausalLM loads the decoder of this model without its vision tower";
+        leaves.say_noted(Field::VisionTower, "false", leaf, note);
+    }
 }
 
 /// A checkpoint whose weights are quantized already has the shape of the one it was made from: its name.
