@@ -442,6 +442,11 @@ fn a_causal_model_of_qwen_3_5_has_no_tower() {
     assert!(plan.model().vision.is_none() && plan.model().num_layers == 32);
     assert_eq!(tower("AutoModelForCausalLM", "Qwen/Qwen3.5-4B"), "false");
     assert_eq!(tower("AutoModelForImageTextToText", "Qwen/Qwen3.5-4B"), "true");
+    let medical = "torchrun --nproc_per_node 2 training/pretraining.py --model_name_or_path Qwen/Qwen3.5-2B --use_peft True \
+        --train_file_dir ./data --per_device_train_batch_size 4 --block_size 512 --target_modules all --lora_rank 8 --bf16 \
+        --torch_dtype bfloat16 --gradient_checkpointing True --gradient_accumulation_steps 8 --do_train";
+    let read = script(medical);
+    assert!(read.plan.expect("a plan").model().vision.is_none());
     // There is no other class for it.
     assert_eq!(tower("AutoModelForCausalLM", "google/gemma-3-4b-it"), "true");
 }

@@ -50,7 +50,10 @@ const TAKEN_OUT: [&str; 3] = ["qwen3_5_text", "qwen3_5_moe_text", "llama4_text"]
 /// Leaves the tower out where the program loads the decoder alone.
 fn decoder_alone(leaves: &mut Leaves<'_>, name: &str) {
     leaves.pass(CAUSAL);
-    let Some(leaf) = leaves.yes(CAUSAL) else { return };
+    // MedicalGPT's programs, told by its own option, load it so too, but for rewards (`training/supervised_finetuning.py`).
+    let rewards = leaves.reading.value(Field::TrainingObjective) == Some("reward");
+    let medical = leaves.get("train_file_dir").filter(|_| leaves.has("use_peft") && !rewards);
+    let Some(leaf) = leaves.yes(CAUSAL).or(medical) else { return };
     let found = shardscope_catalog::find(name);
     let read = found.model().and_then(|model| model.architecture());
     if read.is_some_and(|read| TAKEN_OUT.contains(&read.model_type.as_str())) {
