@@ -14,7 +14,9 @@ pub use hardware::{
     is_slice, usual_gpus_per_node,
 };
 pub use hub::tables;
-pub use models::{Model, Named, find, hub_names, model, model_names, of_config, vocabulary_of_shape};
+pub use models::{
+    Model, Named, config_address, find, hub_names, model, model_names, of_config, vocabulary_of_shape,
+};
 pub use platforms::{Platform, platform, platforms};
 pub use shape::settings as settings_of;
 pub use tokenizers::vocabulary;

@@ -246,6 +246,7 @@ fields! {
     TrainedLayers "trained_layers" Count(0, MAX_LAYERS), "last layers that train where the rest is frozen";
     InputRequireGrads "input_require_grads" Flag, "the embedding's output is made to require a gradient";
     BaseQuantization "base_quantization" Word(&["none", "nf4", "fp4", "int8", "fp8"]), "how frozen linear weights are held";
+    WholeLinears "whole_linears" Words, "linear layers that a quantized checkpoint holds in 16 bits (llm_int8_skip_modules): modules by their names, or none";
     DoubleQuantization "double_quantization" Flag, "constants of 4-bit blocks quantized once more";
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantized are held in fp32 (PEFT prepare_model_for_kbit_training)";
     TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "reward", "classify", "policy"]), "what the loss is computed from";

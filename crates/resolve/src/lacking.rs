@@ -144,6 +144,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     beside_adapters(table, software, adapters);
     fused(table, software);
+    super::whole::lacking(table);
     on_the_host(table, software);
     super::lacking_modules::compiled(table, software);
     offload::lacking(table, software);

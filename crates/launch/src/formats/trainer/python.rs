@@ -189,6 +189,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     if with_adapters {
         program.state("use_peft", "true");
     }
+    if has("AutoModelForCausalLM") && !has("ImageTextToText") && !has("Vision2Seq") {
+        program.state(super::checkpoint::CAUSAL, "true");
+    }
     // FastModel and FastVisionModel run modules that unsloth compiles.
     let fast = has("FastLanguageModel");
     let compiled = fast || has("FastModel") || has("FastVisionModel");

@@ -99,6 +99,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     if dialect.is_unsloth() {
         unsloth::read(&mut leaves);
     }
+    let fast = dialect.is_unsloth() || unsloth::under(&mut leaves, dialect);
     spread::groups(&mut leaves);
     spread::changing(&mut leaves);
     adapters::read(&mut leaves, dialect);
@@ -130,11 +131,11 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     }
     weights(&mut leaves, dialect);
     checkpoint::model(&mut leaves, dialect);
-    if dialect.is_unsloth() {
+    if fast {
         unsloth::with_model(&mut leaves);
     }
     open(&mut leaves, dialect);
-    let software = if dialect.is_unsloth() { Software::Unsloth } else { Software::HfTransformers };
+    let software = if fast { Software::Unsloth } else { Software::HfTransformers };
     leaves.reading.software = Some((software, format!("{} trains models of transformers", dialect.name())));
     telling_names(&mut leaves);
     leaves.finish(dialect.name())
