@@ -188,3 +188,36 @@ fn areal_is_read_by_its_engines() {
     let tuned = text("  backend: 'fsdp:d8'\n").replace("gconfig:", "other:");
     assert_eq!(stopped_by(&resolved("config.yaml", &tuned)), ["framework"]);
 }
+
+/// A configuration of verl's own counts below the words of a command; another one is asked for by its name.
+#[test]
+fn configurations_of_verl_are_known_by_name_or_asked_for() {
+    let with = |configuration: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo --config-path=./config {configuration} algorithm.adv_estimator=grpo \
+             actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
+        );
+        resolved("run.sh", &text)
+    };
+    let plan = |configuration: &str| {
+        let resolution = with(configuration);
+        let plan = resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+        let engine = plan.recipe().rollout.as_ref().map(|rollout| rollout.engine);
+        (plan.recipe().software, plan.model().seq_length, engine)
+    };
+    use shardscope_plan::{RolloutEngine, Software};
+    let (fsdp, megatron) = (Software::HfTransformers, Software::MegatronCoreTe);
+    assert_eq!(plan("--config-name='ppo_trainer'"), (fsdp, 1024, Some(RolloutEngine::Vllm)));
+    assert_eq!(
+        plan("--config-name='ppo_megatron_trainer.yaml'"),
+        (megatron, 1024, Some(RolloutEngine::Vllm))
+    );
+    assert_eq!(plan("--config-name gsm8k_multiturn_grpo"), (fsdp, 2048, Some(RolloutEngine::Sglang)));
+    let sglang = Some(RolloutEngine::Sglang);
+    assert_eq!(plan("--config-name=gsm8k_multiturn_megatron_grpo"), (megatron, 2048, sglang));
+    let unknown = with("--config-name=my_run");
+    assert!(unknown.plan.is_none());
+    let said = unknown.diagnostics.iter().find(|said| said.code == Code::MissingFile);
+    assert!(said.is_some_and(|said| said.message.contains("my_run.yaml")), "{:?}", unknown.diagnostics);
+}

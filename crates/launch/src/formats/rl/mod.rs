@@ -15,11 +15,13 @@ mod roll;
 mod skyrl;
 mod skyrl_engine;
 mod verl;
+mod verl_configs;
 mod verl_idle;
 mod verl_megatron;
 mod verl_sft;
 
 pub(crate) use nemo_bases::TABLE as NEMO_RL;
+pub(crate) use verl_configs::{is_known as is_known_to_verl, named as configuration_of_verl};
 
 use super::leaves::{Leaves, Scalars};
 use super::reader::{Claim, Command, Reader};
@@ -188,6 +190,7 @@ impl Reader for RlFormat {
         let renamed = match self {
             Self::OpenRlhf => openrlhf_names::renamed(words),
             Self::OpenInstruct => Some(super::trainer::words::leaves(words)),
+            Self::Verl => Some(verl_configs::scalars(words)),
             // Keys of its supervised trainer have no group.
             Self::SkyRl => Some(Scalars::of_words_under(words, &[""])),
             _ => None,
