@@ -109,7 +109,13 @@ fn verls_critic_and_padding_are_read_as_they_are_stated() {
     );
     assert!(with(&format!("{shared} critic.ppo_max_token_len_per_gpu=24000")).plan.is_some());
     // Samples of the critic are padded unless it says otherwise, and those of the policy are not here.
-    assert_eq!(stopped_by(&with("critic.ppo_micro_batch_size_per_gpu=4")), ["critic.model.path"]);
+    let own = with("critic.ppo_micro_batch_size_per_gpu=4").plan.expect("a plan");
+    assert!(own.recipe().beside.critic_padded && !own.recipe().transformers.padding_mask);
+    assert_eq!(stopped_by(&with(packed)), ["critic.model.path"]);
+    assert_eq!(
+        stopped_by(&with("critic.model.use_remove_padding=True critic.model.lora_rank=16")),
+        ["critic.model.lora_rank"]
+    );
     let cut = "critic.model.use_remove_padding=True critic.ulysses_sequence_parallel_size=2";
     assert_eq!(stopped_by(&with(cut)), ["critic.model.path"]);
     let padded = |resolution: &Resolution| {
@@ -220,4 +226,83 @@ fn configurations_of_verl_are_known_by_name_or_asked_for() {
     assert!(unknown.plan.is_none());
     let said = unknown.diagnostics.iter().find(|said| said.code == Code::MissingFile);
     assert!(said.is_some_and(|said| said.message.contains("my_run.yaml")), "{:?}", unknown.diagnostics);
+}
+
+/// Models beside verl's policy have their own shape: a critic by its path, a reward model on the host with a micro-batch of its own.
+#[test]
+fn models_beside_verls_policy_are_read_by_their_names() {
+    let with = |more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=gae actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.rollout.name=vllm critic.model.use_remove_padding=True {more} \
+             trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
+        );
+        resolved("run.sh", &text)
+    };
+    let beside = |more: &str| {
+        let resolution = with(more);
+        let plan = resolution.plan.unwrap_or_else(|| panic!("{more}: {:?}", resolution.not_modelled));
+        plan.recipe().beside.clone()
+    };
+    let layers = |more: &str| beside(more).critic.map(|model| model.num_layers);
+    assert_eq!(layers("critic.model.path=Qwen/Qwen2.5-7B"), None);
+    assert_eq!(layers("critic.model.path=$HOME/models/Qwen2.5-7B"), None);
+    assert_eq!(layers("critic.model.path=~/models/Qwen2.5-1.5B"), Some(28));
+    assert_eq!(layers("critic.model.path=Qwen/Qwen2.5-3B"), Some(36));
+    let unknown = with("critic.model.path=acme/Critic-7B");
+    assert_eq!(stopped_by(&unknown), ["rl_critic_model"]);
+    assert!(unknown.questions.iter().any(|asked| asked.name == "rl_critic_model"));
+
+    let same = "critic.model.path=Qwen/Qwen2.5-7B reward_model.enable=True";
+    let reward = |more: &str| {
+        let reward = beside(&format!("{same} {more}")).reward.expect("a reward model");
+        (reward.model.num_layers, reward.residence, reward.batch, reward.padded)
+    };
+    let path = "reward_model.model.path=Qwen/Qwen2.5-3B";
+    let joined = "reward_model.model.use_remove_padding=True";
+    let host = shardscope_plan::Residence::Host;
+    assert_eq!(
+        reward(&format!("{path} reward_model.micro_batch_size=32 {joined}")),
+        (36, host, Some(4), false)
+    );
+    assert_eq!(reward(&format!("{path} reward_model.micro_batch_size_per_gpu=2")), (36, host, Some(2), true));
+    // The model that verl takes unless it is told another.
+    assert_eq!(reward("reward_model.micro_batch_size_per_gpu=2").0, 32);
+    let served = with(&format!("{same} {path} reward_model.rollout.name=vllm"));
+    assert_eq!(stopped_by(&served), ["reward_model.rollout.name"]);
+    assert_eq!(stopped_by(&with(&format!("{same} {path}"))), ["reward_model.enable"]);
+    let apart = beside(&format!(
+        "{same} {path} reward_model.micro_batch_size=8 reward_model.enable_resource_pool=True"
+    ));
+    assert!(apart.reward.is_none());
+    let cut = "actor_rollout_ref.actor.strategy=megatron critic.model.path=Qwen/Qwen2.5-3B";
+    assert_eq!(stopped_by(&with(cut)), ["rl_critic_model"]);
+}
+
+/// OpenRLHF's critic is made of the reward model, which stays on the accelerators unless it is offloaded.
+#[test]
+fn models_beside_openrlhfs_policy_are_read_by_their_names() {
+    let with = |more: &str| {
+        let text = format!(
+            "ray job submit -- python3 -m openrlhf.cli.train_ppo_ray --actor.num_nodes 1 --actor.num_gpus_per_node 8 \
+             --vllm.num_engines 8 --vllm.tensor_parallel_size 1 --train.colocate_all --ds.enable_sleep \
+             --vllm.enable_sleep --actor.model_name_or_path Qwen/Qwen2.5-7B --ds.zero_stage 3 \
+             --actor.gradient_checkpointing_enable {more}\n"
+        );
+        let resolution = resolved("run.sh", &text);
+        let plan = resolution.plan.unwrap_or_else(|| panic!("{more}: {:?}", resolution.not_modelled));
+        plan.recipe().beside.clone()
+    };
+    let reward = "--reward.model_name_or_path Qwen/Qwen2.5-3B";
+    let beside = with(&format!("{reward} --rollout.micro_batch_size 4"));
+    let scores = beside.reward.expect("a reward model");
+    let device = shardscope_plan::Residence::Device;
+    assert_eq!((scores.model.num_layers, scores.residence, scores.batch), (36, device, Some(4)));
+    assert_eq!(beside.critic.map(|model| model.num_layers), Some(36));
+    let offloaded = with(&format!("{reward} --reward.offload --critic.model_name_or_path Qwen/Qwen2.5-7B"));
+    assert_eq!(offloaded.critic, None);
+    assert_eq!(offloaded.reward.map(|reward| reward.residence), Some(shardscope_plan::Residence::Host));
+    let remote = with("--reward.remote_url http://localhost:5000/get_reward");
+    assert_eq!((remote.critic, remote.reward), (None, None));
 }

@@ -275,9 +275,15 @@ fields! {
     SecondWeightShards "second_weight_shards" Count(1, MAX_WORLD), "ranks over which weights have second shards for backward (ZeRO++ hpZ)";
     CopyWholeModel "copy_whole_model" Flag, "all weights are gathered and copied at once to be handed to the rollout engine";
     RlReference "rl_reference" Word(&["none", "device", "host", "elsewhere"]), "where the reference model of reinforcement learning is";
-    RlCritic "rl_critic" Word(&["none", "device", "host", "elsewhere"]), "where the critic is, of the policy's shape";
+    RlCritic "rl_critic" Word(&["none", "device", "host", "elsewhere"]), "where the critic is";
+    RlCriticModel "rl_critic_model" Text, "the critic's model by its name on the Hub, where its shape is not the policy's";
     RlCriticRecompute "rl_critic_recompute" Flag, "the critic's layers are computed again from their inputs";
     RlCriticMicroBatch "rl_critic_micro_batch" Count(1, MAX_SEQUENCE), "the critic's micro-batch: sequences, or tokens of a replica where samples are packed by tokens";
+    RlCriticPadding "rl_critic_padding" Flag, "the critic's samples come padded to the longest, with a mask";
+    RlReward "rl_reward" Word(&["none", "device", "host", "elsewhere"]), "where the reward model is while it does not score";
+    RlRewardModel "rl_reward_model" Text, "the reward model by its name on the Hub";
+    RlRewardMicroBatch "rl_reward_micro_batch" Count(1, MAX_SEQUENCE), "the reward model's micro-batch: sequences, or tokens of a replica where samples are packed by tokens";
+    RlRewardPadding "rl_reward_padding" Flag, "the reward model's samples come padded to the longest, with a mask";
     // What transformers and its trainers choose.
     Autocast "autocast" Word(&["none", "bf16", "fp16"]), "number format of torch.autocast over the weights' own";
     AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "flash_attention_4"]), "attention of transformers";

@@ -15,6 +15,7 @@ mod roll;
 mod skyrl;
 mod skyrl_engine;
 mod verl;
+mod verl_beside;
 mod verl_configs;
 mod verl_idle;
 mod verl_megatron;
@@ -171,6 +172,10 @@ impl Reader for RlFormat {
         }
         if skyrl::tunes(command.program) {
             return (*self == Self::SkyRl).then_some(Claim::Certain);
+        }
+        // Its critic has half of the accelerators for itself, whatever its keys say (`examples/split_placement`).
+        if *self == Self::Verl && command.program.ends_with("main_ppo_split.py") {
+            return None;
         }
         // `verl.trainer.fsdp_sft_trainer`, whose keys are also other trainers'.
         if command.program.contains("verl") && command.program.contains("sft_trainer") {
