@@ -306,3 +306,56 @@ fn models_beside_openrlhfs_policy_are_read_by_their_names() {
     let remote = with("--reward.remote_url http://localhost:5000/get_reward");
     assert_eq!((remote.critic, remote.reward), (None, None));
 }
+
+/// EasyR1 has verl's settings under names and defaults of its own, over the file that its examples name.
+#[test]
+fn easy_r1_is_read_as_the_fork_of_verl_that_it_is() {
+    let with = |more: &str| {
+        let text = format!("python3 -m verl.trainer.main trainer.nnodes=1 worker.rollout.seed=1 {more}\n");
+        resolved("run.sh", &text)
+    };
+    let named = "worker.actor.model.model_path=Qwen/Qwen2.5-7B";
+    let update = "worker.actor.micro_batch_size_per_device_for_update=16";
+    let read = |more: &str| {
+        let resolution = with(more);
+        let plan = resolution.plan.unwrap_or_else(|| panic!("{more}: {:?}", resolution.not_modelled));
+        let rollout = plan.recipe().rollout.expect("rollouts");
+        (plan.model().seq_length, plan.recipe().global_batch_size, rollout.fraction, rollout.reference)
+    };
+    use shardscope_plan::Residence::{Absent, Host};
+    let none = "algorithm.disable_kl=true";
+    // Packs of as many tokens as 16 samples of 1024: 256 samples of a step are 16 of them.
+    assert_eq!(read(&format!("{named} {update} {none}")), (16_384, 16, 0.6, Absent));
+    let hosted = "worker.ref.fsdp.enable_cpu_offload=true worker.rollout.n=4 data.max_response_length=1536";
+    assert_eq!(read(&format!("{named} {update} {hosted}")), (32_768, 64, 0.6, Host));
+    let each = "worker.actor.dynamic_batching=false";
+    assert_eq!(read(&format!("{named} {update} {none} {each}")), (1024, 256, 0.6, Absent));
+    let examples = "config=examples/config.yaml worker.actor.micro_batch_size_per_device_for_experience=1";
+    assert_eq!(read(examples), (4096, 640, 0.6, Host));
+    // What differs from verl and is not known stops by its name.
+    let stops = |more: &str| {
+        let resolution = with(&format!("{named} {update} {more}"));
+        resolution.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(stops(""), ["worker.ref.fsdp.enable_cpu_offload"]);
+    let larger = "worker.actor.micro_batch_size_per_device_for_experience=32";
+    assert_eq!(
+        stops(&format!("{none} {larger}")),
+        ["worker.actor.micro_batch_size_per_device_for_experience"]
+    );
+    assert_eq!(
+        stops(&format!("{none} worker.actor.optim.strategy=adamw_bf16")),
+        ["worker.actor.optim.strategy"]
+    );
+    assert_eq!(
+        stops(&format!("{none} worker.actor.model.lora.rank=8")),
+        ["actor_rollout_ref.model.lora_rank"]
+    );
+    let unknown = with(&format!("config=my.yaml {named} {none}"));
+    assert!(
+        unknown
+            .diagnostics
+            .iter()
+            .any(|said| said.code == Code::MissingFile && said.message.contains("my.yaml"))
+    );
+}

@@ -4,7 +4,9 @@
 use super::command_line::CommandLine;
 use super::flag::is_spelt;
 use crate::Argument;
-use crate::formats::{MaxText, Reader, configuration_of_verl, is_known_to_verl};
+use crate::formats::{
+    MaxText, Reader, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1, is_known_to_verl,
+};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
@@ -52,14 +54,18 @@ pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option
     absent(name, span, source)
 }
 
-/// The configuration below settings of verl where it is none of verl's own: what it states is not known.
+/// The configuration below settings of verl, or of EasyR1, where it is none of its own: what it states is not known.
 fn unknown_to_verl(words: &[Argument]) -> Option<(String, Option<Span>)> {
-    if !words.iter().any(|word| word.text.trim_start_matches('+').starts_with("actor_rollout_ref.")) {
-        return None;
-    }
-    let name = configuration_of_verl(words)?;
+    let has = |start: &str| words.iter().any(|word| word.text.trim_start_matches('+').starts_with(start));
+    let of_verl = || configuration_of_verl(words).filter(|name| !is_known_to_verl(name));
+    let of_easy_r1 = || configuration_of_easy_r1(words).filter(|name| !is_known_to_easy_r1(name));
+    let name = match () {
+        () if has("actor_rollout_ref.") => of_verl(),
+        () if has("worker.") => of_easy_r1(),
+        () => None,
+    }?;
     let span = words.iter().find(|word| word.text.contains(name)).and_then(|word| word.span);
-    (!is_known_to_verl(name) && !name.contains('$')).then(|| (base_name(name).to_owned(), span))
+    (!name.contains('$')).then(|| (base_name(name).to_owned(), span))
 }
 
 /// The experiment of Primus that the environment names (`EXP=examples/megatron/configs/MI355X/llama3.1_8B-BF16-pretrain.yaml`):
