@@ -262,6 +262,7 @@ fn recipe() -> Recipe {
         tuning: Tuning::default(),
         transformers: Transformers::default(),
         rollout: None,
+        beside: shardscope::plan::Beside::default(),
     }
 }
 

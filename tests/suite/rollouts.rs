@@ -189,6 +189,51 @@ fn a_critic_takes_its_own_micro_batch_and_keeps_its_own_layers() {
     assert_eq!(part(&whole, PhaseKind::Training, "critic"), None);
 }
 
+/// Models of another shape are what they are alone, cut as the policy is: a critic with its states, a reward model in 16 bits with one
+/// output, whose weights are gathered from the host or stay.
+#[test]
+fn models_of_another_shape_take_what_they_take_alone() {
+    let own = ("rl_critic_model", "Qwen/Qwen2.5-0.5B");
+    let alone = |more: &[(&str, &str)]| {
+        let of_policy =
+            ["num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups"];
+        let cleared = of_policy.into_iter().chain([
+            "vocab_size",
+            "untie_embeddings_and_output_weights",
+            "rl_framework",
+        ]);
+        let mut set: Vec<(&str, &str)> = cleared.map(|name| (name, "")).collect();
+        set.extend([("model", own.1), ("training_objective", "classify"), ("num_labels", "1")]);
+        let plan = plan(&[set.as_slice(), more].concat());
+        assert_eq!(plan.model().num_layers, 24);
+        memory(&plan).ranks[0].totals
+    };
+    let beside = rl(&plan(&[("rl_critic", "device"), own]));
+    let totals = alone(&[]);
+    let held = totals.parameters + totals.gradients + totals.optimizer;
+    assert_eq!(part(&beside, PhaseKind::Training, "critic"), Some(held));
+    assert_eq!(part(&beside, PhaseKind::Critic, "training peak of the critic"), Some(totals.peak_reserved));
+    let sdpa = ("attn_implementation", "sdpa");
+    let padded = rl(&plan(&[("rl_critic", "host"), own, ("rl_critic_padding", "true"), sdpa]));
+    let masked = alone(&[("padding_mask", "true"), sdpa]).peak_reserved;
+    assert_eq!(part(&padded, PhaseKind::Critic, "training peak of the critic"), Some(masked));
+    assert!(masked > alone(&[sdpa]).peak_reserved);
+
+    let reward = |place: &'static str| {
+        rl(&plan(&[("rl_reward", place), ("rl_reward_model", own.1), ("rl_reward_micro_batch", "4")]))
+    };
+    let [host, device] = ["host", "device"].map(reward);
+    // All weights but the output layer, tied here, in 16 bits over 8 ranks, and the one output.
+    let sharded = Bytes::new((494_032_768 + 896) * 2 / 8);
+    assert_eq!(part(&device, PhaseKind::Training, "reward model"), Some(sharded));
+    assert_eq!(part(&host, PhaseKind::Training, "reward model"), None);
+    let forward =
+        |rl: &RlMemory| part(rl, PhaseKind::Reward, "forward pass of the reward model").expect("a phase");
+    assert_eq!(forward(&device), forward(&host) + sharded);
+    let elsewhere = reward("elsewhere");
+    assert!(elsewhere.phases.iter().all(|phase| phase.kind != PhaseKind::Reward));
+}
+
 /// What a critic has of its own may contradict a rule that the policy meets: then there is no answer without it. A pack of it may be
 /// longer than a model's positions, as the policy's may.
 #[test]

@@ -109,7 +109,13 @@ fn verls_critic_and_padding_are_read_as_they_are_stated() {
     );
     assert!(with(&format!("{shared} critic.ppo_max_token_len_per_gpu=24000")).plan.is_some());
     // Samples of the critic are padded unless it says otherwise, and those of the policy are not here.
-    assert_eq!(stopped_by(&with("critic.ppo_micro_batch_size_per_gpu=4")), ["critic.model.path"]);
+    let own = with("critic.ppo_micro_batch_size_per_gpu=4").plan.expect("a plan");
+    assert!(own.recipe().beside.critic_padded && !own.recipe().transformers.padding_mask);
+    assert_eq!(stopped_by(&with(packed)), ["critic.model.path"]);
+    assert_eq!(
+        stopped_by(&with("critic.model.use_remove_padding=True critic.model.lora_rank=16")),
+        ["critic.model.lora_rank"]
+    );
     let cut = "critic.model.use_remove_padding=True critic.ulysses_sequence_parallel_size=2";
     assert_eq!(stopped_by(&with(cut)), ["critic.model.path"]);
     let padded = |resolution: &Resolution| {
@@ -187,4 +193,169 @@ fn areal_is_read_by_its_engines() {
     assert_eq!(stopped_by(&resolved("config.yaml", &on_host)), ["cluster.n_gpus_per_node"]);
     let tuned = text("  backend: 'fsdp:d8'\n").replace("gconfig:", "other:");
     assert_eq!(stopped_by(&resolved("config.yaml", &tuned)), ["framework"]);
+}
+
+/// A configuration of verl's own counts below the words of a command; another one is asked for by its name.
+#[test]
+fn configurations_of_verl_are_known_by_name_or_asked_for() {
+    let with = |configuration: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo --config-path=./config {configuration} algorithm.adv_estimator=grpo \
+             actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
+        );
+        resolved("run.sh", &text)
+    };
+    let plan = |configuration: &str| {
+        let resolution = with(configuration);
+        let plan = resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
+        let engine = plan.recipe().rollout.as_ref().map(|rollout| rollout.engine);
+        (plan.recipe().software, plan.model().seq_length, engine)
+    };
+    use shardscope_plan::{RolloutEngine, Software};
+    let (fsdp, megatron) = (Software::HfTransformers, Software::MegatronCoreTe);
+    assert_eq!(plan("--config-name='ppo_trainer'"), (fsdp, 1024, Some(RolloutEngine::Vllm)));
+    assert_eq!(
+        plan("--config-name='ppo_megatron_trainer.yaml'"),
+        (megatron, 1024, Some(RolloutEngine::Vllm))
+    );
+    assert_eq!(plan("--config-name gsm8k_multiturn_grpo"), (fsdp, 2048, Some(RolloutEngine::Sglang)));
+    let sglang = Some(RolloutEngine::Sglang);
+    assert_eq!(plan("--config-name=gsm8k_multiturn_megatron_grpo"), (megatron, 2048, sglang));
+    let unknown = with("--config-name=my_run");
+    assert!(unknown.plan.is_none());
+    let said = unknown.diagnostics.iter().find(|said| said.code == Code::MissingFile);
+    assert!(said.is_some_and(|said| said.message.contains("my_run.yaml")), "{:?}", unknown.diagnostics);
+}
+
+/// Models beside verl's policy have their own shape: a critic by its path, a reward model on the host with a micro-batch of its own.
+#[test]
+fn models_beside_verls_policy_are_read_by_their_names() {
+    let with = |more: &str| {
+        let text = format!(
+            "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=gae actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             actor_rollout_ref.actor.ppo_mini_batch_size=32 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \
+             actor_rollout_ref.rollout.name=vllm critic.model.use_remove_padding=True {more} \
+             trainer.n_gpus_per_node=8 trainer.nnodes=1\n"
+        );
+        resolved("run.sh", &text)
+    };
+    let beside = |more: &str| {
+        let resolution = with(more);
+        let plan = resolution.plan.unwrap_or_else(|| panic!("{more}: {:?}", resolution.not_modelled));
+        plan.recipe().beside.clone()
+    };
+    let layers = |more: &str| beside(more).critic.map(|model| model.num_layers);
+    assert_eq!(layers("critic.model.path=Qwen/Qwen2.5-7B"), None);
+    assert_eq!(layers("critic.model.path=$HOME/models/Qwen2.5-7B"), None);
+    assert_eq!(layers("critic.model.path=~/models/Qwen2.5-1.5B"), Some(28));
+    assert_eq!(layers("critic.model.path=Qwen/Qwen2.5-3B"), Some(36));
+    let unknown = with("critic.model.path=acme/Critic-7B");
+    assert_eq!(stopped_by(&unknown), ["rl_critic_model"]);
+    assert!(unknown.questions.iter().any(|asked| asked.name == "rl_critic_model"));
+
+    let same = "critic.model.path=Qwen/Qwen2.5-7B reward_model.enable=True";
+    let reward = |more: &str| {
+        let reward = beside(&format!("{same} {more}")).reward.expect("a reward model");
+        (reward.model.num_layers, reward.residence, reward.batch, reward.padded)
+    };
+    let path = "reward_model.model.path=Qwen/Qwen2.5-3B";
+    let joined = "reward_model.model.use_remove_padding=True";
+    let host = shardscope_plan::Residence::Host;
+    assert_eq!(
+        reward(&format!("{path} reward_model.micro_batch_size=32 {joined}")),
+        (36, host, Some(4), false)
+    );
+    assert_eq!(reward(&format!("{path} reward_model.micro_batch_size_per_gpu=2")), (36, host, Some(2), true));
+    // The model that verl takes unless it is told another.
+    assert_eq!(reward("reward_model.micro_batch_size_per_gpu=2").0, 32);
+    let served = with(&format!("{same} {path} reward_model.rollout.name=vllm"));
+    assert_eq!(stopped_by(&served), ["reward_model.rollout.name"]);
+    assert_eq!(stopped_by(&with(&format!("{same} {path}"))), ["reward_model.enable"]);
+    let apart = beside(&format!(
+        "{same} {path} reward_model.micro_batch_size=8 reward_model.enable_resource_pool=True"
+    ));
+    assert!(apart.reward.is_none());
+    let cut = "actor_rollout_ref.actor.strategy=megatron critic.model.path=Qwen/Qwen2.5-3B";
+    assert_eq!(stopped_by(&with(cut)), ["rl_critic_model"]);
+}
+
+/// OpenRLHF's critic is made of the reward model, which stays on the accelerators unless it is offloaded.
+#[test]
+fn models_beside_openrlhfs_policy_are_read_by_their_names() {
+    let with = |more: &str| {
+        let text = format!(
+            "ray job submit -- python3 -m openrlhf.cli.train_ppo_ray --actor.num_nodes 1 --actor.num_gpus_per_node 8 \
+             --vllm.num_engines 8 --vllm.tensor_parallel_size 1 --train.colocate_all --ds.enable_sleep \
+             --vllm.enable_sleep --actor.model_name_or_path Qwen/Qwen2.5-7B --ds.zero_stage 3 \
+             --actor.gradient_checkpointing_enable {more}\n"
+        );
+        let resolution = resolved("run.sh", &text);
+        let plan = resolution.plan.unwrap_or_else(|| panic!("{more}: {:?}", resolution.not_modelled));
+        plan.recipe().beside.clone()
+    };
+    let reward = "--reward.model_name_or_path Qwen/Qwen2.5-3B";
+    let beside = with(&format!("{reward} --rollout.micro_batch_size 4"));
+    let scores = beside.reward.expect("a reward model");
+    let device = shardscope_plan::Residence::Device;
+    assert_eq!((scores.model.num_layers, scores.residence, scores.batch), (36, device, Some(4)));
+    assert_eq!(beside.critic.map(|model| model.num_layers), Some(36));
+    let offloaded = with(&format!("{reward} --reward.offload --critic.model_name_or_path Qwen/Qwen2.5-7B"));
+    assert_eq!(offloaded.critic, None);
+    assert_eq!(offloaded.reward.map(|reward| reward.residence), Some(shardscope_plan::Residence::Host));
+    let remote = with("--reward.remote_url http://localhost:5000/get_reward");
+    assert_eq!((remote.critic, remote.reward), (None, None));
+}
+
+/// EasyR1 has verl's settings under names and defaults of its own, over the file that its examples name.
+#[test]
+fn easy_r1_is_read_as_the_fork_of_verl_that_it_is() {
+    let with = |more: &str| {
+        let text = format!("python3 -m verl.trainer.main trainer.nnodes=1 worker.rollout.seed=1 {more}\n");
+        resolved("run.sh", &text)
+    };
+    let named = "worker.actor.model.model_path=Qwen/Qwen2.5-7B";
+    let update = "worker.actor.micro_batch_size_per_device_for_update=16";
+    let read = |more: &str| {
+        let resolution = with(more);
+        let plan = resolution.plan.unwrap_or_else(|| panic!("{more}: {:?}", resolution.not_modelled));
+        let rollout = plan.recipe().rollout.expect("rollouts");
+        (plan.model().seq_length, plan.recipe().global_batch_size, rollout.fraction, rollout.reference)
+    };
+    use shardscope_plan::Residence::{Absent, Host};
+    let none = "algorithm.disable_kl=true";
+    // Packs of as many tokens as 16 samples of 1024: 256 samples of a step are 16 of them.
+    assert_eq!(read(&format!("{named} {update} {none}")), (16_384, 16, 0.6, Absent));
+    let hosted = "worker.ref.fsdp.enable_cpu_offload=true worker.rollout.n=4 data.max_response_length=1536";
+    assert_eq!(read(&format!("{named} {update} {hosted}")), (32_768, 64, 0.6, Host));
+    let each = "worker.actor.dynamic_batching=false";
+    assert_eq!(read(&format!("{named} {update} {none} {each}")), (1024, 256, 0.6, Absent));
+    let examples = "config=examples/config.yaml worker.actor.micro_batch_size_per_device_for_experience=1";
+    assert_eq!(read(examples), (4096, 640, 0.6, Host));
+    // What differs from verl and is not known stops by its name.
+    let stops = |more: &str| {
+        let resolution = with(&format!("{named} {update} {more}"));
+        resolution.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(stops(""), ["worker.ref.fsdp.enable_cpu_offload"]);
+    let larger = "worker.actor.micro_batch_size_per_device_for_experience=32";
+    assert_eq!(
+        stops(&format!("{none} {larger}")),
+        ["worker.actor.micro_batch_size_per_device_for_experience"]
+    );
+    assert_eq!(
+        stops(&format!("{none} worker.actor.optim.strategy=adamw_bf16")),
+        ["worker.actor.optim.strategy"]
+    );
+    assert_eq!(
+        stops(&format!("{none} worker.actor.model.lora.rank=8")),
+        ["actor_rollout_ref.model.lora_rank"]
+    );
+    let unknown = with(&format!("config=my.yaml {named} {none}"));
+    assert!(
+        unknown
+            .diagnostics
+            .iter()
+            .any(|said| said.code == Code::MissingFile && said.message.contains("my.yaml"))
+    );
 }

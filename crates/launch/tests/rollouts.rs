@@ -151,7 +151,7 @@ fn openrlhfs_critic_is_there_with_generalised_advantages() {
     assert_eq!(critic("--algo.advantage.estimator reinforce"), "none");
     assert!(run("").not_modelled.is_empty());
     let other = run("--critic.model_name_or_path OpenRLHF/Llama-3-8b-rm-mixture");
-    assert!(other.not_modelled.iter().any(|item| item.name == "critic.model_name_or_path"));
+    assert!(other.not_modelled.iter().any(|item| item.name == "rl_critic_model"));
 }
 
 #[test]

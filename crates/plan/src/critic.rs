@@ -1,11 +1,38 @@
-//! The plan of a critic beside a policy.
+//! The plans of models beside a policy: a critic that trains and a reward model that scores.
 
-use crate::{Contradiction, Objective, Plan, Recompute, Residence};
+use crate::{
+    BaseTraining, Contradiction, DpSharding, Model, NumberFormat, Objective, Plan, Quantization, Recipe,
+    Recompute, Residence, StageMap, StageSizes, Tuning,
+};
+
+/// Models on the policy's accelerators that have a shape of their own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beside {
+    /// The critic's, where it is not the policy's.
+    pub critic: Option<Box<Model>>,
+    /// Whether the critic's samples come padded, with a mask.
+    pub critic_padded: bool,
+    /// The model that scores rollouts.
+    pub reward: Option<Box<RewardModel>>,
+}
+
+/// A frozen model with one output in the place of the output layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RewardModel {
+    /// Its shape.
+    pub model: Model,
+    /// Where its weights are while it does not score.
+    pub residence: Residence,
+    /// Its micro-batch where it is not the policy's: sequences, or tokens where samples are packed by tokens.
+    pub batch: Option<u64>,
+    /// Whether its samples come padded, with a mask.
+    pub padded: bool,
+}
 
 impl Plan {
-    /// The training of a critic on the policy's accelerators: the policy's model with one value in the place of the output layer, its
-    /// micro-batch and recomputation its own; or why that could not run. None where the critic is elsewhere, or where the software cuts
-    /// models, which keeps no more of a critic than of the policy.
+    /// The training of a critic on the policy's accelerators: a model, the policy's unless it has its own, with one value in the place
+    /// of the output layer, its micro-batch and recomputation its own; or why that could not run. None where the critic is elsewhere,
+    /// or where the software cuts models, which keeps no more of a critic than of the policy.
     #[must_use]
     pub fn critic(&self) -> Option<Result<Self, Vec<Contradiction>>> {
         let rollout = self.recipe.rollout.as_ref()?;
@@ -13,14 +40,74 @@ impl Plan {
         if !on_them || self.recipe.software.semantics().cuts_models {
             return None;
         }
-        let mut recipe = self.recipe.clone();
-        let mut model = self.model.clone();
-        recipe.rollout = None;
+        let mut recipe = self.alone();
+        let model = match self.recipe.beside.critic.as_deref() {
+            Some(own) => self.beside_policy(own),
+            None => self.model.clone(),
+        };
         recipe.tuning.objective = Objective::Classes { labels: 1 };
+        recipe.transformers.padding_mask |= self.recipe.beside.critic_padded;
         if !rollout.critic_recomputes {
             recipe.recompute = Recompute::None;
         }
-        match rollout.critic_batch {
+        Some(self.variant(model, recipe, rollout.critic_batch))
+    }
+
+    /// The forward pass of a reward model that is sharded as the policy is, in 16 bits: all of it is frozen but the one output, which
+    /// holds next to nothing. None where there is none on these accelerators.
+    #[must_use]
+    pub fn reward(&self) -> Option<Result<Self, Vec<Contradiction>>> {
+        let reward = self.recipe.beside.reward.as_deref()?;
+        let on_them = matches!(reward.residence, Residence::Device | Residence::Host);
+        if !on_them || self.recipe.software.semantics().cuts_models {
+            return None;
+        }
+        let mut recipe = self.alone();
+        recipe.recompute = Recompute::None;
+        // FSDP cuts its weights whatever it does to the policy's; DeepSpeed only where it cuts those too, and has nothing else to cut.
+        recipe.dp_sharding = match recipe.dp_sharding {
+            _ if recipe.shards_by_fsdp() => DpSharding::Parameters,
+            DpSharding::Parameters => DpSharding::Parameters,
+            _ => DpSharding::Replicated,
+        };
+        recipe.params_dtype = NumberFormat::Bf16;
+        recipe.grads_dtype = NumberFormat::Bf16;
+        recipe.transformers.autocast = None;
+        recipe.transformers.padding_mask |= reward.padded;
+        recipe.tuning = Tuning {
+            base: BaseTraining::None,
+            embedding: false,
+            quantization: Quantization::None,
+            objective: Objective::Classes { labels: 1 },
+            ..Tuning::default()
+        };
+        Some(self.variant(self.beside_policy(&reward.model), recipe, reward.batch))
+    }
+
+    /// The recipe without what is beside the policy.
+    fn alone(&self) -> Recipe {
+        let mut recipe = self.recipe.clone();
+        recipe.rollout = None;
+        recipe.beside = Beside::default();
+        recipe
+    }
+
+    /// A model of another shape over the policy's samples.
+    fn beside_policy(&self, model: &Model) -> Model {
+        let mut model = model.clone();
+        model.seq_length = self.model.seq_length;
+        model.max_position_embeddings = model.max_position_embeddings.max(model.seq_length);
+        model
+    }
+
+    /// The plan of another model on these accelerators, with micro-batches of `batch` sequences, or tokens of packs.
+    fn variant(
+        &self,
+        mut model: Model,
+        mut recipe: Recipe,
+        batch: Option<u64>,
+    ) -> Result<Self, Vec<Contradiction>> {
+        match batch {
             Some(tokens) if recipe.sample_length.is_some() => {
                 model.seq_length = tokens;
                 // Positions of a pack begin anew with each of its samples.
@@ -37,6 +124,16 @@ impl Plan {
             }
             None => {}
         }
-        Some(Self::new(model, self.cluster.clone(), self.layout.clone(), recipe))
+        let mut layout = self.layout.clone();
+        if model.num_layers != self.model.num_layers {
+            let sizes = StageSizes {
+                num_layers: model.num_layers,
+                pipeline: layout.pipeline,
+                virtual_pipeline: layout.virtual_pipeline,
+                mtp_num_layers: model.mtp_num_layers,
+            };
+            layout.stages = StageMap::new(sizes, &layout.split).map_err(|why| vec![why])?;
+        }
+        Self::new(model, self.cluster.clone(), layout, recipe)
     }
 }

@@ -254,7 +254,7 @@ fields! {
     PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32", "whole", "named", "orpo", "cpo"]), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), holds the reference's alone (named: torchtune), or takes the cross entropy of chosen samples besides (TRL's orpo, cpo)";
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
-    RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct", "skyrl", "roll", "areal", "prime_rl"]), "framework of reinforcement learning that runs training and rollouts";
+    RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct", "skyrl", "roll", "areal", "prime_rl", "easy_r1"]), "framework of reinforcement learning that runs training and rollouts";
     RolloutEngine "rollout_engine" Word(&["vllm", "sglang", "transformers"]), "engine that generates rollouts, or the model that trains (transformers)";
     RolloutTensorParallelSize "rollout_tensor_parallel_size" Count(1, MAX_DEGREE), "tensor parallel size of the rollout engine";
     RolloutMemoryFraction "rollout_memory_fraction" Real(0.0, 1.0), "part of an accelerator's memory that the rollout engine is given (gpu_memory_utilization, mem_fraction_static)";
@@ -276,9 +276,15 @@ fields! {
     SecondWeightShards "second_weight_shards" Count(1, MAX_WORLD), "ranks over which weights have second shards for backward (ZeRO++ hpZ)";
     CopyWholeModel "copy_whole_model" Flag, "all weights are gathered and copied at once to be handed to the rollout engine";
     RlReference "rl_reference" Word(&["none", "device", "host", "elsewhere"]), "where the reference model of reinforcement learning is";
-    RlCritic "rl_critic" Word(&["none", "device", "host", "elsewhere"]), "where the critic is, of the policy's shape";
+    RlCritic "rl_critic" Word(&["none", "device", "host", "elsewhere"]), "where the critic is";
+    RlCriticModel "rl_critic_model" Text, "the critic's model by its name on the Hub, where its shape is not the policy's";
     RlCriticRecompute "rl_critic_recompute" Flag, "the critic's layers are computed again from their inputs";
     RlCriticMicroBatch "rl_critic_micro_batch" Count(1, MAX_SEQUENCE), "the critic's micro-batch: sequences, or tokens of a replica where samples are packed by tokens";
+    RlCriticPadding "rl_critic_padding" Flag, "the critic's samples come padded to the longest, with a mask";
+    RlReward "rl_reward" Word(&["none", "device", "host", "elsewhere"]), "where the reward model is while it does not score";
+    RlRewardModel "rl_reward_model" Text, "the reward model by its name on the Hub";
+    RlRewardMicroBatch "rl_reward_micro_batch" Count(1, MAX_SEQUENCE), "the reward model's micro-batch: sequences, or tokens of a replica where samples are packed by tokens";
+    RlRewardPadding "rl_reward_padding" Flag, "the reward model's samples come padded to the longest, with a mask";
     // What transformers and its trainers choose.
     Autocast "autocast" Word(&["none", "bf16", "fp16"]), "number format of torch.autocast over the weights' own";
     AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "flash_attention_4"]), "attention of transformers";

@@ -54,6 +54,7 @@ pub use arrangement::{
 pub use asked::{Budget, LeftOut};
 pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
+pub use critic::{Beside, RewardModel};
 pub use degrees::Degrees;
 pub use field::{Field, tables};
 pub use kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKind};

@@ -1,6 +1,7 @@
 //! How it is trained: batch, precision, optimizer, recomputation, kernels, overlap, software.
 
 use super::asked::{Budget, LeftOut};
+use super::critic::Beside;
 use super::kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKind};
 use super::marks::Marks;
 use super::moe::MoeRecipe;
@@ -86,6 +87,8 @@ pub struct Recipe {
     pub transformers: Transformers,
     /// How rollouts are made, in reinforcement learning.
     pub rollout: Option<Rollout>,
+    /// Models beside the policy that have a shape of their own, in reinforcement learning.
+    pub beside: Beside,
     /// Settings of the run that the figures leave out.
     pub marks: Marks,
 }

@@ -160,6 +160,8 @@ pub enum RlFramework {
     Areal,
     /// prime-rl.
     PrimeRl,
+    /// EasyR1.
+    EasyR1,
 }
 
 /// How a framework hands new weights to the engine.
@@ -210,7 +212,7 @@ const MIB: u64 = 1 << 20;
 
 impl RlFramework {
     /// Every one with its name in the settings.
-    pub const NAMED: [(Self, &'static str); 12] = [
+    pub const NAMED: [(Self, &'static str); 13] = [
         (Self::Verl, "verl"),
         (Self::OpenRlhf, "openrlhf"),
         (Self::Slime, "slime"),
@@ -223,6 +225,7 @@ impl RlFramework {
         (Self::Roll, "roll"),
         (Self::Areal, "areal"),
         (Self::PrimeRl, "prime_rl"),
+        (Self::EasyR1, "easy_r1"),
     ];
 
     /// What its makers call it.
@@ -241,6 +244,7 @@ impl RlFramework {
             Self::Roll => "ROLL",
             Self::Areal => "AReaL",
             Self::PrimeRl => "prime-rl",
+            Self::EasyR1 => "EasyR1",
         }
     }
 
@@ -254,7 +258,7 @@ impl RlFramework {
     /// (`verl/utils/fsdp_utils.py:get_fsdp_wrap_policy, apply_fsdp2`).
     #[must_use]
     pub const fn wraps_unsplit(self) -> bool {
-        matches!(self, Self::Verl)
+        matches!(self, Self::Verl | Self::EasyR1)
     }
 
     /// How it hands over weights; `cut` says whether the trainer cuts the model itself (Megatron) or only shards it.
@@ -277,6 +281,15 @@ impl RlFramework {
                 entropy_rows: 0,
                 default_buckets: false,
                 source: "verl/workers/fsdp_workers.py:rollout_mode",
+            },
+            // Weights on the host are loaded before their shards are taken tensor by tensor.
+            Self::EasyR1 => RlSemantics {
+                loads_weights: true,
+                bucket: Bucket::Tensor,
+                log_probs: LogProbs::InPlace,
+                entropy_rows: 0,
+                default_buckets: false,
+                source: "verl/workers/sharding_manager/fsdp_vllm.py:_sync_weight_to_vllm",
             },
             Self::OpenRlhf => RlSemantics {
                 loads_weights: false,

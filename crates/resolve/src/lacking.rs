@@ -93,6 +93,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     cut(table, software);
     one_by_one(table, software);
     own_rollouts(table);
+    super::beside::lacking(table, software);
     // Whose adapters are known for Megatron core's layers.
     let library = tuning::library(table, software);
     let adapters = library.is_some_and(AdapterLibrary::is_of_megatron);

@@ -5,6 +5,7 @@
 
 mod arrangement;
 mod batch;
+mod beside;
 mod defaults;
 mod evaluation;
 mod fitting;

@@ -1,7 +1,7 @@
 //! The phases of reinforcement learning on one accelerator: training, the handing over of weights, rollouts. They follow
 //! each other, so that the fullest one counts; on shared accelerators each holds what the others leave behind.
 
-use super::critic::critic;
+use super::critic::{critic, reward};
 use super::engine::{EngineMemory, engine};
 use super::totals::Totals;
 use super::verdict::{Needs, Verdict};
@@ -40,6 +40,13 @@ static CRITIC: Formula =
         ("G", "bytes of gradients"),
         ("O", "bytes of optimizer states"),
     ]);
+static REWARD: Formula = Formula::new(
+    "M - O",
+    "The reward model's forward pass on the fullest accelerator: its gathered weights and one layer at a time, without gradients; O bytes of it are on the host.",
+    "verl/workers/fsdp_workers.py:RewardModelWorker",
+).letters(&[("M", "bytes"), ("O", "bytes of its weights that are on the host")]);
+static SCORER: Formula = Formula::new("W", "Weights of the reward model, in 16 bits.", COPIES)
+    .letters(&[("W", "bytes of the weights")]);
 static LOADED: Formula = Formula::new(
     "W",
     "The policy's weights, brought back to be handed over.",
@@ -68,6 +75,8 @@ pub enum PhaseKind {
     Training,
     /// The critic trains.
     Critic,
+    /// The reward model scores rollouts.
+    Reward,
     /// The engine gets the new weights.
     WeightUpdate,
     /// The engine generates.
@@ -81,6 +90,7 @@ impl PhaseKind {
         match self {
             Self::Training => "training",
             Self::Critic => "critic",
+            Self::Reward => "reward",
             Self::WeightUpdate => "weight update",
             Self::Rollout => "rollout",
         }
@@ -131,7 +141,8 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
     let rollout = plan.recipe().rollout.as_ref()?;
     let capacity = plan.cluster().accelerator.memory;
     let shared = rollout.is_co_located();
-    let beside = beside(rollout, totals);
+    let (critic, reward) = (critic(plan), reward(plan));
+    let beside = beside(plan, rollout, totals, [critic.as_ref(), reward.as_ref()]);
     let left = left(rollout, totals);
     let sum = |parts: &[Breakdown<Bytes>]| -> Bytes { parts.iter().map(Breakdown::value).sum() };
     let taken = if shared { sum(&left) + sum(&beside) } else { Bytes::ZERO };
@@ -158,16 +169,31 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         training.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
     }
     let mut phases = vec![phase(PhaseKind::Training, training, returnable)];
-    if let Some(own) = critic(plan) {
+    if let Some(own) = critic {
         let given = [("M", own.peak_reserved.number())];
         let mut training = vec![leaf("training peak of the critic", own.peak_reserved, &CRITIC_PEAK, &given)];
         // The critic's peak has the process's context in it.
         training.extend(left.first().cloned());
         training.extend(reference(rollout, totals));
+        training.extend(scorer(plan, reward.as_ref()));
         if shared {
             training.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
         }
         phases.push(phase(PhaseKind::Critic, training, own.peak_reserved.less(own.peak_required)));
+    }
+
+    if let Some(own) = reward {
+        let hosted = own.peak_reserved.less(scoring(plan, &own));
+        let given = [("M", own.peak_reserved.number()), ("O", hosted.number())];
+        let mut parts =
+            vec![leaf("forward pass of the reward model", own.peak_reserved.less(hosted), &REWARD, &given)];
+        // The process's context is in its peak.
+        parts.extend(left.first().cloned());
+        parts.extend(beside.iter().filter(|part| part.label() != SCORES).cloned());
+        if shared {
+            parts.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
+        }
+        phases.push(phase(PhaseKind::Reward, parts, own.peak_reserved.less(own.peak_required)));
     }
 
     if rollout.engine == RolloutEngine::Transformers {
@@ -208,6 +234,7 @@ const fn kind_label(kind: PhaseKind) -> &'static str {
     match kind {
         PhaseKind::Training => "training phase",
         PhaseKind::Critic => "training phase of the critic",
+        PhaseKind::Reward => "scoring phase of the reward model",
         PhaseKind::WeightUpdate => "weight update",
         PhaseKind::Rollout => "rollout phase",
     }
@@ -229,10 +256,35 @@ fn reference(rollout: &Rollout, totals: &Totals) -> Option<Breakdown<Bytes>> {
     stays.then(|| leaf("reference model", totals.parameters, &REFERENCE, &given))
 }
 
-/// Models beside the policy that stay on its accelerators.
-fn beside(rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
+const SCORES: &str = "reward model";
+
+/// What the reward model's own turn takes: all of it, or without the weights that are on the host.
+fn scoring(plan: &Plan, own: &Totals) -> Bytes {
+    let hosted =
+        plan.recipe().beside.reward.as_ref().is_some_and(|reward| reward.residence == Residence::Host);
+    own.peak_reserved.less(if hosted { own.parameters } else { Bytes::ZERO })
+}
+
+/// A reward model that stays on the policy's accelerators, which takes `own` in its turn.
+fn scorer(plan: &Plan, own: Option<&Totals>) -> Option<Breakdown<Bytes>> {
+    let reward = plan.recipe().beside.reward.as_ref()?;
+    let bytes = own.filter(|_| reward.residence == Residence::Device)?.parameters;
+    Some(leaf(SCORES, bytes, &SCORER, &[("W", bytes.number())]))
+}
+
+/// Models beside the policy that stay on its accelerators; `own` are what critic and reward model take in their turns.
+fn beside(
+    plan: &Plan,
+    rollout: &Rollout,
+    totals: &Totals,
+    own: [Option<&Totals>; 2],
+) -> Vec<Breakdown<Bytes>> {
     let mut out = Vec::from_iter(reference(rollout, totals));
+    out.extend(scorer(plan, own[1]));
     if rollout.critic == Residence::Device {
+        // Of the policy's shape it is taken to be as the policy, output layer and all.
+        let shaped = own[0].filter(|_| plan.recipe().beside.critic.is_some());
+        let totals = shaped.unwrap_or(totals);
         let bytes = totals.parameters + totals.gradients + totals.optimizer;
         let given = [
             ("W", totals.parameters.number()),

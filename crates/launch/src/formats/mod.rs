@@ -46,7 +46,9 @@ pub use reader::{Claim, Command, Reader, Role};
 pub(super) use recipes::{Recipe, Xtuner};
 pub use recipes::{RecipeSettings, recipe_names, recipe_settings};
 pub use register::{classify, formats, is_setting, keys, read_command};
-pub(crate) use rl::NEMO_RL;
+pub(crate) use rl::{
+    NEMO_RL, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1, is_known_to_verl,
+};
 pub(super) use trainer::{Dialect, Trainer, read_started, turn_dropout_off};
 pub(crate) use trainer::{VOCABULARY, open_stage};
 pub use workload::Workload;

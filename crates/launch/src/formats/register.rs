@@ -51,6 +51,7 @@ const READERS: &[&dyn Reader] = &[
     &RlFormat::SkyRl,
     &RlFormat::Roll,
     &RlFormat::Areal,
+    &RlFormat::EasyR1,
     &Oumi,
     &Trainer(Dialect::Axolotl),
     &Trainer(Dialect::LlamaFactory),

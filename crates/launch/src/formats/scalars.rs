@@ -127,7 +127,7 @@ impl Scalars {
         path.truncate(length);
     }
 
-    fn push(&mut self, path: &str, value: &str, span: Option<Span>, hole: Option<String>) {
+    pub(super) fn push(&mut self, path: &str, value: &str, span: Option<Span>, hole: Option<String>) {
         if self.0.len() == MAX_LEAVES {
             return;
         }

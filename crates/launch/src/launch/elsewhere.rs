@@ -4,7 +4,9 @@
 use super::command_line::CommandLine;
 use super::flag::is_spelt;
 use crate::Argument;
-use crate::formats::{MaxText, Reader};
+use crate::formats::{
+    MaxText, Reader, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1, is_known_to_verl,
+};
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
@@ -39,16 +41,31 @@ pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option
     // transformers' and TRL's parsers take a file that stands before all options, which change it.
     let first = words.first().is_some_and(|word| ENDS.iter().any(|end| word.text.ends_with(end)))
         && words.iter().skip(1).any(|word| word.text.starts_with("--"));
-    if !bare && group.is_none() && !first && !words.iter().any(whole) {
+    let of_verl = unknown_to_verl(words);
+    if !bare && group.is_none() && !first && of_verl.is_none() && !words.iter().any(whole) {
         return None;
     }
     let group =
         group.filter(|(name, _)| !name.is_empty()).map(|(name, span)| (base_name(name).to_owned(), span));
-    let (mut name, span) = group.or_else(|| named(words))?;
+    let (mut name, span) = group.or(of_verl).or_else(|| named(words))?;
     if !ENDS.iter().any(|end| name.ends_with(end)) {
         name.push_str(".yaml");
     }
     absent(name, span, source)
+}
+
+/// The configuration below settings of verl, or of EasyR1, where it is none of its own: what it states is not known.
+fn unknown_to_verl(words: &[Argument]) -> Option<(String, Option<Span>)> {
+    let has = |start: &str| words.iter().any(|word| word.text.trim_start_matches('+').starts_with(start));
+    let of_verl = || configuration_of_verl(words).filter(|name| !is_known_to_verl(name));
+    let of_easy_r1 = || configuration_of_easy_r1(words).filter(|name| !is_known_to_easy_r1(name));
+    let name = match () {
+        () if has("actor_rollout_ref.") => of_verl(),
+        () if has("worker.") => of_easy_r1(),
+        () => None,
+    }?;
+    let span = words.iter().find(|word| word.text.contains(name)).and_then(|word| word.span);
+    (!name.contains('$')).then(|| (base_name(name).to_owned(), span))
 }
 
 /// The experiment of Primus that the environment names (`EXP=examples/megatron/configs/MI355X/llama3.1_8B-BF16-pretrain.yaml`):

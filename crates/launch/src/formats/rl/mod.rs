@@ -3,6 +3,7 @@
 
 mod areal;
 mod common;
+mod easy_r1;
 mod mindspeed;
 mod nemo;
 mod nemo_bases;
@@ -15,11 +16,15 @@ mod roll;
 mod skyrl;
 mod skyrl_engine;
 mod verl;
+mod verl_beside;
+mod verl_configs;
 mod verl_idle;
 mod verl_megatron;
 mod verl_sft;
 
+pub(crate) use easy_r1::{configuration as configuration_of_easy_r1, is_known as is_known_to_easy_r1};
 pub(crate) use nemo_bases::TABLE as NEMO_RL;
+pub(crate) use verl_configs::{is_known as is_known_to_verl, named as configuration_of_verl};
 
 use super::leaves::{Leaves, Scalars};
 use super::reader::{Claim, Command, Reader};
@@ -49,6 +54,8 @@ pub(super) enum RlFormat {
     Roll,
     /// AReaL.
     Areal,
+    /// EasyR1.
+    EasyR1,
 }
 
 /// Files that a recipe builds on at once, at most; real ones name one or two.
@@ -78,6 +85,7 @@ impl RlFormat {
             Self::VerlSft => SFT,
             Self::OpenRlhf => OPEN,
             Self::SkyRl => skyrl::FIRST,
+            Self::EasyR1 => &["worker."],
             Self::NemoRl | Self::MindSpeedRl | Self::OpenInstruct | Self::Roll | Self::Areal => &[],
         }
     }
@@ -95,6 +103,7 @@ impl Reader for RlFormat {
             Self::SkyRl => "a SkyRL command",
             Self::Roll => "a configuration of ROLL",
             Self::Areal => "a configuration of AReaL",
+            Self::EasyR1 => "a configuration of EasyR1",
         }
     }
 
@@ -115,6 +124,7 @@ impl Reader for RlFormat {
             Self::SkyRl => {
                 "SkyRL: the policy under FSDP2 or Megatron, vLLM beside or apart; its supervised trainer"
             }
+            Self::EasyR1 => "EasyR1: the policy under FSDP by verl's rules, vLLM on the same accelerators",
             Self::Areal => "AReaL: the policy under FSDP2, rollouts apart or on the same accelerators",
             Self::Roll => "ROLL: the policy under Megatron, rollouts beside or apart, supervised fine-tuning",
         }
@@ -126,6 +136,7 @@ impl Reader for RlFormat {
         };
         match self {
             Self::Verl => signs::any(tree, &["actor_rollout_ref"]),
+            Self::EasyR1 => signs::all(tree, &["worker.actor", "worker.rollout"]),
             Self::VerlSft => signs::any(tree, &["model.partial_pretrain"]),
             Self::OpenRlhf | Self::OpenInstruct | Self::SkyRl => None,
             Self::NemoRl => signs::any(tree, &["policy.model_name", "policy.train_global_batch_size"])
@@ -139,6 +150,9 @@ impl Reader for RlFormat {
     }
 
     fn read(&self, root: &Node) -> Reading {
+        if *self == Self::EasyR1 {
+            return self.read_scalars(&easy_r1::of_file(root));
+        }
         let mut known = Vec::new();
         if *self == Self::NemoRl {
             for (file, _) in bases::named(root).into_iter().take(MAX_BASES) {
@@ -170,6 +184,10 @@ impl Reader for RlFormat {
         if skyrl::tunes(command.program) {
             return (*self == Self::SkyRl).then_some(Claim::Certain);
         }
+        // Its critic has half of the accelerators for itself, whatever its keys say (`examples/split_placement`).
+        if *self == Self::Verl && command.program.ends_with("main_ppo_split.py") {
+            return None;
+        }
         // `verl.trainer.fsdp_sft_trainer`, whose keys are also other trainers'.
         if command.program.contains("verl") && command.program.contains("sft_trainer") {
             return (*self == Self::VerlSft).then_some(Claim::Certain);
@@ -188,6 +206,8 @@ impl Reader for RlFormat {
         let renamed = match self {
             Self::OpenRlhf => openrlhf_names::renamed(words),
             Self::OpenInstruct => Some(super::trainer::words::leaves(words)),
+            Self::Verl => Some(verl_configs::scalars(words)),
+            Self::EasyR1 => Some(easy_r1::of_words(words)),
             // Keys of its supervised trainer have no group.
             Self::SkyRl => Some(Scalars::of_words_under(words, &[""])),
             _ => None,
@@ -209,6 +229,7 @@ impl RlFormat {
             Self::SkyRl => skyrl::read(&mut leaves),
             Self::Roll => roll::read(&mut leaves),
             Self::Areal => areal::read(&mut leaves),
+            Self::EasyR1 => easy_r1::read(&mut leaves),
         }
         leaves.finish(self.name())
     }

@@ -288,10 +288,20 @@ fn beside(leaves: &mut Leaves<'_>) {
     };
     let policy = leaves.text("actor.model_name_or_path");
     if let Some(leaf) = critic.filter(|leaf| gae && all && Some(leaf.value.as_str()) != policy) {
-        lack(leaves, leaf, Effect::Memory, "a critic that may have another shape than the policy");
+        leaves.say(Field::RlCriticModel, &leaf.value, leaf);
     }
     leaves.state(Field::RlCritic, place, Origin::Derived, note);
-    if let Some(leaf) = leaves.get("reward.model_name_or_path").filter(|_| all) {
-        lack(leaves, leaf, Effect::Memory, "a reward model that shares the accelerators");
+    // `openrlhf/trainer/ray/launcher.py:RewardModelActor`: as it is loaded in 16 bits, cut under ZeRO-3 alone.
+    if let Some(leaf) = reward.filter(|_| all && !remote) {
+        leaves.say(Field::RlRewardModel, &leaf.value, leaf);
+        let (place, note) = match leaves.flag("reward.offload") == Some(true) {
+            true => ("host", "reward.offload"),
+            false => ("device", "the reward model shares the policy's accelerators"),
+        };
+        leaves.state(Field::RlReward, place, Origin::Derived, note);
+        if leaves.reading.value(Field::MaxTokensPerGpu).is_none() {
+            leaves.take(&["rollout.micro_batch_size"], Field::RlRewardMicroBatch);
+            defaults(leaves, OPEN, &[(Field::RlRewardMicroBatch, "1")]);
+        }
     }
 }

@@ -8,13 +8,12 @@ use super::common::{
     shards, transformers,
 };
 use super::verl_megatron::{ACTOR, VERL, at};
-use super::{verl_idle, verl_megatron};
+use super::{verl_beside, verl_idle, verl_megatron};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 use shardscope_resolve::{PROJECTOR, TOWER};
 
-/// Prefixes of the reference's and the rollout's keys.
-const REF: &str = "actor_rollout_ref.ref.";
+/// Prefix of the rollout's keys.
 const ROLLOUT: &str = "actor_rollout_ref.rollout.";
 
 /// Reads the actor's training and its rollouts.
@@ -38,7 +37,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     policy(leaves, VERL);
     batch(leaves, megatron);
     rollout(leaves);
-    beside(leaves, megatron);
+    verl_beside::beside(leaves, megatron);
     model(leaves, &["actor_rollout_ref.model.path"]);
     let open = [
         (Field::MicroBatchSize, "Micro-batch size of the actor (ppo_micro_batch_size_per_gpu)?", "1"),
@@ -160,7 +159,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
 }
 
 /// Accelerators of the training.
-fn world(leaves: &Leaves<'_>) -> Option<u64> {
+pub(super) fn world(leaves: &Leaves<'_>) -> Option<u64> {
     let nodes = leaves.reading.count(Field::NumNodes)?;
     nodes.checked_mul(leaves.reading.count(Field::GpusPerNode)?)
 }
@@ -299,101 +298,5 @@ fn rollout(leaves: &mut Leaves<'_>) {
     {
         let own = count.saturating_mul(per).to_string();
         leaves.say_noted(Field::RolloutGpus, &own, each, "rollout.nnodes x rollout.n_gpus_per_node");
-    }
-}
-
-/// Models beside the policy.
-fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
-    let yes = |leaves: &Leaves<'_>, path: &str| leaves.flag(path) == Some(true);
-    let penalised =
-        yes(leaves, "actor_rollout_ref.actor.use_kl_loss") || yes(leaves, "algorithm.use_kl_in_reward");
-    let adapters = leaves.reading.value(Field::LoraRank).is_some();
-    // FSDP's reference model is on the host and gathered layer by layer; with adapters it is the base itself.
-    let (place, note) = match () {
-        () if !penalised => ("none", "neither use_kl_loss nor use_kl_in_reward"),
-        () if adapters => ("none", "the base without its adapters"),
-        () if !megatron => ("host", "verl's FSDP holds the reference on the host (CPUOffload)"),
-        () if yes(leaves, &at(REF, "megatron.param_offload")) => ("host", "ref.megatron.param_offload"),
-        () => ("device", "ref.megatron.param_offload is off"),
-    };
-    leaves.state(Field::RlReference, place, Origin::Derived, note);
-    let estimator = leaves.text("algorithm.adv_estimator").unwrap_or("gae").to_owned();
-    let critic = leaves.flag("critic.enable").unwrap_or(estimator == "gae");
-    if !critic {
-        leaves.state(
-            Field::RlCritic,
-            "none",
-            Origin::Derived,
-            &format!("the estimator {estimator} has no critic"),
-        );
-        leaves.pass_below(&["critic."]);
-        return;
-    }
-    let own = leaves.text("critic.model.path").map(str::to_owned);
-    let actor = leaves.text("actor_rollout_ref.model.path").map(str::to_owned);
-    let end = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or("").to_owned();
-    if let Some(leaf) =
-        leaves.get("critic.model.path").filter(|_| own.as_deref().map(end) != actor.as_deref().map(end))
-    {
-        lack(leaves, leaf, Effect::Memory, "a critic of another shape than the policy");
-    }
-    own_critic(leaves, megatron);
-    let moved = ["critic.model.fsdp_config.param_offload", "critic.megatron.param_offload"]
-        .iter()
-        .any(|path| yes(leaves, path))
-        && ["critic.model.fsdp_config.optimizer_offload", "critic.megatron.optimizer_offload"]
-            .iter()
-            .any(|path| yes(leaves, path));
-    let (place, note) = if moved {
-        ("host", "the critic's weights and states are moved to the host between its turns")
-    } else {
-        ("device", "a critic of the policy's shape (the estimator gae)")
-    };
-    leaves.state(Field::RlCritic, place, Origin::Derived, note);
-    leaves.pass_below(&["critic."]);
-}
-
-/// The critic's micro-batch, and whether its layers are computed again: as the policy's unless said. Under Megatron it keeps less.
-fn own_critic(leaves: &mut Leaves<'_>, megatron: bool) {
-    let path = "critic.model.enable_gradient_checkpointing";
-    let recomputes = leaves.reading.value(Field::GradientCheckpointing) == Some("true");
-    if let Some(leaf) = leaves.get(path).filter(|leaf| recomputes && leaf.flag() == Some(false)) {
-        if megatron {
-            let what = "a critic that keeps its layers' tensors where the policy computes them again";
-            lack(leaves, leaf, Effect::Memory, what);
-        }
-        leaves.switch(Field::RlCriticRecompute, false, leaf);
-    }
-    if megatron {
-        return;
-    }
-    let shared = leaves.whole("critic.ulysses_sequence_parallel_size").unwrap_or(1);
-    let packed = leaves.reading.value(Field::MaxTokensPerGpu).is_some();
-    let joined = leaves.flag("critic.model.use_remove_padding") == Some(true);
-    let alike = shared == leaves.reading.count(Field::ContextParallelSize).unwrap_or(1)
-        && (joined || leaves.reading.value(Field::PaddingMask) == Some("true") && !packed);
-    if let Some(leaf) = leaves.all().iter().find(|leaf| leaf.path.starts_with("critic.")).filter(|_| !alike) {
-        let what = "a critic whose samples are padded or cut over ranks in another way than the policy's";
-        lack(leaves, leaf, Effect::Memory, what);
-    }
-    if packed {
-        let tokens =
-            leaves.get("critic.ppo_max_token_len_per_gpu").and_then(|leaf| Some((leaf, leaf.whole()?)));
-        // Of a replica: of all accelerators that share a sequence.
-        let whole = |tokens: u64| tokens.saturating_mul(shared).to_string();
-        match tokens {
-            Some((leaf, tokens)) => leaves.say(Field::RlCriticMicroBatch, &whole(tokens), leaf),
-            None => {
-                leaves.state(Field::RlCriticMicroBatch, &whole(32_768), Origin::Default, "default of verl")
-            }
-        }
-    } else if let Some(leaf) = leaves.get("critic.ppo_micro_batch_size_per_gpu") {
-        leaves.say(Field::RlCriticMicroBatch, &leaf.value, leaf);
-    } else if let Some(leaf) = leaves.get("critic.ppo_micro_batch_size")
-        && let (Some(all), Some(world)) = (leaf.whole(), world(leaves))
-    {
-        let own = (all / (world / shared.max(1)).max(1)).max(1).to_string();
-        let note = "ppo_micro_batch_size over all data-parallel ranks";
-        leaves.say_noted(Field::RlCriticMicroBatch, &own, leaf, note);
     }
 }

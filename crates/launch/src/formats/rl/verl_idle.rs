@@ -18,15 +18,17 @@ pub(super) fn pass(leaves: &mut Leaves<'_>) {
             ("actor_rollout_ref.actor.megatron.forward_only", Effect::Memory, "a policy that does not train"),
         ],
     );
-    if let Some(leaf) = leaves.yes("reward_model.enable") {
-        lack(leaves, leaf, Effect::Memory, "a reward model that shares the accelerators");
-        leaves.pass_below(&["reward_model."]);
-    }
     if let Some(leaf) = leaves
         .get("actor_rollout_ref.actor.optim.optimizer")
         .filter(|leaf| !leaf.value.to_ascii_lowercase().contains("adam"))
     {
         lack(leaves, leaf, Effect::Memory, "an optimizer other than Adam");
+    }
+    let turns = leaves.all().iter().find(|leaf| leaf.path.starts_with("es_manager."));
+    if let Some(leaf) = turns {
+        let what =
+            "trajectories of several turns in environments, which are as long as RAGEN lets them become";
+        lack(leaves, leaf, Effect::Memory, what);
     }
     entropy(leaves);
     idle(leaves, "verl");

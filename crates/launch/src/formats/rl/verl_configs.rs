@@ -1,0 +1,55 @@
+//! Configurations that lie in verl's own repository, as Hydra's `--config-name` takes them, and what each states beside verl's
+//! defaults (`verl/trainer/config`, `examples/sglang_multiturn/config`).
+
+use super::super::scalars::Scalars;
+use crate::Argument;
+use shardscope_bash::base_name;
+
+/// Settings of a configuration.
+type Stated = &'static [(&'static str, &'static str)];
+
+const PLAIN: Stated = &[];
+const MEGATRON: Stated = &[("actor_rollout_ref.actor.strategy", "megatron")];
+const TURNS: Stated = &[
+    ("data.max_prompt_length", "1024"),
+    ("data.max_response_length", "1024"),
+    ("data.train_batch_size", "256"),
+    ("actor_rollout_ref.rollout.name", "sglang"),
+];
+
+const KNOWN: [(&str, [Stated; 2]); 6] = [
+    ("ppo_trainer", [PLAIN, PLAIN]),
+    ("ppo_megatron_trainer", [MEGATRON, PLAIN]),
+    ("gsm8k_multiturn_grpo", [TURNS, PLAIN]),
+    ("gsm8k_multiturn_grpo_server", [TURNS, PLAIN]),
+    ("gsm8k_multiturn_grpo_w_interaction", [TURNS, PLAIN]),
+    ("gsm8k_multiturn_megatron_grpo", [TURNS, MEGATRON]),
+];
+
+/// Whether a configuration, with or without the ending of a file, is one of verl's own.
+pub(crate) fn is_known(name: &str) -> bool {
+    stated(name).is_some()
+}
+
+fn stated(name: &str) -> Option<[Stated; 2]> {
+    let name = base_name(name).trim_end_matches(".yaml");
+    KNOWN.iter().find(|(known, _)| *known == name).map(|(_, stated)| *stated)
+}
+
+/// The configuration that a command names (Hydra's `--config-name`).
+pub(crate) fn named(words: &[Argument]) -> Option<&str> {
+    words.iter().enumerate().find_map(|(at, word)| {
+        let rest = word.text.strip_prefix("--config-name")?;
+        rest.strip_prefix('=').or_else(|| words.get(at + 1).map(|next| next.text.as_str()))
+    })
+}
+
+/// The settings of a command, over those of the configuration that it names.
+pub(super) fn scalars(words: &[Argument]) -> Scalars {
+    let mut scalars = Scalars::default();
+    for (path, value) in named(words).and_then(stated).into_iter().flatten().flatten() {
+        scalars.push(path, value, None, None);
+    }
+    scalars.extend(Scalars::of_words(words));
+    scalars
+}
