@@ -1,6 +1,7 @@
 //! Reinforcement learning: what generates, what trains, and what its readers cannot say.
 
 use super::{MODEL, said, script, stopped, value};
+use shardscope_launch::Resolution;
 use shardscope_plan::{Field, NumberFormat};
 
 #[test]
@@ -174,4 +175,32 @@ fn slime_packs_under_its_switch_and_trains_on_the_longest_sample_otherwise() {
     let open = script(&slime("--max-tokens-per-gpu 9216 --use-dynamic-batch-size"));
     assert!(open.plan.is_none());
     assert!(open.questions.iter().any(|question| question.name == Field::RolloutLength.name()));
+}
+
+/// dhcode-cpp/X-R1 `recipes/X_R1_zero_0dot5B_config.yaml` in short. `trl/trainer/grpo_config.py` of 0.15: `vllm_device` is "auto", the
+/// accelerator behind those that train, `vllm_gpu_memory_utilization` 0.9 and `beta` 0.04.
+#[test]
+fn early_grpo_of_trl_generates_beside_the_training_and_holds_a_reference() {
+    let read = |more: &str| {
+        let text = format!(
+            "model_name_or_path: Qwen/Qwen2.5-0.5B\ntorch_dtype: bfloat16\nbf16: true\nuse_vllm: true\nnum_generations: 12\n\
+             max_prompt_length: 256\nmax_completion_length: 1024\nper_device_train_batch_size: 4\n\
+             gradient_accumulation_steps: 8\n{more}"
+        );
+        said("grpo.yaml", &text, &[("world_size", "3")])
+    };
+    let shown = |resolution: &Resolution| {
+        [Field::RolloutGpus, Field::RlReference, Field::RolloutMemoryFraction]
+            .map(|field| value(resolution, field))
+    };
+    assert_eq!(shown(&read("")), ["", "none", "0.3"]);
+    let early = read("vllm_device: auto\n");
+    assert_eq!(shown(&early), ["1", "device", "0.9"]);
+    assert!(early.plan.is_some(), "{:?}", early.diagnostics);
+    assert_eq!(shown(&read("vllm_device: cuda:3\nbeta: 0\n")), ["1", "none", "0.9"]);
+    assert_eq!(shown(&read("vllm_device: auto\nvllm_gpu_memory_utilization: 0.7\n")), ["1", "device", "0.7"]);
+    // What names the way is TRL of today.
+    assert_eq!(shown(&read("vllm_device: auto\nvllm_mode: colocate\n")), ["", "none", "0.3"]);
+    // R1-V's program around TRL 0.14 takes the pixels of an image.
+    assert_eq!(shown(&read("max_pixels: 401408\n")), ["1", "device", "0.9"]);
 }
