@@ -7,8 +7,8 @@ use super::common::{
     ask, defaults, lack, lack_yes, loaded_adapters, lora, model, offloads, on_npu, policy, reduces_in_fp32,
     shards, transformers,
 };
-use super::verl_megatron::{ACTOR, VERL, at};
-use super::{verl_idle, verl_megatron};
+use super::verl_megatron::{ACTOR, VERL, at, ranks_of_a_replica, world};
+use super::{verl_bases, verl_early, verl_idle, verl_megatron};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 use shardscope_resolve::{PROJECTOR, TOWER};
@@ -19,6 +19,7 @@ const ROLLOUT: &str = "actor_rollout_ref.rollout.";
 
 /// Reads the actor's training and its rollouts.
 pub(super) fn read(leaves: &mut Leaves<'_>) {
+    verl_bases::read(leaves);
     leaves.take_all(&[("trainer.nnodes", Field::NumNodes), ("trainer.n_gpus_per_node", Field::GpusPerNode)]);
     defaults(leaves, VERL, &[(Field::NumNodes, "1"), (Field::GpusPerNode, "8")]);
     let megatron = leaves.all().iter().any(|leaf| {
@@ -30,13 +31,14 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     {
         lack(leaves, leaf, Effect::Memory, "this training engine of verl");
     }
+    verl_early::read(leaves, megatron);
     if megatron {
         verl_megatron::read(leaves)
     } else {
         fsdp(leaves)
     }
     policy(leaves, VERL);
-    batch(leaves, megatron);
+    batch(leaves);
     rollout(leaves);
     beside(leaves, megatron);
     model(leaves, &["actor_rollout_ref.model.path"]);
@@ -140,7 +142,6 @@ fn fsdp(leaves: &mut Leaves<'_>) {
                 Effect::Memory,
                 "weights, gradients and optimizer states on the host while training (FSDP2 CPUOffloadPolicy)",
             ),
-            ("trainer.val_only", Effect::Memory, "an evaluation, not a training run"),
             (
                 "actor_rollout_ref.actor.use_prefix_grouper",
                 Effect::Memory,
@@ -159,15 +160,9 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     );
 }
 
-/// Accelerators of the training.
-fn world(leaves: &Leaves<'_>) -> Option<u64> {
-    let nodes = leaves.reading.count(Field::NumNodes)?;
-    nodes.checked_mul(leaves.reading.count(Field::GpusPerNode)?)
-}
-
 /// A step of the optimizer takes a mini-batch of prompts with all their rollouts; micro-batches count sequences on one
 /// data-parallel rank, or on all of them together (`ppo_micro_batch_size`), or tokens.
-fn batch(leaves: &mut Leaves<'_>, megatron: bool) {
+fn batch(leaves: &mut Leaves<'_>) {
     let sizes = ["data.max_prompt_length", "data.max_response_length"]
         .map(|path| leaves.get(path).map(|leaf| (leaf, leaf.whole())));
     let longest = match sizes {
@@ -239,8 +234,8 @@ fn batch(leaves: &mut Leaves<'_>, megatron: bool) {
         leaves.say(Field::MicroBatchSize, &leaf.value, leaf);
     } else if let Some(leaf) = leaves.get("actor_rollout_ref.actor.ppo_micro_batch_size") {
         // Sequences over all data-parallel ranks; FSDP's are all accelerators that do not share a sequence.
-        let shared = leaves.reading.count(Field::ContextParallelSize).unwrap_or(1).max(1);
-        match (leaf.whole(), world(leaves).filter(|_| !megatron)) {
+        let shared = ranks_of_a_replica(leaves);
+        match (leaf.whole(), world(leaves)) {
             (Some(all), Some(world)) if world >= shared => {
                 let own = (all / (world / shared).max(1)).max(1).to_string();
                 let note = "ppo_micro_batch_size over all data-parallel ranks";
@@ -307,11 +302,15 @@ fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     let yes = |leaves: &Leaves<'_>, path: &str| leaves.flag(path) == Some(true);
     let penalised =
         yes(leaves, "actor_rollout_ref.actor.use_kl_loss") || yes(leaves, "algorithm.use_kl_in_reward");
+    // It had a reference whatever was done with it, on the device unless told otherwise.
+    let early = verl_early::sign(leaves).is_some();
+    let kept = early && !yes(leaves, &at(REF, "fsdp_config.param_offload"));
     let adapters = leaves.reading.value(Field::LoraRank).is_some();
     // FSDP's reference model is on the host and gathered layer by layer; with adapters it is the base itself.
     let (place, note) = match () {
-        () if !penalised => ("none", "neither use_kl_loss nor use_kl_in_reward"),
+        () if !penalised && !early => ("none", "neither use_kl_loss nor use_kl_in_reward"),
         () if adapters => ("none", "the base without its adapters"),
+        () if !megatron && kept => ("device", "ref.fsdp_config.param_offload is off"),
         () if !megatron => ("host", "verl's FSDP holds the reference on the host (CPUOffload)"),
         () if yes(leaves, &at(REF, "megatron.param_offload")) => ("host", "ref.megatron.param_offload"),
         () => ("device", "ref.megatron.param_offload is off"),
