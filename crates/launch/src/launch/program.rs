@@ -164,7 +164,6 @@ mod tests {
             "examples/run_clm.py",
             "main.py",
             "torchtitan.train",
-            "verl.trainer.main_ppo",
             "areal.launcher.local",
             "agentic.rollout.train_agent",
             "train_and_eval.py",
