@@ -31,7 +31,7 @@ pub(in crate::formats) fn read_scalars(dialect: Dialect, scalars: &Scalars) -> R
 /// Whether an option's name says that it changes what trains, what is held or how it is sharded, and its value that it does.
 pub(super) fn changes(leaf: &Leaf) -> bool {
     /// How a part of such a name begins.
-    const TELLING: [&str; 20] = [
+    const TELLING: [&str; 23] = [
         "lora",
         "lowrank",
         "qlora",
@@ -52,10 +52,17 @@ pub(super) fn changes(leaf: &Leaf) -> bool {
         "virtual",
         "parallel",
         "tune",
+        // Another encoder beside the decoder, or experts made of its MLPs (MGM's `vision_tower_aux`, MoE-LLaVA's `moe_enable`).
+        "tower",
+        "moe",
+        "expert",
     ];
-    const WHOLE: [&str; 3] = ["pre_seq_len", "prefix_projection", "bits"];
+    const WHOLE: [&str; 4] = ["pre_seq_len", "prefix_projection", "bits", "train_modules"];
+    /// How the weight of a loss ends that the program adds, over samples of its own kind (RRHF's `rrhf_weight`).
+    const OF_A_LOSS: [&str; 4] = ["loss_weight", "loss_coef", "loss_coeff", "_weight"];
     let name = leaf.path.rsplit('.').next().unwrap_or(&leaf.path).to_ascii_lowercase();
     let tells = WHOLE.contains(&name.as_str())
+        || OF_A_LOSS.iter().any(|end| name.ends_with(end))
         || name
             .replace("low_rank", "lowrank")
             .split('_')
@@ -75,7 +82,7 @@ fn telling_names(leaves: &mut Leaves<'_>) {
     let (_, unread) = leaves.left();
     for leaf in unread.into_iter().filter(|leaf| changes(leaf)) {
         leaf.used.set(true);
-        let what = "an unknown option whose name suggests that it changes what trains, what is held or how it is sharded";
+        let what = "an unknown option whose name suggests that it changes what trains and on what, what is held or how it is sharded";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
