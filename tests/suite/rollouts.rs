@@ -3,7 +3,7 @@
 use shardscope::estimate::{PhaseKind, RlMemory, Verdict, cached_token, device_peak, memory, parameters};
 use shardscope::launch::resolve;
 use shardscope::plan::{Plan, Resolution};
-use shardscope::search::{Space, Walk, exhaust};
+use shardscope::search::{Space, Walk, WhyNot, exhaust, why_not};
 use shardscope::source::Code;
 use shardscope::units::Bytes;
 
@@ -281,7 +281,10 @@ fn searched(plan: &Plan) -> (Walk, Vec<(Bytes, Verdict)>) {
 #[test]
 fn a_search_judges_the_phase_that_holds_most_and_not_training_alone() {
     // A critic that keeps everything for backward is fuller than the policy, and the engine's share fuller than both.
-    for more in [&[("rl_critic", "device"), ("rl_critic_recompute", "false"), ("rollout_memory_fraction", "0.3")][..], &[("rollout_sleep", "false")]] {
+    for more in [
+        &[("rl_critic", "device"), ("rl_critic_recompute", "false"), ("rollout_memory_fraction", "0.3")][..],
+        &[("rollout_sleep", "false")],
+    ] {
         let plan = plan(more);
         let (walk, reported) = searched(&plan);
         assert!(!reported.is_empty());
@@ -296,6 +299,13 @@ fn a_search_judges_the_phase_that_holds_most_and_not_training_alone() {
     let full = plan(&[("rollout_memory_fraction", "0.99"), ("rollout_sleep", "false")]);
     assert_eq!(memory(&full).verdict, Verdict::OutOfMemory);
     assert_eq!(device_peak(&full).1, Verdict::OutOfMemory);
+    // Where it lacks is said of the phase: training alone would fit.
+    match why_not(&Ok(full.clone()), &plan(&[])) {
+        WhyNot::OutOfMemory(lack) => {
+            assert_eq!((lack.at, lack.by > Bytes::ZERO), ("training", true), "{lack:?}")
+        }
+        other => panic!("{other:?}"),
+    }
     let (walk, _) = searched(&full);
     assert!(walk.best().is_empty(), "{:?}", walk.best());
 }

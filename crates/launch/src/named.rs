@@ -46,7 +46,9 @@ pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Op
         .push(Diagnostic::error(Code::UnknownModel, message).hint(hint.as_str()).at_some(span));
     reading.questions.push(Question {
         name: Field::Model.name().to_owned(),
-        prompt: format!("What is the shape of {name}? {hint}"),
+        prompt: format!(
+            "What is the shape of {name}? Paste its config.json here, or name a known model of the same shape"
+        ),
         choices: Vec::new(),
         proposal: None,
     });

@@ -88,7 +88,7 @@ pub(super) fn idle(leaves: &mut Leaves<'_>, reader: &str) {
         }
     }
     if count > 0 {
-        let message = format!("{count} keys that change no figure: {said}");
+        let message = format!("{}: {said}", names::idle_keys(count));
         leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
     }
 }
