@@ -135,3 +135,22 @@ fn the_form_stays_in_its_place_on_a_phone() {
     assert_eq!(page.overflow(), 0);
     page.screenshot("model-phone");
 }
+
+/// A text that is pasted over a shorter one scrolls the box while the old underlines are still there.
+#[test]
+fn underlines_stay_under_what_they_mark() {
+    let page = Page::open("");
+    let remarks = "# a remark\n".repeat(180);
+    let run = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 \
+               --micro-batch-size 1 --bf16 --vocab-size 1000";
+    page.fill("#script", &format!("{remarks}if [[ $profiling == torch ]]; then\n  A=1\nfi\n{run} $A\n{remarks}"));
+    page.wait_for(".marks mark");
+    page.js("document.querySelector('#script').scrollTop = 600", &[]);
+    let places = "return [...document.querySelectorAll('#script, .marks, .gutter')].map(e => e.scrollTop)";
+    let together = || page.js(places, &[]).as_array().is_some_and(|all| all.iter().all(|one| *one == all[0]));
+    page.until("all three at one line", || together().then_some(()));
+    // Drawn anew with more of them, and with none.
+    page.fill("#script", &format!("{remarks}{remarks}{run} --no-such-flag\n"));
+    page.wait_text("#diagnostics", "no-such-flag");
+    page.until("all three at one line again", || together().then_some(()));
+}
