@@ -143,7 +143,10 @@ fn underlines_stay_under_what_they_mark() {
     let remarks = "# a remark\n".repeat(180);
     let run = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 \
                --micro-batch-size 1 --bf16 --vocab-size 1000";
-    page.fill("#script", &format!("{remarks}if [[ $profiling == torch ]]; then\n  A=1\nfi\n{run} $A\n{remarks}"));
+    page.fill(
+        "#script",
+        &format!("{remarks}if [[ $profiling == torch ]]; then\n  A=1\nfi\n{run} $A\n{remarks}"),
+    );
     page.wait_for(".marks mark");
     page.js("document.querySelector('#script').scrollTop = 600", &[]);
     let places = "return [...document.querySelectorAll('#script, .marks, .gutter')].map(e => e.scrollTop)";
