@@ -2,7 +2,7 @@
 
 use super::batch;
 use super::fitting;
-use super::table::Table;
+use super::table::{MACHINES, Table};
 use crate::SettingValue::{Int, Text};
 use crate::{Machines, Origin, Question};
 use shardscope_catalog::{self as catalog, Platform};
@@ -138,6 +138,10 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
     match (table.count(Field::WorldSize), nodes, per_node) {
         // A world size stated beside both is checked in `both`.
         (_, Some(nodes), Some(per_node)) => {
+            if are_set(table) {
+                // A variable that the text takes the machines from changes nothing any more.
+                table.ask_for_machines_by_name();
+            }
             let rule = "nodes x GPUs per node";
             table.derive(Field::WorldSize, Int(nodes.saturating_mul(per_node)), rule);
             both(table, nodes, per_node)
@@ -272,16 +276,24 @@ fn fitting_count(table: &Table, told: &Machines, nodes: Option<u64>, per_node: O
     (whole && fitting::holds(table, world)).then_some(count)
 }
 
+/// Whether any number of the machines is set by hand.
+fn are_set(table: &Table) -> bool {
+    let set = |field: &Field| table.get(*field).is_some_and(|setting| setting.origin == Origin::User);
+    MACHINES.iter().any(set)
+}
+
 /// The layout does not fit on the accelerators that the text states, which many scripts leave at the one node of the machine
 /// they were written on: asks for nodes, with the smallest number that fits.
 pub(super) fn ask_for_more(table: &mut Table) {
-    const MACHINES: [Field; 3] = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
-    let set = |field: &Field| table.get(*field).is_some_and(|setting| setting.origin == Origin::User);
     let Some(per_node) = table.count(Field::GpusPerNode) else { return };
     // Set by hand, the machines are what the reader wants to know about; a proposal would argue with that.
-    if !MACHINES.iter().any(set) {
+    if !are_set(table) {
         let fits = fitting::nodes(table, per_node);
-        ask_nodes(table, fits);
+        let all = table.variable_of(Field::WorldSize).map(str::to_owned);
+        // The variable that holds all GPUs is asked for already, and one of both is enough.
+        if !all.is_some_and(|variable| table.propose(&variable, &(fits * per_node).to_string())) {
+            ask_nodes(table, fits);
+        }
     }
 }
 
@@ -328,6 +340,6 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
     let places = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
     let place = places.iter().find_map(|field| table.left_to(*field)?.1);
     let hint = "add the launch line (torchrun --nnodes 2 --nproc_per_node 8 …), or answer the questions";
-    let place = place.or_else(|| table.anywhere());
+    // Nothing is underlined for what stands nowhere.
     table.say(Diagnostic::error(Code::NoWorldSize, message), hint, place);
 }

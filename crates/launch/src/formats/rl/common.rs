@@ -88,9 +88,7 @@ pub(super) fn idle(leaves: &mut Leaves<'_>, reader: &str) {
         }
     }
     if count > 0 {
-        let counted =
-            if count == 1 { "1 key that changes".to_owned() } else { format!("{count} keys that change") };
-        let message = format!("{counted} no figure: {said}");
+        let message = format!("{}: {said}", names::idle_keys(count));
         leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
     }
 }

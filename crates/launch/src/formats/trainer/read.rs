@@ -6,6 +6,7 @@ use super::{
     adapters, authors, checkpoint, cookbook, evaluation, kernels, objective, spread, unsloth, vision, words,
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
+use crate::formats::names;
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Software};
@@ -242,12 +243,7 @@ fn tell_idle(leaves: &mut Leaves<'_>, mut idle: Vec<(&'static str, &Leaf)>) {
     }
     if !idle.is_empty() {
         let more = if idle.len() > LISTED { ", …" } else { "" };
-        let counted = if idle.len() == 1 {
-            "1 key that changes".to_owned()
-        } else {
-            format!("{} keys that change", idle.len())
-        };
-        let message = format!("{counted} no figure. {listed}{more}");
+        let message = format!("{}. {listed}{more}", names::idle_keys(idle.len()));
         leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
     }
 }
@@ -368,7 +364,7 @@ fn open(leaves: &mut Leaves<'_>, dialect: Dialect) {
     };
     ask(
         Field::SeqLength,
-        "Sequence length samples are truncated or packed to?",
+        "Sequence length that samples are truncated or packed to?",
         longest.min(USUAL).to_string(),
     );
     if dialect == Dialect::Swift {
