@@ -213,6 +213,7 @@ fields! {
     UseTorchFsdp2 "use_torch_fsdp2" Flag, "PyTorch's FSDP2";
     DataParallelShardingStrategy "data_parallel_sharding_strategy" Word(&["no_shard", "optim", "optim_grads", "optim_grads_params"]), "what Megatron's FSDP shards";
     UsePrecisionAwareOptimizer "use_precision_aware_optimizer" Flag, "optimizer states in narrower formats";
+    ReuseFp32Param "reuse_fp32_param" Flag, "fp32 weights share memory with bf16 weights (MindSpeed)";
     MainGradsDtype "main_grads_dtype" Word(&["fp32", "bf16"]), "format of main gradients";
     MainParamsDtype "main_params_dtype" Word(&["fp32", "fp16"]), "format of main parameters";
     ExpAvgDtype "exp_avg_dtype" Word(DTYPES), "format of the first moment";
