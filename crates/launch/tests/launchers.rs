@@ -256,3 +256,17 @@ fn what_is_left_out_underlines_nothing() {
     let lacking = resolution.diagnostics.iter().find(|said| said.code == Code::NoWorldSize);
     assert_eq!(lacking.map(|said| said.span), Some(None));
 }
+
+/// A word that a setting does not take is asked for, with those that it takes, where a text states it.
+#[test]
+fn a_value_that_cannot_be_read_is_asked_for() {
+    let text = "swift sft --model Qwen/Qwen2.5-1.5B-Instruct --optimizer muonclip --max_length 2048 --torch_dtype bfloat16\n";
+    let resolution = script(text);
+    let asked = resolution.questions.iter().find(|asked| asked.name == "optimizer").expect("a question");
+    assert!(asked.choices.iter().any(|choice| choice == "muon"), "{:?}", asked.choices);
+    let source = Source::new(text);
+    let overrides = [("optimizer".to_owned(), "muon".to_owned()), ("world_size".to_owned(), "1".to_owned())];
+    let environment = Environment::default();
+    let answered = read(&Request { source: &source, environment: &environment, overrides: &overrides });
+    assert!(answered.plan.is_some(), "{:?}", answered.diagnostics);
+}

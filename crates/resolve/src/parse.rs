@@ -48,6 +48,16 @@ impl Display for BadValue {
 
 impl Error for BadValue {}
 
+impl BadValue {
+    /// The words that the setting takes, where it takes words alone.
+    pub(super) fn choices(&self) -> &'static [&'static str] {
+        match self.fault {
+            Fault::NoSuchWord { words, .. } => words,
+            _ => &[],
+        }
+    }
+}
+
 /// Reads a value as its setting wants it.
 ///
 /// # Errors

@@ -133,6 +133,15 @@ impl Table {
             Err(bad) => {
                 // Noted apart from the message: a setting that cannot be read is not also reported as missing.
                 self.unreadable.push(found.field);
+                // Of a value by hand the message is enough: it stands where it was typed.
+                if found.origin != Origin::User {
+                    self.ask(Question {
+                        name: found.field.name().to_owned(),
+                        prompt: format!("{}? What the text says of it cannot be read", found.field.about()),
+                        choices: bad.choices().iter().map(|word| (*word).to_owned()).collect(),
+                        proposal: None,
+                    });
+                }
                 self.diagnostics.push(Diagnostic::error(Code::BadValue, bad.to_string()).at_some(found.span));
             }
         }
