@@ -7,8 +7,8 @@ use super::dotted;
 use super::flags::MegatronFlags;
 use super::format::Format;
 use super::frameworks::{
-    AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MaxText, NEURON, OLMO, OLMO_CORE, PRIME_RL,
-    PRIME_SFT, TORCHTUNE,
+    AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MINDSPEED_FSDP, MaxText, NEURON, OLMO,
+    OLMO_CORE, PRIME_RL, PRIME_SFT, TORCHTUNE,
 };
 use super::huggingface::HuggingFace;
 use super::kubernetes::Kubernetes;
@@ -40,6 +40,7 @@ const READERS: &[&dyn Reader] = &[
     &PRIME_SFT,
     &LITGPT,
     &LEVANTER,
+    &MINDSPEED_FSDP,
     &MaxText,
     &NEURON,
     &RlFormat::Verl,

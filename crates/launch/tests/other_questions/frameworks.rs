@@ -295,3 +295,19 @@ fn layers_of_gpt_neox_are_told_by_their_kind() {
     assert_eq!((joined.plan.is_some(), value(&joined, Field::ParallelResidual)), (true, "true".into()));
     stopped(&read("gpt_j_residual: true\ngpt_j_tied: true\n"), &["gpt_j_tied"]);
 }
+
+/// MindSpeed-LLM's trainer over FSDP2 (`examples/fsdp2/qwen3`), which is none of Megatron's.
+#[test]
+fn mindspeeds_trainer_over_fsdp_stops_by_name() {
+    let text = "model:\n  train_from_scratch: False\ndata:\n  cutoff_len: 4096\nparallel:\n  fsdp_modules:\n    - model.layers.{*}\n  \
+        recompute: True\ntraining:\n  optimizer: adamw\n  max_steps: 2000\n";
+    let read = said(
+        "tune.yaml",
+        text,
+        &[("model", "Qwen/Qwen3-8B"), ("world_size", "8"), ("micro_batch_size", "1")],
+    );
+    assert_eq!(value(&read, Field::SeqLength), "4096");
+    let what = read.not_modelled.iter().map(|item| item.message.as_str()).collect::<Vec<_>>();
+    assert!(what.iter().any(|said| said.contains("MindSpeed-LLM's FSDP2 trainer")), "{what:?}");
+    assert!(read.plan.is_none());
+}

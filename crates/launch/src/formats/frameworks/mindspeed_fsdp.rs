@@ -1,0 +1,23 @@
+//! MindSpeed-LLM's trainer over FSDP2, which is none of Megatron's. Keys: `examples/fsdp2`, `mindspeed_llm/fsdp2`.
+
+use super::row::Row;
+use shardscope_plan::{Field, Software};
+
+/// Its settings file, which names what is sharded by modules; the model and most of the batch stand in the command.
+pub(in crate::formats) const MINDSPEED_FSDP: Row = Row {
+    trainer: "MindSpeed-LLM",
+    title: "a configuration of MindSpeed-LLM's FSDP2 trainer",
+    about: "MindSpeed-LLM's trainer over FSDP2: length and batch, and one sentence that stops the verdict",
+    signs: &[&["parallel.fsdp_modules", "training.optimizer"], &["parallel.fsdp_modules", "data.cutoff_len"]],
+    keys: &[
+        (&["data.cutoff_len"], Field::SeqLength),
+        (&["training.per_device_train_batch_size"], Field::MicroBatchSize),
+        (&["training.gradient_accumulation_steps"], Field::NumMicroBatches),
+        (&["training.max_steps"], Field::TrainIters),
+    ],
+    models: &["model.model_name_or_path"],
+    software: Software::TorchFsdp,
+    lacking: Some("MindSpeed-LLM's FSDP2 trainer, whose modules, kernels and sharding on Ascend are its own"),
+    extra: |_| {},
+    program: None,
+};
