@@ -79,6 +79,7 @@ mod shell_bash;
 mod shell_hostile;
 mod shell_scripts;
 mod states;
+mod streamed_inputs;
 mod sweeping;
 mod time;
 mod topology;

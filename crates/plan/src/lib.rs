@@ -20,6 +20,7 @@ mod layer_counts;
 mod layers;
 mod layout;
 pub mod limits;
+mod linear_modules;
 mod marks;
 mod model;
 mod moe;
@@ -62,6 +63,7 @@ pub use kind::ValueKind;
 pub use layer_counts::StageSizes;
 pub use layers::{FeedForward, LayerKind, LinearKind, LinearMixer, Mixer, Mixers, Window};
 pub use layout::{ContextKind, Layout, PipelineSchedule, RankOrder};
+pub use linear_modules::{LinearModule, LoraModules};
 pub use marks::Marks;
 pub use model::{
     Activation, AttentionSoftmax, Embeddings, ExpertGroups, Experts, LatentAttention, LinearBias, Model,
@@ -89,8 +91,7 @@ pub use software::{
 pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use transformers::{PreferenceLogits, Transformers};
 pub use tuning::{
-    AdapterKernels, BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective,
-    Reference, Tuning,
+    AdapterKernels, BaseTraining, DataEngine, ExpertKernel, Lora, Objective, Reference, Tuning,
 };
 pub use variant::Variant;
 pub use vision::{Kept, Projector, TowerGradients, TowerLiger, VisionKept, VisionTower};

@@ -1,6 +1,6 @@
 //! How frozen linear weights are held.
 
-use super::tuning::LoraModules;
+use super::linear_modules::LoraModules;
 
 /// How the weights of frozen linear layers are held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

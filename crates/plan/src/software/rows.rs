@@ -237,6 +237,8 @@ pub(super) const HF_TRANSFORMERS: Semantics = Semantics {
     steps_parameters: true,
     cuts_models: false,
     fsdp_wraps_ends: false,
+    // TRL's `models/activation_offloading.py:OffloadActivations`.
+    modules: Modules { streams_inputs: true, ..TORCH_FSDP.modules },
     ..TORCH_FSDP
 };
 

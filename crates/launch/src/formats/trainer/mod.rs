@@ -10,6 +10,7 @@ mod format;
 mod kernels;
 mod llava;
 mod objective;
+mod offloading;
 mod oumi;
 mod place;
 mod python;

@@ -3,7 +3,8 @@
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
-    adapters, authors, checkpoint, cookbook, evaluation, kernels, objective, spread, unsloth, vision, words,
+    adapters, authors, checkpoint, cookbook, evaluation, kernels, objective, offloading, spread, unsloth,
+    vision, words,
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::names;
@@ -114,6 +115,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     spread::spread(&mut leaves);
     spread::sequences(&mut leaves);
     objective::read(&mut leaves, dialect);
+    offloading::read(&mut leaves, dialect);
     vision::read(&mut leaves, dialect);
     evaluation::read(&mut leaves, dialect);
     match dialect {

@@ -67,12 +67,30 @@ impl<'a> Program<'a> {
                     {
                         self.names.retain(|(known, _)| *known != name);
                         self.names.push((name, value));
+                    } else if first_of_line && rest.trim_start().starts_with(',') {
+                        at = self.several(start);
                     }
                 }
                 _ => at += 1,
             }
         }
         None
+    }
+
+    /// Names that the line at `start` assigns as many literals to; where reading goes on. Where one is computed, its call is to be read.
+    fn several(&mut self, start: usize) -> usize {
+        let line = self.text.get(start..self.line_end(start)).unwrap_or("");
+        let first = start + line.split(',').next().map_or(0, str::len);
+        let Some((names, values)) = line.split_once('=') else { return first };
+        let names: Vec<&str> = names.split(',').map(str::trim).collect();
+        let values = values.split(" #").next().unwrap_or(values).split(',');
+        let values: Option<Vec<&str>> = values.map(|value| literal(value.trim())).collect();
+        let Some(values) = values.filter(|values| values.len() == names.len()) else { return first };
+        for (name, value) in names.into_iter().zip(values) {
+            self.names.retain(|(known, _)| *known != name);
+            self.names.push((name, value));
+        }
+        start + line.len()
     }
 
     /// The literal that a name is given within functions or branches, where all its assignments agree.

@@ -56,6 +56,23 @@ fn a_computed_batch_is_asked_for() {
 }
 
 #[test]
+fn names_that_a_line_assigns_together_are_known() {
+    let read = |line: &str| {
+        let text = format!(
+            "{line}\nmodel = AutoModelForCausalLM.from_pretrained(name)\nargs = SFTConfig(max_length=2048, seed=f(1))\n"
+        );
+        read_python(&text, 0).expect("calls")
+    };
+    let reading =
+        read("name, out = \"Qwen/Qwen3-8B\", \"out\"  # 12.8 GB\n# name, out = \"Qwen/Qwen3-0.6B\", \"o\"");
+    assert_eq!(reading.value(Field::NumLayers), Some("36"));
+    // A computed one is no literal, and the call behind it is read.
+    let text = "other, tokenizer = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B'), 1\nargs = SFTConfig(max_length=2048)\n";
+    assert_eq!(read_python(text, 0).expect("calls").value(Field::NumLayers), Some("36"));
+    assert_eq!(read("name, out = \"Qwen/Qwen3-8B\"").value(Field::NumLayers), None);
+}
+
+#[test]
 fn what_is_loaded_behind_the_training_is_not_trained() {
     let training =
         "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\nargs = SFTConfig(max_length=2048)\n";

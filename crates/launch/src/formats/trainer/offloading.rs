@@ -1,0 +1,31 @@
+//! What TRL's trainers send to the host while it waits for backward (`trl/models/activation_offloading.py:OffloadActivations`).
+
+use super::dialect::Dialect;
+use crate::formats::leaves::Leaves;
+use crate::{Effect, NotModelled};
+use shardscope_plan::Field;
+
+/// Once it is known what is trained on which loss, and how. Of layers that are recomputed it sends their inputs; a loss over whole logits
+/// sends those as well, and layers that are not recomputed everything that they keep.
+pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    leaves.pass("activation_offloading");
+    let Some(leaf) = leaves.get("activation_offloading").filter(|leaf| leaf.flag() != Some(false)) else {
+        return;
+    };
+    let said = |field| leaves.reading.value(field);
+    let recomputed = said(Field::GradientCheckpointing).is_none_or(|said| said == "true");
+    let fused = said(Field::LigerKernel) == Some("true");
+    let tokens = said(Field::TrainingObjective).is_none_or(|said| said == "sft");
+    let spread = leaves.first(&["deepspeed", "fsdp", "fsdp_config"]).is_some()
+        || said(Field::DataParallelEngine).is_some_and(|engine| engine != "ddp");
+    let what = match () {
+        () if dialect != Dialect::Trl => "saved layer inputs offloaded to the host",
+        () if !recomputed => "all tensors that layers save, on the host",
+        () if !(fused && tokens) => "inputs of layers on the host, and logits with them",
+        () if spread => "saved layer inputs on the host beside sharded weights",
+        () => return leaves.switch(Field::OffloadLayerInputs, true, leaf),
+    };
+    let item =
+        NotModelled::new("activation_offloading", &leaf.value, Effect::Memory, what).at_some(leaf.span);
+    leaves.reading.not_modelled.push(item);
+}
