@@ -87,10 +87,6 @@ fn a_stranger_with_some_words_of_a_known_trainer_is_a_stranger() {
         "python train_zero.py --critic_type drgrpo --pretrain Qwen/Qwen2.5-7B --num_samples 8 --oracle math --collocate --vllm_sleep \
          --gpus 8 --zero-stage 2 --ref_offload --flash-attn --bf16 --max-train 9 --rnd-seed --beta 0 --oracle_type reward \
          --train_batch_size_per_device 1 --rollout_batch_size_per_device 16",
-        // Keys of a fork of verl, of which some are NeMo's too.
-        "python3 -m verl.trainer.main config=examples/config.yaml data.max_response_length=2048 \
-         worker.actor.model.model_path=Qwen/Qwen3-4B worker.actor.model.lora.rank=64 worker.actor.optim.lr=1e-5 \
-         worker.rollout.tensor_parallel_size=1 trainer.experiment_name=a trainer.n_gpus_per_node=8",
         // Neither batch nor epochs in the words that transformers' Trainer has.
         "deepspeed --module align.trainers.text.dpo --model_name_or_path Qwen/Qwen3-4B --train_datasets a --train_split train \
          --train_template b --epochs 3 --lr_scheduler_type cosine --output_dir c",

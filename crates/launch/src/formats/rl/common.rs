@@ -145,6 +145,12 @@ pub(super) fn machines(leaves: &mut Leaves<'_>, leaf: &Leaf, all: Option<u64>, e
     }
 }
 
+/// Accelerators of the training.
+pub(super) fn world(leaves: &Leaves<'_>) -> Option<u64> {
+    let nodes = leaves.reading.count(Field::NumNodes)?;
+    nodes.checked_mul(leaves.reading.count(Field::GpusPerNode)?)
+}
+
 /// FSDP over so many ranks, with copies of the shards beyond them (HSDP); over all where it says -1, or as many as there are.
 pub(super) fn shards(leaves: &mut Leaves<'_>, path: &str) {
     let Some(leaf) = leaves.get(path) else { return };

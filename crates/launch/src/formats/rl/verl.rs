@@ -5,7 +5,7 @@
 use super::super::leaves::Leaves;
 use super::common::{
     ask, defaults, lack, lack_yes, loaded_adapters, lora, model, offloads, on_npu, policy, reduces_in_fp32,
-    shards, transformers,
+    shards, transformers, world,
 };
 use super::verl_megatron::{ACTOR, VERL, at};
 use super::{verl_beside, verl_idle, verl_megatron};
@@ -156,12 +156,6 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         [weights, true, optimizer],
         "fsdp_config.param_offload and optimizer_offload; gradients are gone",
     );
-}
-
-/// Accelerators of the training.
-pub(super) fn world(leaves: &Leaves<'_>) -> Option<u64> {
-    let nodes = leaves.reading.count(Field::NumNodes)?;
-    nodes.checked_mul(leaves.reading.count(Field::GpusPerNode)?)
 }
 
 /// A step of the optimizer takes a mini-batch of prompts with all their rollouts; micro-batches count sequences on one
