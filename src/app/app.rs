@@ -75,8 +75,9 @@ pub(crate) fn app(props: &Props) -> Html {
 #[component(Page)]
 fn page() -> Html {
     let Some(app) = use_context::<AppContext>() else { return html!() };
-    // A link that carries no text is about its answer: that stands first on a phone.
-    let answer_first = app.session.input.is_settings_alone();
+    // A link that carries no text is about its answer: that stands first on a phone. The form of a model and GPUs is being
+    // filled in, and stays where it is.
+    let answer_first = app.session.input.is_settings_alone() && !app.is_of_model_and_gpus();
     html! {
         <>
             <a class="skip" href="#answer">{ "Skip to the result" }</a>

@@ -1,6 +1,7 @@
 //! Words that several parts of the page share, and how they are joined.
 
 use shardscope::plan::Field;
+use yew::prelude::*;
 
 /// `one` for 1, else `many`.
 pub(crate) const fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
@@ -65,5 +66,24 @@ pub(crate) fn term_of(name: &str) -> &str {
         "all_to_all" => "all-to-all",
         "send_recv" => "point-to-point",
         other => other,
+    }
+}
+
+/// A sentence with the addresses in it as links.
+pub(crate) fn linked(text: &str) -> Html {
+    text.split_inclusive(' ').map(word).collect()
+}
+
+fn word(word: &str) -> Html {
+    // The sentence's own comma or point is none of the address.
+    let address = word.trim_end_matches([' ', ',', '.', ';']);
+    if !address.starts_with("https://") {
+        return html!(word);
+    }
+    html! {
+        <>
+            <a href={address.to_owned()} target="_blank" rel="noopener">{ address }</a>
+            { word.get(address.len()..).unwrap_or_default() }
+        </>
     }
 }

@@ -2,6 +2,7 @@
 //! (`data/megatron/buffers.jsonl`: per rank and chunk the buffers, elements of the first 60 buckets).
 
 use serde_json::Value;
+use shardscope::estimate::memory;
 use shardscope::estimate::traffic::{Buffer, buffers};
 use shardscope::launch::plan_from_flags;
 use shardscope::operators::WeightGroup;
@@ -42,4 +43,22 @@ fn buffers_are_those_of_the_distributed_optimizer() {
         }
     }
     assert!(compared > 40, "only {compared} chunks compared");
+}
+
+/// MindSpeed holds of each fp32 weight the half that the bf16 weight lacks: 2 bytes of an element in the place of 4, over the
+/// ranks that share states (`mindspeed/core/memory/reuse_param`, `docs/zh/features/reuse-fp32-param.md`).
+#[test]
+fn fp32_weights_that_share_memory_with_bf16_weights_take_half() {
+    const RUN: &str = "--num-layers 4 --hidden-size 256 --num-attention-heads 8 --seq-length 512 --max-position-embeddings 512 \
+        --micro-batch-size 1 --global-batch-size 64 --vocab-size 32000 --bf16 --use-distributed-optimizer";
+    let states = |more: &str| {
+        let plan = plan_from_flags(&format!("{RUN} {more}"), 8, 8, "Ascend-910B").expect("a plan");
+        let rank = &memory(&plan).ranks[0];
+        (rank.totals.optimizer.get(), rank.totals.parameters.get())
+    };
+    let ((plain, weights), (shared, same)) = (states(""), states("--reuse-fp32-param"));
+    assert_eq!(weights, same);
+    // Both moments of 4 bytes and the weight's own 4 or 2, of an eighth of all elements.
+    assert_eq!(plain - shared, weights / 8);
+    assert_eq!(plain * 10, shared * 12);
 }

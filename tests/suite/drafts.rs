@@ -205,6 +205,7 @@ fn recipe() -> Recipe {
         optimizer: Optimizer {
             kind: OptimizerKind::Adam,
             precision_aware: false,
+            shares_weights: false,
             main_params: NumberFormat::Fp32,
             exp_avg: NumberFormat::Fp32,
             exp_avg_sq: NumberFormat::Fp32,

@@ -185,7 +185,6 @@ fn what_unsloth_does_in_another_way_stops_by_name() {
     stopped("load_in_4bit = load_in_4bit,", "load_in_8bit = True,");
     stopped("load_in_4bit = load_in_4bit,", "full_finetuning = True,");
     stopped("load_in_4bit = load_in_4bit,", "fast_inference = True,");
-    stopped("unsloth/llama-3-8b-bnb-4bit", "unsloth/Meta-Llama-3.1-8B");
     stopped("unsloth/llama-3-8b-bnb-4bit", "unsloth/gemma-2-9b-bnb-4bit");
     stopped("\"down_proj\",]", "\"down_proj\", \"embed_tokens\", \"lm_head\"]");
     stopped("FastLanguageModel", "FastVisionModel");

@@ -1,8 +1,9 @@
 //! Memory of reinforcement learning against figures worked out by hand from the engines' own rules.
 
-use shardscope::estimate::{PhaseKind, RlMemory, cached_token, memory, parameters};
+use shardscope::estimate::{PhaseKind, RlMemory, Verdict, cached_token, device_peak, memory, parameters};
 use shardscope::launch::resolve;
 use shardscope::plan::{Plan, Resolution};
+use shardscope::search::{Space, Walk, WhyNot, exhaust, why_not};
 use shardscope::source::Code;
 use shardscope::units::Bytes;
 
@@ -307,4 +308,49 @@ fn weights_are_gathered_in_the_format_they_run_in_and_gradients_reduced_as_the_f
     // DeepSpeed: communication_data_type follows the format of its module.
     let deepspeed = [&tuned[..], &[("data_parallel_engine", "deepspeed")]].concat();
     assert_eq!(sent_in(&plan(&deepspeed)), [("gradients", "bf16"), ("weights", "bf16")]);
+}
+
+/// Layouts of `plan` that a search finds, with what its report says of each.
+fn searched(plan: &Plan) -> (Walk, Vec<(Bytes, Verdict)>) {
+    let mut walk = Walk::new(plan);
+    while walk.step(u64::MAX) {}
+    let reported = walk.best().iter().map(|outcome| {
+        let memory = memory(&outcome.variant.apply(plan).expect("a plan"));
+        let phases = &memory.rl.as_ref().expect("phases").phases;
+        (phases.iter().map(|phase| phase.breakdown.value()).max().expect("a phase"), memory.verdict)
+    });
+    let reported = reported.collect();
+    (walk, reported)
+}
+
+#[test]
+fn a_search_judges_the_phase_that_holds_most_and_not_training_alone() {
+    // A critic that keeps everything for backward is fuller than the policy, and the engine's share fuller than both.
+    for more in [
+        &[("rl_critic", "device"), ("rl_critic_recompute", "false"), ("rollout_memory_fraction", "0.3")][..],
+        &[("rollout_sleep", "false")],
+    ] {
+        let plan = plan(more);
+        let (walk, reported) = searched(&plan);
+        assert!(!reported.is_empty());
+        for (outcome, (peak, verdict)) in walk.best().iter().zip(reported) {
+            assert_eq!((outcome.peak, outcome.tight), (peak, verdict == Verdict::Tight));
+            assert_ne!(verdict, Verdict::OutOfMemory);
+        }
+        let all = exhaust(&Space::from_plan(&plan));
+        assert_eq!(walk.best().first(), all.best.as_ref());
+    }
+    // No layout helps where the engine takes more than there is beside the trainer.
+    let full = plan(&[("rollout_memory_fraction", "0.99"), ("rollout_sleep", "false")]);
+    assert_eq!(memory(&full).verdict, Verdict::OutOfMemory);
+    assert_eq!(device_peak(&full).1, Verdict::OutOfMemory);
+    // Where it lacks is said of the phase: training alone would fit.
+    match why_not(&Ok(full.clone()), &plan(&[])) {
+        WhyNot::OutOfMemory(lack) => {
+            assert_eq!((lack.at, lack.by > Bytes::ZERO), ("training", true), "{lack:?}")
+        }
+        other => panic!("{other:?}"),
+    }
+    let (walk, _) = searched(&full);
+    assert!(walk.best().is_empty(), "{:?}", walk.best());
 }

@@ -1,9 +1,11 @@
 //! Whether the crates could be published as they are.
-use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 
-use crate::process::{cargo, note, output, run, say};
+use crate::process::{cargo, note, output, run, say, target_folder};
 
 /// Packs every crate that is for crates.io, unpacks it and compiles it from there, those that others need first: cargo takes
 /// the members of the workspace in the place of the registry's, which has none of them before the first release. Nothing is
@@ -14,13 +16,65 @@ use crate::process::{cargo, note, output, run, say};
 pub fn dry_run() -> Result<()> {
     let packages = published()?;
     say(&format!("packing and compiling {} crates", packages.len()));
+    let build = target_folder().join("publish");
+    forget_earlier(&packages, &build)?;
     let mut publish = cargo(["publish", "--dry-run", "--locked", "--allow-dirty", "--quiet"]);
+    publish.arg("--target-dir").arg(&build);
     for package in &packages {
         publish.args(["--package", package]);
     }
     run(&mut publish)?;
+    remove(&build)?;
     note(&format!("would be published: {}", packages.join(", ")));
     Ok(())
+}
+
+/// Removes what an earlier dry run left. Cargo hands the packages on through a registry of its own in the target folder and
+/// takes a version of a registry for unchangeable: it compiles the sources that it unpacked the first time, and keeps what
+/// it made of them, although the packages of the same version have changed since.
+fn forget_earlier(packages: &[String], build: &Path) -> Result<()> {
+    remove(build)?;
+    let Some(sources) = cargo_home().map(|home| home.join("registry/src")).filter(|sources| sources.is_dir())
+    else {
+        return Ok(());
+    };
+    for registry in fs::read_dir(&sources)? {
+        let registry = registry?;
+        // Sources of a registry lie under `HOST-HASH`, and one in a folder has no host.
+        if !registry.file_name().to_string_lossy().starts_with('-') {
+            continue;
+        }
+        for source in fs::read_dir(registry.path())? {
+            let source = source?;
+            if is_of(&source.file_name().to_string_lossy(), packages) {
+                remove(&source.path())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a folder `NAME-VERSION` has one of these packages.
+fn is_of(folder: &str, packages: &[String]) -> bool {
+    packages.iter().any(|package| {
+        let version = folder.strip_prefix(package.as_str()).and_then(|rest| rest.strip_prefix('-'));
+        version.is_some_and(|version| version.starts_with(|first: char| first.is_ascii_digit()))
+    })
+}
+
+fn cargo_home() -> Option<PathBuf> {
+    env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")))
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{} cannot be removed", folder.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The members that may be published.
@@ -47,7 +101,14 @@ fn names(wanted: impl Fn(&Value) -> bool) -> Result<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{libraries, published};
+    use super::{is_of, libraries, published};
+
+    #[test]
+    fn sources_of_an_earlier_run_are_told_by_name_and_version() {
+        let packages = ["shardscope".to_owned(), "shardscope-plan".to_owned()];
+        assert!(is_of("shardscope-0.1.0", &packages) && is_of("shardscope-plan-1.12.0-rc.1", &packages));
+        assert!(!is_of("shardscope-search-0.1.0", &packages) && !is_of("serde-1.0.0", &packages));
+    }
 
     #[test]
     fn what_is_the_projects_own_is_neither_published_nor_documented_for_others() {

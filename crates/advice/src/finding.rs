@@ -1,6 +1,6 @@
 //! How a changed plan is tried.
 
-use shardscope_estimate::memory_totals;
+use shardscope_estimate::device_peak;
 use shardscope_estimate::time::exact_step_seconds;
 use shardscope_plan::{Field, Plan, Variant};
 use shardscope_report::{Expected, Finding, Report};
@@ -55,7 +55,7 @@ impl<'a> Advisor<'a> {
         }
         let plan = variant.apply(self.plan)?;
         // What PyTorch would reserve, without releasing cached blocks: what is proposed should fit with ease.
-        let peak = memory_totals(&plan).iter().map(|totals| totals.peak_reserved).max()?;
+        let peak = device_peak(&plan).0;
         // The exact step, not the quick one of the search: it is told beside the report's own figure.
         Some(Trial { change: variant.changes_from(&own), peak, step: Some(exact_step_seconds(&plan)) })
     }
@@ -67,7 +67,9 @@ impl<'a> Advisor<'a> {
 
     /// The peak of the plan as it is.
     pub(super) fn peak(&self) -> Bytes {
-        self.report.memory.worst.peak_reserved
+        let memory = &self.report.memory;
+        let phases = memory.rl.iter().flat_map(|rl| &rl.phases).map(|phase| phase.breakdown.value());
+        phases.fold(memory.worst.peak_reserved, Bytes::max)
     }
 }
 

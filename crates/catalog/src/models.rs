@@ -144,11 +144,17 @@ impl Named {
     pub fn address(&self) -> Option<String> {
         match self {
             Self::Unknown { organisation: Some(organisation), name } => {
-                Some(format!("https://huggingface.co/{organisation}/{name}/blob/main/config.json"))
+                Some(config_address(&format!("{organisation}/{name}")))
             }
             _ => None,
         }
     }
+}
+
+/// Where the Hub has the `config.json` of a repository.
+#[must_use]
+pub fn config_address(repository: &str) -> String {
+    format!("https://huggingface.co/{repository}/blob/main/config.json")
 }
 
 /// Ends of a name that change no size of the model: tuned on instructions, in another layout or element format.

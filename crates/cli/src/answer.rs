@@ -11,7 +11,7 @@ use shardscope::source::{Code, Severity, Source, render};
 use crate::output::{CYAN, RED, YELLOW, coloured, harmless};
 
 /// The name of the question for the whole line behind a script.
-const ARGUMENTS: &str = "arguments";
+pub(crate) const ARGUMENTS: &str = "arguments";
 
 /// What was read, and what it came to.
 pub(crate) struct Answer {

@@ -7,7 +7,7 @@
 //! | outcome | what it means |
 //! |---|---|
 //! | full | a plan |
-//! | asked | no plan, and at most three questions whose proposals (and the name of a model) make one; what an answer opens counts too |
+//! | asked | no plan, and at most three questions whose proposals (and the name of a model, or what its checkpoint's configuration lists) make one; what an answer opens counts too |
 //! | stopped | something that is not modelled is named, and the reader may go on without it |
 //! | helped | no plan, and the text says what is missing: more questions, a file by its name |
 //! | no way | no plan, and nothing to go on with |

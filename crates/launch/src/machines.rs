@@ -48,8 +48,10 @@ pub(super) fn said(source: &Source) -> Vec<Machines> {
         let best = &mut best[usize::from(per_node)];
         let better = best.as_ref().is_none_or(|(known, _)| weight < *known);
         if better && (1..=MOST).contains(&count) {
-            let line = line
-                .trim_matches(|sign: char| sign.is_whitespace() || matches!(sign, '#' | '"' | '\\' | '*'));
+            let signs = |sign: char| sign.is_whitespace() || matches!(sign, '#' | '"' | '\\' | '*' | ',');
+            let line = line.trim_matches(signs);
+            // A line of a notebook's cell ends in `\n",`.
+            let line = line.strip_suffix("\\n").unwrap_or(line);
             let short: String = line.chars().take(QUOTED).collect();
             let more = if short.len() < line.len() { " …" } else { "" };
             *best = Some((weight, Machines { count, per_node, nodes, said: format!("{short}{more}") }));
@@ -209,6 +211,13 @@ mod tests {
         check("a", "# steps: 16 # designed for 8 GPUs\nsteps: 4 # designed for 32 GPUs", all(32));
         check("sft-lora-singlegpu.yaml", "a: b", all(1));
         check("llama3_8b_16gpus.yaml", "a: b", all(16));
+        // A line of a notebook's cell is quoted without what quotes it there.
+        let cell = "   \"# Fine-tuning a code LLM on a single GPU\\n\",\n";
+        let told = said(&Source::from_files([("a.ipynb", cell)]));
+        assert_eq!(
+            told.first().map(|told| told.said.as_str()),
+            Some("Fine-tuning a code LLM on a single GPU")
+        );
         for nothing in [
             "# more than 1 gpu is available",
             "# needs at least 8 GPUs",

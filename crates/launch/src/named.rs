@@ -44,11 +44,21 @@ pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Op
     reading
         .diagnostics
         .push(Diagnostic::error(Code::UnknownModel, message).hint(hint.as_str()).at_some(span));
+    let base = catalog::tuned_from(name);
+    let prompt = match base {
+        Some(base) => format!(
+            "What is the shape of {name}? Answer {base} if it was fine-tuned from that model without new tokens or layers; \
+             otherwise paste its config.json here"
+        ),
+        None => format!(
+            "What is the shape of {name}? Paste its config.json here, or name a known model of the same shape"
+        ),
+    };
     reading.questions.push(Question {
         name: Field::Model.name().to_owned(),
-        prompt: format!("What is the shape of {name}? {hint}"),
+        prompt,
         choices: Vec::new(),
-        proposal: None,
+        proposal: base.map(str::to_owned),
     });
 }
 

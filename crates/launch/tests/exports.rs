@@ -277,3 +277,21 @@ fn what_torchtitan_and_accelerate_cannot_say_is_named() {
     assert!(accelerate.unsaid.contains(&Field::TensorModelParallelSize), "{:?}", accelerate.unsaid);
     assert!(!titan.unsaid.contains(&Field::TensorModelParallelSize), "{:?}", titan.unsaid);
 }
+
+/// Stages that a search writes out bring their chunks along; Megatron's `arguments.py` refuses both said at once.
+#[test]
+fn stages_written_out_are_a_command_without_their_number_of_chunks() {
+    let line = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 14 --hidden-size 1024 --num-attention-heads 16 \
+        --seq-length 1024 --max-position-embeddings 1024 --vocab-size 32000 --micro-batch-size 1 --global-batch-size 64 --bf16 \
+        --pipeline-model-parallel-size 4";
+    let set = [
+        ("pipeline_model_parallel_layout".to_owned(), "E(t*2|)*7L".to_owned()),
+        ("virtual_pipeline_model_parallel_size".to_owned(), "2".to_owned()),
+    ];
+    let target = resolved(&[("run.sh".to_owned(), line.to_owned())], &set);
+    assert!(target.plan.is_some(), "{:?}", target.diagnostics);
+    let command = megatron_command(&target);
+    assert_eq!(command.unsaid, [], "{}", command.text);
+    let again = resolved(&[("run.sh".to_owned(), command.text)], &machine(&target));
+    assert_eq!(bare(&again), bare(&target));
+}

@@ -52,6 +52,22 @@ fn ranks_that_the_program_is_told_are_the_world() {
     asks(&line, &[("world_size", "8")]);
 }
 
+/// Where one variable holds all GPUs, it is asked for with what fits, and not the nodes beside it; nodes set by hand close it.
+#[test]
+fn the_variable_that_holds_all_gpus_is_asked_for_in_the_place_of_nodes() {
+    let layout = "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2";
+    let script = format!(
+        "NNODES=${{NNODES:-1}}\nGPUS_PER_NODE=${{GPUS_PER_NODE:-2}}\nif [ \"${{BACKEND:-mpirun}}\" = mpirun ]; then\n\
+         APP=\"python pretrain_gpt.py --world-size $OMPI_COMM_WORLD_SIZE {layout} {OPTIONS}\"\nelse\n\
+         APP=\"torchrun --nnodes $NNODES --nproc_per_node $GPUS_PER_NODE pretrain_gpt.py {layout} {OPTIONS}\"\nfi\n$APP\n"
+    );
+    asks(&script, &[("OMPI_COMM_WORLD_SIZE", "4")]);
+    let source = Source::new(&script);
+    let overrides = [("num_nodes".to_owned(), "2".to_owned())];
+    let set = read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides });
+    assert!(set.plan.is_some() && set.questions.is_empty(), "{:?}", set.questions);
+}
+
 #[test]
 fn a_layout_larger_than_the_machines_asks_for_as_many_as_it_fills() {
     let layout = "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 2 --global-batch-size 48";
@@ -213,4 +229,30 @@ fn what_starts_another_file_asks_for_it_by_name() {
     ] {
         assert_eq!(told(name, text).0, Code::NoTraining, "{name}");
     }
+}
+
+/// Megatron's flags are no way on in another trainer's command.
+#[test]
+fn what_is_missing_is_said_in_the_words_of_the_trainer() {
+    let hint = |text: &str| {
+        let said = script(text).diagnostics.into_iter().find(|said| said.code == Code::MissingSetting);
+        said.and_then(|said| said.hint).map(String::from)
+    };
+    let megatron = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --bf16";
+    assert_eq!(hint(megatron).as_deref(), Some("add --seq-length, --micro-batch-size"));
+    let trainer =
+        "torchrun --nproc_per_node 8 sft.py --per_device_train_batch_size 1 --bf16 True --output_dir out";
+    let named = format!("{trainer} --model_name_or_path Qwen/Qwen2.5-0.5B");
+    assert_eq!(hint(&named).as_deref(), Some("answer the questions"));
+    let unnamed = format!("{trainer} --max_seq_length 2048");
+    let way = "name the model, paste its config.json, or answer the questions";
+    assert_eq!(hint(&unnamed).as_deref(), Some(way));
+}
+
+/// What a text leaves out stands nowhere in it, so that nothing of it is underlined.
+#[test]
+fn what_is_left_out_underlines_nothing() {
+    let resolution = script(&format!("srun python pretrain_gpt.py --tensor-model-parallel-size 2 {OPTIONS}"));
+    let lacking = resolution.diagnostics.iter().find(|said| said.code == Code::NoWorldSize);
+    assert_eq!(lacking.map(|said| said.span), Some(None));
 }

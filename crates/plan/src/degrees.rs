@@ -1,7 +1,7 @@
 //! Degrees of parallelism as asked for, and the layout that follows from them.
 
 use super::contradiction::Rule;
-use super::hints::{divisors, listed, nearest_multiple, nearest_of};
+use super::hints::{counted, divisors, listed, nearest_multiple, nearest_of};
 use super::limits::MAX_PIPELINE_PARTS;
 use super::{
     ContextKind, Contradiction, Field, Layout, PipelineSchedule, RankOrder, StageMap, StageSizes, StageSplit,
@@ -216,9 +216,9 @@ fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
         named.push_str(&format!(" x CP {context}"));
     }
     let message = if world_size < block {
-        format!("{named} needs {block} GPUs; you have {world_size}")
+        format!("{named} needs {}; you have {world_size}", counted(block, "GPU"))
     } else {
-        format!("{world_size} GPUs cannot be divided into groups of {named} = {block}")
+        format!("{} cannot be divided into groups of {named} = {block}", counted(world_size, "GPU"))
     };
     let fields = [
         Field::WorldSize,
@@ -263,7 +263,8 @@ fn expert_world(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> 
         format!("EP {} would do", listed(&fitting, expert))
     };
     let message = format!(
-        "{world_size} GPUs cannot be divided into groups of ETP {expert_tensor} x EP {expert} x PP {pipeline} = {block}"
+        "{} cannot be divided into groups of ETP {expert_tensor} x EP {expert} x PP {pipeline} = {block}",
+        counted(world_size, "GPU")
     );
     Some(
         Contradiction::new(Code::ExpertWorldSize, &fields, message)

@@ -213,6 +213,7 @@ fields! {
     UseTorchFsdp2 "use_torch_fsdp2" Flag, "PyTorch's FSDP2";
     DataParallelShardingStrategy "data_parallel_sharding_strategy" Word(&["no_shard", "optim", "optim_grads", "optim_grads_params"]), "what Megatron's FSDP shards";
     UsePrecisionAwareOptimizer "use_precision_aware_optimizer" Flag, "optimizer states in narrower formats";
+    ReuseFp32Param "reuse_fp32_param" Flag, "fp32 weights share memory with bf16 weights (MindSpeed)";
     MainGradsDtype "main_grads_dtype" Word(&["fp32", "bf16"]), "format of main gradients";
     MainParamsDtype "main_params_dtype" Word(&["fp32", "fp16"]), "format of main parameters";
     ExpAvgDtype "exp_avg_dtype" Word(DTYPES), "format of the first moment";
@@ -246,6 +247,7 @@ fields! {
     TrainedLayers "trained_layers" Count(0, MAX_LAYERS), "last layers that train where the rest is frozen";
     InputRequireGrads "input_require_grads" Flag, "the embedding's output is made to require a gradient";
     BaseQuantization "base_quantization" Word(&["none", "nf4", "fp4", "int8", "fp8"]), "how frozen linear weights are held";
+    WholeLinears "whole_linears" Words, "linear layers that a quantized checkpoint holds in 16 bits (llm_int8_skip_modules): modules by their names, or none";
     DoubleQuantization "double_quantization" Flag, "constants of 4-bit blocks quantized once more";
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantized are held in fp32 (PEFT prepare_model_for_kbit_training)";
     TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "reward", "classify", "policy"]), "what the loss is computed from";

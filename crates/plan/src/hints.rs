@@ -3,6 +3,12 @@
 /// How many values a hint lists at most.
 const LISTED: usize = 12;
 
+/// A number of things in words: `1 GPU`, `2 GPUs`.
+#[must_use]
+pub fn counted(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
 /// The divisors of `number`, ascending; none of 0.
 pub fn divisors(number: u64) -> Vec<u64> {
     let mut small = Vec::new();

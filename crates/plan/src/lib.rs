@@ -29,6 +29,7 @@ mod number;
 mod offload;
 mod optimizer;
 mod precision;
+mod quantization;
 mod recipe;
 mod recompute;
 mod resolution;
@@ -73,6 +74,7 @@ pub use number::NumberFormat;
 pub use offload::{LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules};
 pub use optimizer::{DpSharding, Optimizer, OptimizerKind, StateFormat};
 pub use precision::{Fp8, Fp8Recipe};
+pub use quantization::{Quantization, WholeLinears};
 pub use recipe::{HEADROOM, Overlap, Recipe};
 pub use recompute::{Recompute, RecomputeModule};
 pub use resolution::{Question, Resolution};
@@ -89,7 +91,7 @@ pub use split::{Chunk, Stage, StageMap, StageSplit};
 pub use transformers::{PreferenceLogits, Transformers};
 pub use tuning::{
     AdapterKernels, BaseTraining, DataEngine, ExpertKernel, LinearModule, Lora, LoraModules, Objective,
-    Quantization, Reference, Tuning,
+    Reference, Tuning,
 };
 pub use variant::Variant;
 pub use vision::{Kept, Projector, TowerGradients, TowerLiger, VisionKept, VisionTower};

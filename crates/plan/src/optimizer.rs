@@ -9,6 +9,8 @@ pub struct Optimizer {
     pub kind: OptimizerKind,
     /// `--use-precision-aware-optimizer`.
     pub precision_aware: bool,
+    /// Of each fp32 weight only the half that its bf16 weight lacks is held (MindSpeed's `--reuse-fp32-param`).
+    pub shares_weights: bool,
     /// `--main-params-dtype`.
     pub main_params: NumberFormat,
     /// `--exp-avg-dtype`.

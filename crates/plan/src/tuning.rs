@@ -2,6 +2,7 @@
 
 use super::adapters::AdapterLibrary;
 use super::number::NumberFormat;
+use super::quantization::{Quantization, WholeLinears};
 
 /// Which parameters train.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,8 @@ pub struct Tuning {
     pub images: bool,
     /// How frozen linear weights are held.
     pub quantization: Quantization,
+    /// Linear layers that are not quantized with the others.
+    pub whole: WholeLinears,
     /// Whether frozen weights that are not quantized are held in fp32 (PEFT `prepare_model_for_kbit_training`).
     pub upcast: bool,
     /// What the loss is computed from.
@@ -43,6 +46,7 @@ impl Default for Tuning {
             projector: false,
             images: false,
             quantization: Quantization::None,
+            whole: WholeLinears::default(),
             upcast: false,
             objective: Objective::NextToken,
         }
@@ -267,26 +271,6 @@ impl LoraModules {
         };
         Some(modules.iter().fold(self, |all, module| all.with(*module)))
     }
-}
-
-/// How the weights of frozen linear layers are held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Quantization {
-    /// As they were loaded.
-    #[default]
-    None,
-    /// bitsandbytes, 4 bits in blocks of 64 with a constant each, constants quantized again if `double`.
-    FourBit {
-        /// `bnb_4bit_use_double_quant`.
-        double: bool,
-    },
-    /// torchao's NF4: half a byte each, a byte for each block of 64, and for each 256 of these a constant in the weights'
-    /// format.
-    BlocksOfBlocks,
-    /// bitsandbytes LLM.int8(): a byte each, a constant per row.
-    Int8,
-    /// 8-bit floats, a constant per tensor.
-    Fp8,
 }
 
 /// What the loss is computed from.

@@ -145,6 +145,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     beside_adapters(table, software, adapters);
     fused(table, software);
+    super::whole::lacking(table);
     on_the_host(table, software);
     super::lacking_modules::compiled(table, software);
     offload::lacking(table, software);
@@ -308,7 +309,10 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
     let mut items: Vec<NotModelled> = Vec::new();
     // With a pattern of layers, the switch and the program for hybrid layers say nothing more.
     let told = table.has(Field::HybridOverridePattern);
-    let program = |item: &NotModelled| item.is_called("program") && item.value.contains("mamba");
+    // `pretrain_mamba.py`, which Megatron-LM calls `pretrain_hybrid.py` since 2026.
+    let program = |item: &NotModelled| {
+        item.is_called("program") && ["mamba", "hybrid"].iter().any(|name| item.value.contains(name))
+    };
     for item in std::mem::take(&mut table.not_modelled) {
         if told && (item.is_called("is-hybrid-model") || program(&item)) {
             continue;

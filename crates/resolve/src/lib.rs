@@ -39,6 +39,7 @@ mod variables;
 mod vision;
 mod vision_lacking;
 mod vocabulary;
+mod whole;
 mod world;
 
 pub use parse::{BadValue, fitting};

@@ -1,7 +1,7 @@
 //! The transformer's shape from the settings.
 
 use super::frequency::pattern;
-use super::table::{Table, listed_names};
+use super::table::Table;
 use crate::RECIPE;
 use crate::SettingValue::{Bool, Int};
 use crate::{Origin, Question};
@@ -67,6 +67,9 @@ pub(super) fn model(table: &mut Table) -> Option<Model> {
     })
 }
 
+/// Sizes that a model's `config.json` gives.
+const SHAPE: [Field; 3] = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads];
+
 /// Says which sizes are missing that nothing else gives.
 fn missing(table: &mut Table) -> bool {
     let mut needed = vec![
@@ -79,6 +82,8 @@ fn missing(table: &mut Table) -> bool {
     if super::packs::capacity(table).is_some() {
         needed.push(Field::RolloutLength);
     }
+    // Whose shape is not known is asked for whole; what it lacks in single sizes follows from that.
+    let unknown = table.questions.iter().any(|asked| asked.name == Field::Model.name());
     let (mut absent, mut unsaid) = (Vec::new(), String::new());
     for field in &needed {
         // A trainer that states the number of micro-batches leaves their size to follow.
@@ -87,7 +92,7 @@ fn missing(table: &mut Table) -> bool {
         }
         absent.push(*field);
         // An open or unreadable value has its own message; a second one would blame the text for leaving it out.
-        if !table.is_open(*field) && !table.is_unreadable(*field) {
+        if !table.is_open(*field) && !table.is_unreadable(*field) && !(unknown && SHAPE.contains(field)) {
             unsaid.push_str(if unsaid.is_empty() { "the text does not give " } else { ", " });
             unsaid.push_str(&format!("{} ({})", field.name(), field.about()));
         }
@@ -95,8 +100,9 @@ fn missing(table: &mut Table) -> bool {
     // Which recipe is meant decides all of it.
     let asked = table.questions.iter().any(|asked| asked.name == RECIPE);
     if !unsaid.is_empty() && !asked {
-        let hint = "add --".to_owned() + &listed_names(&absent, ", --").replace('_', "-");
-        table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, table.anywhere());
+        let hint = table.way_to_state(&absent);
+        // Nothing is underlined for what stands nowhere.
+        table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, None);
         super::named::ask(table);
         ask_for_sizes(table);
     }
@@ -107,7 +113,6 @@ fn missing(table: &mut Table) -> bool {
 /// nothing is proposed for them, as nothing of the text speaks for a value.
 fn ask_for_sizes(table: &mut Table) {
     const USUAL_SEQUENCE: u64 = 4096;
-    const SHAPE: [Field; 3] = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads];
     // Only beside others: of a text without any size the model is asked for by name (`named::ask`).
     if SHAPE.into_iter().any(|field| table.has(field)) {
         for field in SHAPE {

@@ -35,8 +35,22 @@ pub(super) fn offload(table: &mut Table) -> Offload {
         saved_tensors: table.on(Field::OffloadSavedTensors),
         optimizer: table.on(Field::OffloadOptimizer),
         states_for_step: table.on(Field::StatesForStep),
-        parameters: table.on(Field::OffloadParam),
+        parameters: parameters(table),
     }
+}
+
+/// Whether weights are on the host while they train. DeepSpeed moves those that it shards alone, whatever its file says below ZeRO
+/// stage 3 (`runtime/zero/config.py`; DeepSpeed-Chat's `--offload` sets both at every stage).
+fn parameters(table: &mut Table) -> bool {
+    let offloads = table.on(Field::OffloadParam);
+    let shards = matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2")
+        || table.number(Field::ZeroStage) >= 3;
+    if offloads && !shards {
+        let message = "weights are offloaded from ZeRO stage 3 on; below it offload_param has no effect";
+        table.warn(Code::NoEffect, Field::OffloadParam, message);
+        table.remark(Field::OffloadParam, "off below ZeRO stage 3");
+    }
+    offloads && shards
 }
 
 /// The modules; none where their names are refused (`transformer_config.py:__post_init__`).

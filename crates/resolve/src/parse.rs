@@ -99,7 +99,7 @@ pub(super) fn says_nothing(field: Field, text: &str) -> bool {
         // Where `none` is a choice (recompute, CUDA graphs) it states something.
         ValueKind::Word(words) => words.contains(&"none"),
         // No layer of a mixer with a bias is not a mixer of which nothing is said.
-        _ => matches!(field, Field::MoeRouterLoadBalancingType | Field::LinearBiases),
+        _ => matches!(field, Field::MoeRouterLoadBalancingType | Field::LinearBiases | Field::WholeLinears),
     };
     is_none && !a_word || ["", "null", "~"].iter().any(|nothing| text.eq_ignore_ascii_case(nothing))
 }

@@ -55,6 +55,7 @@ pub(super) fn optimizer(table: &Table) -> Optimizer {
     Optimizer {
         kind,
         precision_aware: table.on(Field::UsePrecisionAwareOptimizer),
+        shares_weights: table.on(Field::ReuseFp32Param),
         main_params: format(Field::MainParamsDtype),
         exp_avg: format(Field::ExpAvgDtype),
         exp_avg_sq: format(Field::ExpAvgSqDtype),

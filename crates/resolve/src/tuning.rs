@@ -129,6 +129,9 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat
     }
     tuning.quantization = quantization(table, library);
     let quantized = tuning.quantization != Quantization::None;
+    if matches!(tuning.quantization, Quantization::FourBit { .. }) {
+        tuning.whole = super::whole::whole(table);
+    }
     if quantized && library == AdapterLibrary::Peft {
         let rule = "prepare_model_for_kbit_training makes the embedding's output require a gradient";
         table.derive(Field::InputRequireGrads, Bool(true), rule);

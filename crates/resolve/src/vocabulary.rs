@@ -78,7 +78,8 @@ fn propose(table: &mut Table) {
     if open {
         let message = format!("the vocabulary of {named} is not known here");
         let place = table.span(Field::TokenizerModel);
-        table.say(Diagnostic::error(Code::MissingSetting, message), "add --vocab-size", place);
+        let hint = table.way_to_state(&[Field::VocabSize]);
+        table.say(Diagnostic::error(Code::MissingSetting, message), &hint, place);
     }
     table.ask(Question {
         name: Field::VocabSize.name().to_owned(),

@@ -2,10 +2,11 @@
 
 use super::batch;
 use super::fitting;
-use super::table::Table;
+use super::table::{MACHINES, Table};
 use crate::SettingValue::{Int, Text};
 use crate::{Machines, Origin, Question};
 use shardscope_catalog::{self as catalog, Platform};
+use shardscope_plan::hints::counted;
 use shardscope_plan::{Accelerator, Cluster, Field, Measured};
 use shardscope_source::{Code, Diagnostic};
 use shardscope_units::{Bytes, BytesPerSecond, Count, FlopsPerSecond, Quantity};
@@ -137,6 +138,10 @@ fn world(table: &mut Table, accelerator: &str) -> Option<u64> {
     match (table.count(Field::WorldSize), nodes, per_node) {
         // A world size stated beside both is checked in `both`.
         (_, Some(nodes), Some(per_node)) => {
+            if are_set(table) {
+                // A variable that the text takes the machines from changes nothing any more.
+                table.ask_for_machines_by_name();
+            }
             let rule = "nodes x GPUs per node";
             table.derive(Field::WorldSize, Int(nodes.saturating_mul(per_node)), rule);
             both(table, nodes, per_node)
@@ -199,8 +204,11 @@ fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
         table.fill(Field::WorldSize, Int(product), Origin::Derived, "nodes x GPUs per node");
         return Some(product);
     }
-    let message =
-        format!("{nodes} nodes of {per_node} GPUs are {product}, and the world size is said to be {world}");
+    let message = format!(
+        "{} of {} are {product}, and the world size is said to be {world}",
+        counted(nodes, "node"),
+        counted(per_node, "GPU")
+    );
     let fields = [Field::WorldSize, Field::NumNodes, Field::GpusPerNode];
     table.refuse(Code::WorldSizeStatedTwice, &fields, message, "");
     None
@@ -213,12 +221,12 @@ fn split(table: &mut Table, world: u64, other: Field, by: u64) -> Option<u64> {
         table.derive(other, Int(world / by.max(1)), rule);
         return Some(world);
     }
-    let (known, unit) = if other == Field::NumNodes {
-        (Field::GpusPerNode, "GPUs per node")
+    let (known, over) = if other == Field::NumNodes {
+        (Field::GpusPerNode, format!("nodes of {by}"))
     } else {
-        (Field::NumNodes, "nodes")
+        (Field::NumNodes, counted(by, "node"))
     };
-    let message = format!("{world} GPUs do not divide over {by} {unit}");
+    let message = format!("{} cannot be divided over {over}", counted(world, "GPU"));
     let below = world / by.max(1) * by.max(1);
     // Both neighbours, as the text may mean either.
     let hint = format!("{} or {} GPUs would", below.max(by), below.saturating_add(by));
@@ -268,16 +276,24 @@ fn fitting_count(table: &Table, told: &Machines, nodes: Option<u64>, per_node: O
     (whole && fitting::holds(table, world)).then_some(count)
 }
 
+/// Whether any number of the machines is set by hand.
+fn are_set(table: &Table) -> bool {
+    let set = |field: &Field| table.get(*field).is_some_and(|setting| setting.origin == Origin::User);
+    MACHINES.iter().any(set)
+}
+
 /// The layout does not fit on the accelerators that the text states, which many scripts leave at the one node of the machine
 /// they were written on: asks for nodes, with the smallest number that fits.
 pub(super) fn ask_for_more(table: &mut Table) {
-    const MACHINES: [Field; 3] = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
-    let set = |field: &Field| table.get(*field).is_some_and(|setting| setting.origin == Origin::User);
     let Some(per_node) = table.count(Field::GpusPerNode) else { return };
     // Set by hand, the machines are what the reader wants to know about; a proposal would argue with that.
-    if !MACHINES.iter().any(set) {
+    if !are_set(table) {
         let fits = fitting::nodes(table, per_node);
-        ask_nodes(table, fits);
+        let all = table.variable_of(Field::WorldSize).map(str::to_owned);
+        // The variable that holds all GPUs is asked for already, and one of both is enough.
+        if !all.is_some_and(|variable| table.propose(&variable, &(fits * per_node).to_string())) {
+            ask_nodes(table, fits);
+        }
     }
 }
 
@@ -311,8 +327,12 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
         }
     }
     let mut message = match (nodes, per_node) {
-        (None, Some(per_node)) => format!("the text gives {per_node} GPUs per node and no number of nodes"),
-        (Some(nodes), None) => format!("the text gives {nodes} nodes and no number of GPUs per node"),
+        (None, Some(per_node)) => {
+            format!("the text gives {} per node and no number of nodes", counted(per_node, "GPU"))
+        }
+        (Some(nodes), None) => {
+            format!("the text gives {} and no number of GPUs per node", counted(nodes, "node"))
+        }
         // Neither, or both left open.
         _ => "the text does not say on how many GPUs it runs".to_owned(),
     };
@@ -320,6 +340,6 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
     let places = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
     let place = places.iter().find_map(|field| table.left_to(*field)?.1);
     let hint = "add the launch line (torchrun --nnodes 2 --nproc_per_node 8 …), or answer the questions";
-    let place = place.or_else(|| table.anywhere());
+    // Nothing is underlined for what stands nowhere.
     table.say(Diagnostic::error(Code::NoWorldSize, message), hint, place);
 }

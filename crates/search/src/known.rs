@@ -1,7 +1,7 @@
 //! What is worked out once for many layouts: the passes over one section of each kind, and what one section of each kind holds.
 
 use shardscope_estimate::time::{Draft, Sections};
-use shardscope_estimate::{KnownUnits, Totals, Verdict, memory_totals_knowing};
+use shardscope_estimate::{KnownUnits, Totals, Verdict, device_peak_of, memory_totals_knowing};
 use shardscope_plan::{DpSharding, PipelineSchedule, Plan, Recompute};
 use shardscope_units::Bytes;
 
@@ -25,7 +25,7 @@ impl Known {
 
     /// The fullest device's peak, and the gravest verdict.
     pub(crate) fn fit(&mut self, plan: &Plan) -> (Bytes, Verdict) {
-        fit_of(plan, &self.totals(plan))
+        device_peak_of(plan, &self.totals(plan))
     }
 
     /// The totals of every pipeline rank.
@@ -53,12 +53,4 @@ fn entry<'a, K: PartialEq + Clone, V: Default>(known: &'a mut Vec<(K, V)>, key: 
 /// The fullest device's peak, and the gravest verdict.
 pub(crate) fn fit(plan: &Plan) -> (Bytes, Verdict) {
     Known::default().fit(plan)
-}
-
-fn fit_of(plan: &Plan, totals: &[Totals]) -> (Bytes, Verdict) {
-    let (capacity, headroom) = (plan.cluster().accelerator.memory, plan.recipe().headroom);
-    // The peak that is shown is what the device would show; the verdict judges what the run cannot do without.
-    let peak = totals.iter().map(|totals| totals.peak_reserved).max().unwrap_or_default();
-    let verdict = totals.iter().map(|totals| totals.verdict(capacity, headroom)).max();
-    (peak, verdict.unwrap_or(Verdict::Fits))
 }

@@ -24,8 +24,9 @@ impl Inquiry {
             }
             Question::Fits => format!("A layout fits on {gpus} {name}"),
             Question::FewestGpus => format!(
-                "{} {name} hold the run, no fewer of those tried; layouts shown fit, and need not be the fastest",
-                grouped(one.gpus)
+                "{} {name} {} the run, no fewer of those tried; layouts shown fit, and need not be the fastest",
+                grouped(one.gpus),
+                if one.gpus == 1 { "holds" } else { "hold" }
             ),
             Question::LongestSequence => format!("Sequences of {} tokens fit", grouped(one.size)),
             Question::LargestMicroBatch => format!("Micro-batches of {} fit", grouped(one.size)),

@@ -31,12 +31,13 @@ pub enum WhyNot {
 pub struct Lack {
     /// Pipeline rank.
     pub pipeline_rank: u64,
-    /// The moment of the step at which memory is at its peak there, in the report's words.
+    /// The moment of the step at which memory is at its peak there, in the report's words, or the phase of reinforcement learning.
     pub at: &'static str,
     /// What is lacking there.
     pub by: Bytes,
-    /// The largest of weights, gradients, optimizer states, activations and temporaries there, and how large.
-    pub most: (&'static str, Bytes),
+    /// The largest of weights, gradients, optimizer states, activations and temporaries there, or of what the phase holds, and how
+    /// large.
+    pub most: (String, Bytes),
 }
 
 /// What a step takes longer than the best one's, part by part.
@@ -62,6 +63,17 @@ pub fn why_not(layout: &Result<Plan, Vec<Contradiction>>, best: &Plan) -> WhyNot
     };
     let memory = memory(plan);
     if memory.verdict == Verdict::OutOfMemory {
+        // The phase decides where rollouts share the devices; training's own peak is part of one.
+        let failing = memory.rl.iter().flat_map(|rl| rl.failing());
+        if let Some(phase) = failing.max_by_key(|phase| phase.needs.bytes) {
+            let parts = phase.breakdown.children().iter().map(|part| (part.label().to_owned(), part.value()));
+            return WhyNot::OutOfMemory(Lack {
+                pipeline_rank: memory.worst.pipeline_rank,
+                at: phase.kind.name(),
+                by: phase.needs.bytes.less(memory.capacity),
+                most: parts.max_by_key(|(_, bytes)| bytes.get()).unwrap_or_default(),
+            });
+        }
         let mut worst = None;
         for rank in &memory.ranks {
             let over = rank.totals.peak_required.less(memory.capacity);
@@ -78,7 +90,8 @@ pub fn why_not(layout: &Result<Plan, Vec<Contradiction>>, best: &Plan) -> WhyNot
                 ("saved activations", totals.activations),
                 ("temporaries", totals.temporaries),
             ];
-            let most = parts.into_iter().max_by_key(|(_, bytes)| bytes.get()).unwrap_or_default();
+            let (most, bytes) = parts.into_iter().max_by_key(|(_, bytes)| bytes.get()).unwrap_or_default();
+            let most = (most.to_owned(), bytes);
             return WhyNot::OutOfMemory(Lack { pipeline_rank: rank.pipeline_rank, at: rank.at, by, most });
         }
     }

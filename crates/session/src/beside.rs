@@ -205,6 +205,7 @@ impl Working {
 mod tests {
     use super::*;
     use crate::{EXAMPLE, Topic};
+    use shardscope_units::{gib, seconds};
 
     fn finished(task: &Task) -> Told {
         let mut working = Working::begin(&task.written()).unwrap();
@@ -257,6 +258,17 @@ mod tests {
         let parts: Vec<_> = (0..3).map(|part| Some(found(&input, part, 3))).collect();
         let joined = Found::joined(&parts);
         assert!(!whole.goes_on() && !joined.goes_on());
+        // A table has a row of as many columns for each, whatever a change holds.
+        let table = joined.markdown();
+        let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines.len(), joined.listed().len() + 2);
+        assert!(lines.iter().all(|line| columns(line) == columns(lines[0])), "{table}");
+        let first = &joined.best[0];
+        assert!(
+            lines[2].contains(&format!("| {} | {} |", seconds(first.step()), gib(first.peak()))),
+            "{table}"
+        );
         // Behind it stands what the parts hold besides.
         let roomy = |found: &Found| found.best.iter().filter(|one| !one.tight).cloned().collect::<Vec<_>>();
         assert!(!roomy(&whole).is_empty() && roomy(&joined).starts_with(&roomy(&whole)));

@@ -10,7 +10,7 @@ pub use choice::{Choice, Objective};
 use super::UserInput;
 use said::{Named, count, say};
 use shardscope_catalog as catalog;
-use shardscope_estimate::{memory, memory_totals};
+use shardscope_estimate::{Verdict, device_peak};
 use shardscope_launch::resolve;
 use shardscope_plan::{Field, Plan};
 use shardscope_sorting::sort;
@@ -95,11 +95,7 @@ fn first_that_fits(tried: impl IntoIterator<Item = Named>) -> Option<UserInput> 
 }
 
 fn fits(plan: &Plan) -> bool {
-    let capacity = plan.cluster().accelerator.memory;
-    // Rollouts have a peak of their own, which the totals of training do not have.
-    let rollouts = plan.recipe().rollout.is_none() || memory(plan).fits;
-    // `peak_required`: blocks that PyTorch only caches need not be there.
-    rollouts && memory_totals(plan).iter().all(|rank| rank.peak_required <= capacity)
+    device_peak(plan).1 != Verdict::OutOfMemory
 }
 
 /// As many accelerators in a node as is usual, or the most below that into which all of them divide.

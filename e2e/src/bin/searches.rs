@@ -1,6 +1,6 @@
 //! `searches [FOLDER]`: how long searches take in a built page, `dist/` where none is named, with as many workers as the machine
-//! has cores or `--workers` says: until the first layout is shown, until all are decided, and the longest task of the page
-//! meanwhile. Not a gate: times depend on the machine, which should have nothing else to do.
+//! has cores or `--workers` says: until the first layout is shown, until all are decided, the longest task of the page
+//! meanwhile, and how many layouts a worker decides a second. Not a gate: times depend on the machine, which should have nothing else to do.
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -68,7 +68,7 @@ fn main() {
     let arguments = Arguments::parse();
     let folder = arguments.folder.unwrap_or_else(dist);
     println!(
-        "{} workers; milliseconds: first layout shown, all decided, longest task of the page",
+        "{} workers; milliseconds: first layout shown, all decided, longest task of the page; layouts; layouts a second and worker",
         arguments.workers
     );
     for (name, link) in RUNS {
@@ -93,6 +93,17 @@ fn main() {
         let longest = page.js("return Math.max(0, ...tasks)", &[]);
         let shown =
             |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), |number| format!("{number:.0}"));
-        println!("{:>7} {:>7} {:>7}  {name}", shown(&seen["first"]), shown(&seen["all"]), shown(&longest));
+        let tally = page.texts("#search .searched").concat();
+        let digits: String = tally.split(' ').next().unwrap_or_default().replace(',', "");
+        let layouts: f64 = digits.parse().unwrap_or_default();
+        #[allow(clippy::cast_precision_loss)]
+        let rate = seen["all"].as_f64().map(|all| layouts / (all / 1e3) / arguments.workers as f64);
+        println!(
+            "{:>7} {:>7} {:>7} {layouts:>9} {:>9}  {name}",
+            shown(&seen["first"]),
+            shown(&seen["all"]),
+            shown(&longest),
+            rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"))
+        );
     }
 }

@@ -18,6 +18,7 @@ mod moving;
 mod newcomers;
 mod offline;
 mod paper;
+mod questions;
 mod readers;
 mod reading;
 mod run;

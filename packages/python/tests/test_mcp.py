@@ -84,6 +84,33 @@ class Server(unittest.TestCase):
         self.assertIn("before: the run makes no plan", other.content[0].text)
         self.assertIn("num_layers", other.content[0].text)
 
+    def test_each_question_names_the_argument_that_answers_it(self):
+        program = "\n".join((
+            "from transformers import AutoModelForCausalLM, HfArgumentParser, Trainer, TrainingArguments",
+            "(args,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()",
+            'model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-0.5B")',
+            "Trainer(model=model, args=args, train_dataset=data).train()",
+        ))
+        line = "torchrun --nproc_per_node 8 train.py --per_device_train_batch_size 1 --bf16 True --output_dir out"
+        open_script = SCRIPT.replace("--num-layers 24", "--num-layers $LAYERS").replace("--seq-length 2048", "--seq-length $1")
+        before, after, open_variable, answered = self.call(
+            ("estimate", {"text": program}),
+            ("estimate", {"text": program, "environment": {"command_line": line}}),
+            ("estimate", {"text": open_script}),
+            ("estimate", {"text": open_script, "environment": {"LAYERS": "24"}, "arguments": "2048"}),
+        )
+        def to_do(answer):
+            return [line for line in answer.structured_content["to_do"] if "Answer with" in line]
+
+        self.assertEqual(before.structured_content["assumed"], {})
+        (ask,) = to_do(before)
+        self.assertIn('pasted beside it. Answer with environment: {"command_line": …}', ask)
+        self.assertNotIn("no-command-line", str(after.structured_content["to_do"]))
+        asks = to_do(open_variable)
+        self.assertTrue([ask for ask in asks if 'Answer with environment: {"LAYERS": …}' in ask], asks)
+        self.assertTrue([ask for ask in asks if "Answer with arguments: the words after the script" in ask], asks)
+        self.assertTrue(answered.structured_content["plan"], answered.structured_content["to_do"])
+
     def test_two_runs_are_compared_and_a_figure_is_explained(self):
         compared, explained, none = self.call(
             ("compare", {"before": {"text": SCRIPT}, "changes": {"tensor_model_parallel_size": 4}}),

@@ -2,7 +2,7 @@
 
 use shardscope::plan::Field;
 use shardscope::session::reader::{ReadReply, ReadTask};
-use shardscope::session::{Event, PtrEq, Shown, UserInput, change_line};
+use shardscope::session::{Event, Fit, PtrEq, Shown, UserInput, change_line};
 use shardscope::units::{gib, seconds};
 use yew::prelude::*;
 
@@ -32,6 +32,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
     let dispatch = use_dispatch();
     let shown = &props.shown;
     let lacking = shown.is_out_of_memory();
+    let is_tight = shown.fullest().is_some_and(|fullest| fullest.fit == Fit::Tight);
     if props.brief && !lacking {
         // A narrow place has room only for what is urgent.
         return html!();
@@ -65,6 +66,10 @@ pub(crate) fn best_action(props: &Props) -> Html {
                 Some(search) => none_fits(search),
                 None => "No single change makes it fit; searching whole layouts…".to_owned(),
             },
+            // At the device's edge there is something to wish for, though no single change that is faster brings it.
+            (false, 0) if is_tight => {
+                "No single change makes it faster; a search shows layouts that leave more room.".to_owned()
+            }
             (false, 0) => "Nothing to suggest: no single change makes it faster.".to_owned(),
             (false, _) => "No single change at this precision makes it faster; see Suggestions.".to_owned(),
         };

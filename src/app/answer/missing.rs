@@ -10,7 +10,7 @@ use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::input::Questions;
 use crate::app::ui::InputTab;
-use crate::app::words::sentence;
+use crate::app::words::{linked, sentence};
 
 #[derive(Properties)]
 pub(crate) struct Props {
@@ -68,7 +68,7 @@ pub(crate) fn missing(props: &Props) -> Html {
                     { for errors.take(4).map(|one| html! {
                         <li>
                             { sentence(&one.message) }{ "." }
-                            { one.hint.as_ref().map(|hint| html! { <span class="soft">{ " " }{ sentence(hint) }{ "." }</span> }) }
+                            { one.hint.as_ref().map(|hint| html! { <span class="soft">{ " " }{ linked(&sentence(hint)) }{ "." }</span> }) }
                         </li>
                     }) }
                 </ul>

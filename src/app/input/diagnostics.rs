@@ -33,9 +33,7 @@ pub(crate) fn diagnostics(props: &Props) -> Html {
     } else if props.empty {
         clean("Nothing here yet: paste or drop a script, or load the sample.")
     } else if grave.is_empty() && answer.undecided() > 0 {
-        clean(
-            "Understood, but for conditions that the text does not decide: the notes say how each was read.",
-        )
+        clean("Understood, except for conditions that only the run decides; the notes say how each was read.")
     } else if grave.is_empty() {
         clean("Everything in the text was understood.")
     } else {

@@ -44,16 +44,13 @@ pub(crate) fn editor(props: &Props) -> Html {
         }
     };
     // Underlines and line numbers move with the box.
+    let beside = [gutter.clone(), marks.clone()];
     let onscroll = {
-        let beside = [gutter.clone(), marks.clone()];
-        move |_| {
-            let Some(area) = browser::script_box() else { return };
-            for one in beside.iter().filter_map(NodeRef::cast::<web_sys::Element>) {
-                one.set_scroll_top(area.scroll_top());
-                one.set_scroll_left(area.scroll_left());
-            }
-        }
+        let beside = beside.clone();
+        move |_: web_sys::Event| follow(&beside)
     };
+    // What is drawn anew is of another length, so that it may have been scrolled elsewhere meanwhile.
+    use_effect_with((props.text.clone(), props.answer.clone()), move |_| follow(&beside));
     html! {
         <div class="editor">
             <pre ref={gutter} class="gutter" aria-hidden="true">{ line_numbers(text) }</pre>
@@ -85,6 +82,15 @@ pub(crate) fn editor(props: &Props) -> Html {
                 }
             </div>
         </div>
+    }
+}
+
+/// Scrolls what lies beside the box to where the box is.
+fn follow(beside: &[NodeRef]) {
+    let Some(area) = browser::script_box() else { return };
+    for one in beside.iter().filter_map(NodeRef::cast::<web_sys::Element>) {
+        one.set_scroll_top(area.scroll_top());
+        one.set_scroll_left(area.scroll_left());
     }
 }
 

@@ -2,12 +2,16 @@
 
 use shardscope::launch::{NotModelled, Question};
 use shardscope::plan::Field;
-use shardscope::session::{Answer, Event, PtrEq};
+use shardscope::session::{Answer, Event, File, PtrEq};
 use yew::prelude::*;
 
+use crate::app::action::Action;
 use crate::app::browser;
 use crate::app::context::{send, use_dispatch};
 use crate::app::words::sentence;
+
+/// Proposals beyond this have a box of several lines, so that all of them can be read. Unit: character.
+const ONE_LINE: usize = 60;
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
@@ -21,6 +25,8 @@ pub(crate) struct Props {
 #[component(Questions)]
 pub(crate) fn questions(props: &Props) -> Html {
     let dispatch = use_dispatch();
+    // What was last sent said nothing at all.
+    let unsaid = use_state_eq(|| false);
     let resolution = &props.answer.resolution;
     // Stated gone-without items stay in the list of the resolution, where documents need them.
     let gone = resolution.setting(Field::Without).map(|setting| setting.value.written()).unwrap_or_default();
@@ -32,13 +38,26 @@ pub(crate) fn questions(props: &Props) -> Html {
     }
     let onsubmit = {
         let names: Vec<String> = questions.iter().map(|question| question.name.clone()).collect();
-        let dispatch = dispatch.clone();
+        let (dispatch, unsaid) = (dispatch.clone(), unsaid.setter());
         move |event: SubmitEvent| {
             event.prevent_default();
             // Read when sent: fields keep what is typed without a redraw at every key.
             let filled = names.iter().map(|name| (name.clone(), browser::value_in(&field_id(name))));
             // An empty field answers nothing; with an empty value `Try` would take back what the text states.
-            dispatch.emit(Event::Try(filled.filter(|(_, value)| !value.is_empty()).collect()).into());
+            let filled: Vec<_> = filled.filter(|(_, value)| !value.trim().is_empty()).collect();
+            unsaid.set(filled.is_empty());
+            // The shape of a model may be pasted as its file, which lies beside the text from then on.
+            let is_file = |(name, value): &(String, String)| {
+                name == Field::Model.name() && value.trim_start().starts_with('{')
+            };
+            let (shapes, values): (Vec<_>, Vec<_>) = filled.into_iter().partition(is_file);
+            if !values.is_empty() {
+                dispatch.emit(Event::Try(values).into());
+            }
+            for (_, text) in shapes {
+                let file = File { name: "config.json".to_owned(), text: text.into() };
+                dispatch.emit(Action::Files(vec![file]));
+            }
         }
     };
     let go_on = |item: &NotModelled| {
@@ -65,6 +84,9 @@ pub(crate) fn questions(props: &Props) -> Html {
                     <button type="submit" class="button main">
                         { if questions.len() > 1 { "Use these" } else { "Use" } }
                     </button>
+                    if *unsaid {
+                        <p role="alert" class="small">{ "Nothing is filled in yet." }</p>
+                    }
                 </form>
             }
         </section>
@@ -77,7 +99,9 @@ fn ask(Question { name, prompt, choices, proposal }: &Question) -> Html {
     html! {
         <div key={name.clone()} class="question">
             <label for={id.clone()}>{ sentence(prompt) }{ " " }<code>{ name }</code></label>
-            if choices.is_empty() {
+            if choices.is_empty() && (name == Field::Model.name() || proposal.len() > ONE_LINE) {
+                <textarea {id} class="field" rows="4" value={proposal} autocomplete="off" spellcheck="false" />
+            } else if choices.is_empty() {
                 <input {id} class="field" value={proposal} autocomplete="off" />
             } else {
                 <select {id} class="field">

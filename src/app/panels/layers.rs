@@ -49,7 +49,7 @@ fn layers(shown: &PtrEq<Shown>) -> Html {
 }
 
 fn line(of: &LayerLine, depth: usize) -> Html {
-    let name = if of.times > 1 { format!("{} × {}", of.name, of.times) } else { of.name.to_owned() };
+    let name = if of.times > 1 { format!("{} × {}, each", of.name, of.times) } else { of.name.to_owned() };
     let inside = html! {
         <>
             <span class={format!("layer-name depth-{}", depth.min(DEEPEST))}>{ name }</span>

@@ -14,7 +14,7 @@ use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Term, stat};
-use crate::app::words::schedule_name;
+use crate::app::words::{plural, schedule_name};
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Overview,
@@ -98,7 +98,7 @@ fn stats(shown: &Shown) -> Html {
             { stat(html!("Tokens per step"), rounded(tokens), html! {
                     <>
                         { grouped(recipe.num_micro_batches) }{ " " }
-                        <Term name="micro-batch">{ "micro-batches" }</Term>
+                        <Term name="micro-batch">{ plural(recipe.num_micro_batches, "micro-batch", "micro-batches") }</Term>
                         { format!(" of {}", grouped(recipe.micro_batch_size)) }
                     </>
                 }) }

@@ -1,5 +1,8 @@
 //! Other layouts for the same model on the same machines, tried in slices so that the page stays quick.
 
+use std::rc::Rc;
+
+use shardscope::session::beside::Found;
 use shardscope::units::grouped;
 use yew::prelude::*;
 
@@ -12,7 +15,7 @@ use crate::app::beside::LOST;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::ui::Search;
-use crate::app::widgets::{Term, section};
+use crate::app::widgets::{CopyButton, Term, section};
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Search,
@@ -81,9 +84,16 @@ fn results(search: &Search) -> Html {
             } else {
                 <Front search={search.clone()} found={found.clone()} />
                 <Layouts search={search.clone()} layouts={found.listed().to_vec()} />
+                { copied(found) }
             }
         </>
     }
+}
+
+/// The list to be taken along.
+fn copied(found: &Rc<Found>) -> Html {
+    let found = found.clone();
+    html! { <CopyButton label="Copy as table" text={Callback::from(move |()| found.markdown())} /> }
 }
 
 /// That nothing fits, and what would.

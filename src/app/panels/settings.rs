@@ -45,7 +45,7 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
             <header>
                 <h2 id="settings-title">{ "Settings" }</h2>
                 <p>
-                    { format!("{stated} {}, {derived} derived, {defaults} defaults. ", if alone { "set" } else { "from the script" }) }
+                    { format!("{stated} {}, {derived} derived, {defaults} defaults. ", if alone { "set" } else { "from the script or changed" }) }
                     { if alone { "The plan is made of these settings; change any of them." } else { "Change a value to try it; the script stays as it is." } }
                     if input.is_changed() && !alone {
                         { " " }

@@ -38,6 +38,8 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
     let all = use_state_eq(|| false);
     let capacity = shown.plan.cluster().accelerator.memory;
     let whole = shown.stages.iter().map(|stage| stage.reserved).max().unwrap_or_default().max(capacity);
+    // Of a run without a pipeline nobody speaks of stages.
+    let alone = shown.stages.len() == 1;
     let runs = runs(&shown.stages);
     let folded = if *all { 0 } else { runs.len().saturating_sub(MOST) };
     let kept = kept(shown, &runs, runs.len() - folded);
@@ -49,10 +51,13 @@ pub(super) fn stage_bars(PlanProps { shown }: &PlanProps) -> Html {
     };
     html! {
         <figure class="stage-bars">
+            if !shown.phases.is_empty() {
+                <figcaption class="small soft">{ "Training peak of the policy alone:" }</figcaption>
+            }
             <div class="stage-rows">
                 { for kept.into_iter().map(|run| html! {
                     <>
-                        <span class="stage-name">{ stage_name(run) }</span>
+                        <span class="stage-name">{ if alone { "each GPU".to_owned() } else { stage_name(run) } }</span>
                         { memory_bar(run.first.uses, whole, capacity) }
                         <span class={classes!("stage-value", run.first.fit.class())}>
                             <Number text={gib(run.first.reserved)} why={Explained::Memory(run.first.stage, None)} />

@@ -1,7 +1,7 @@
 //! An evaluation between steps that holds more than a step does.
 
 use crate::finding::{Advisor, Trial};
-use shardscope_estimate::memory_totals;
+use shardscope_estimate::device_peak;
 use shardscope_plan::{Field, Plan};
 use shardscope_report::Finding;
 use shardscope_units::gib;
@@ -17,7 +17,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     let smaller =
         // A plan by itself: evaluation batches are none of the search's variants.
         Plan::new(plan.model().clone(), plan.cluster().clone(), plan.layout().clone(), recipe).ok()?;
-    let peak = memory_totals(&smaller).iter().map(|totals| totals.peak_reserved).max()?;
+    let peak = device_peak(&smaller).0;
     // Where training's own peak is the greater, nothing is gained.
     if peak >= advisor.peak() {
         return None;

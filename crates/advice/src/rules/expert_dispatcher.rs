@@ -2,7 +2,7 @@
 
 use crate::finding::{Advisor, Trial};
 use crate::rules::WORTH;
-use shardscope_estimate::memory_totals;
+use shardscope_estimate::device_peak;
 use shardscope_estimate::time::exact_step_seconds;
 use shardscope_plan::{Dispatcher, Field, MoeRecipe, NumberFormat, Plan};
 use shardscope_report::Finding;
@@ -87,6 +87,6 @@ fn attempt(plan: &Plan, dispatcher: Dispatcher) -> Option<Trial> {
         Dispatcher::AllGather => return None,
     };
     let changed = Plan::new(plan.model().clone(), plan.cluster().clone(), layout.clone(), recipe).ok()?;
-    let peak = memory_totals(&changed).iter().map(|totals| totals.peak_reserved).max()?;
+    let peak = device_peak(&changed).0;
     Some(Trial { change, peak, step: Some(exact_step_seconds(&changed)) })
 }

@@ -1,7 +1,7 @@
 //! Attention that writes its scores to memory.
 
 use crate::finding::{Advisor, Trial};
-use shardscope_estimate::memory_totals;
+use shardscope_estimate::device_peak;
 use shardscope_estimate::time::exact_step_seconds;
 use shardscope_plan::{AttentionKernel, Field, Plan};
 use shardscope_report::Finding;
@@ -19,7 +19,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
     recipe.attention_kernel = AttentionKernel::Flash;
     let flash =
         Plan::new(plan.model().clone(), plan.cluster().clone(), plan.layout().clone(), recipe).ok()?;
-    let peak = memory_totals(&flash).iter().map(|totals| totals.peak_reserved).max()?;
+    let peak = device_peak(&flash).0;
     let change = vec![(Field::AttentionBackend, "flash".to_owned())];
     let trial = Trial { change, peak, step: Some(exact_step_seconds(&flash)) };
     let saved = advisor.peak().less(peak);

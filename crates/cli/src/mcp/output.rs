@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 use serde_json::Value;
-use shardscope::launch::Origin;
-use shardscope::plan::Plan;
+use shardscope::launch::{Origin, Question, VARIABLES};
+use shardscope::plan::{Field, Plan};
 use shardscope::report::Report;
 use shardscope::search::Outcome;
 use shardscope::session::AskedLine;
 use shardscope::source::{Severity, render};
 
+use crate::answer::ARGUMENTS;
 use crate::explain::Explained;
 use crate::gate::Figures;
 use crate::input::Answer;
@@ -34,7 +35,7 @@ pub(super) struct Estimate {
     step: Option<Step>,
     /// Changes that were re-estimated and help.
     advice: Vec<Advice>,
-    /// Settings that nobody stated, with the value that was taken: say them with the verdict, or ask.
+    /// Settings that nobody stated, with the value that was taken: say them with the verdict, or ask. Empty without a plan.
     assumed: BTreeMap<&'static str, String>,
     /// What the text says that may not be meant so.
     warnings: Vec<String>,
@@ -109,7 +110,10 @@ impl Estimate {
             }
         }
         for question in &resolution.questions {
-            let mut ask = format!("{} Answer with settings: {{\"{}\": …}}", question.prompt, question.name);
+            let prompt = &question.prompt;
+            // A prompt may end with an address, which a point would become part of.
+            let end = if prompt.ends_with(['?', '.']) || prompt.contains("://") { "" } else { "." };
+            let mut ask = format!("{prompt}{end} Answer with {}", argument(question));
             if !question.choices.is_empty() {
                 ask += &format!(", one of {}", question.choices.join(", "));
             }
@@ -118,8 +122,9 @@ impl Estimate {
             }
             to_do.push(ask);
         }
-        // Defaults alone: what is derived follows from what somebody said.
+        // Defaults alone: what is derived follows from what somebody said. Without a plan an answer may still change them.
         let assumed = resolution.settings.iter().filter(|setting| setting.origin == Origin::Default);
+        let assumed = assumed.filter(|_| found.is_some());
         let assumed = assumed.map(|setting| (setting.name, setting.value.written()));
         Ok(Self {
             plan: found.is_some(),
@@ -137,6 +142,22 @@ impl Estimate {
             warnings,
             sections: sections(document, wanted)?,
         })
+    }
+}
+
+/// The argument of the call that answers a question.
+fn argument(question: &Question) -> String {
+    let name = question.name.as_str();
+    // `$1` and its like cannot be given one by one.
+    if name == ARGUMENTS || name.starts_with('$') {
+        "arguments: the words after the script in its call".to_owned()
+    } else if name == VARIABLES {
+        "environment: each word of the answer is a variable and its value".to_owned()
+    } else if Field::named(name).is_some() {
+        format!("settings: {{\"{name}\": …}}")
+    } else {
+        // What is no setting is a variable of the script.
+        format!("environment: {{\"{name}\": …}}")
     }
 }
 

@@ -199,6 +199,7 @@ fn engine_parameters(plan: &Plan, tensor: u64) -> Count {
         recipe.fp8 = None;
         recipe.rollout = None;
         recipe.optimizer.precision_aware = false;
+        recipe.optimizer.shares_weights = false;
         recipe.optimizer.cpu_offload_fraction = 0.0;
         (recipe.overlap.pipeline, recipe.overlap.tensor) = (false, false);
         (recipe.overlap.param_gather, recipe.overlap.expert) = (false, false);

@@ -8,6 +8,7 @@
 mod buffers;
 mod cache;
 mod critic;
+mod device;
 mod doubts;
 mod engine;
 mod evaluation;
@@ -38,6 +39,7 @@ mod verdict;
 
 pub(super) use buffers::constants as workspaces;
 pub use cache::cached_token;
+pub use device::{device_peak, device_peak_of};
 pub use doubts::doubts;
 pub use engine::EngineMemory;
 pub(super) use framework::constants as framework;

@@ -59,6 +59,16 @@ impl Common {
                 parameters.add(unit, count, frozen);
             }
         }
+        // Where some are left whole, all layers are of one kind and on one stage.
+        let layers = units.iter().zip(&counts).find(|((kind, _), count)| kind.has_layer() && **count > 0);
+        if let Some(((kind, _), _)) = layers {
+            let tuning = &x.recipe().tuning;
+            for (modules, layers) in tuning.whole.iter() {
+                for shape in kind.linear_layers(x, modules) {
+                    parameters.dense.leave_whole(shape, layers, tuning.quantization);
+                }
+            }
+        }
         let trains = parameters.dense.trains() + parameters.expert.trains();
         let gathered = gathered(x, units, &counts, trains);
         let mut chunks = Vec::with_capacity(stage.chunks.len());

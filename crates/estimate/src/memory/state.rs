@@ -128,6 +128,16 @@ impl ParameterCounts {
         self.squares += other.squares * times;
     }
 
+    /// Takes `times` of a quantized weight out of those that are, which is held in the format of the others.
+    pub(super) fn leave_whole(&mut self, [inner, outer]: [u64; 2], times: u64, quantization: Quantization) {
+        let count = inner * outer;
+        let [packed, constants] = quantized(quantization, count, outer);
+        let less = |from: Count, each: u64| Count::new(from.get().saturating_sub(each * times));
+        self.quantized = less(self.quantized, count);
+        self.packed = less(self.packed, packed);
+        self.constants = less(self.constants, constants);
+    }
+
     /// The same, were nothing of it trained.
     pub(super) fn frozen(self) -> Self {
         Self {

@@ -144,6 +144,11 @@ fn master_width(recipe: &Recipe) -> Option<u64> {
         return None;
     }
     let optimizer = &recipe.optimizer;
+    // MindSpeed makes the fp32 weight of both halves in the bf16 weights' own buffer, block by block of 16M elements
+    // (`mindspeed/core/memory/reuse_param/reuse_distrib_optimizer.py`).
+    if optimizer.shares_weights && !optimizer.precision_aware && recipe.params_dtype == NumberFormat::Bf16 {
+        return Some(moments_of::REMAINDER);
+    }
     if !optimizer.precision_aware {
         return Some(NumberFormat::Fp32.width());
     }

@@ -23,6 +23,18 @@ pub struct Training {
 }
 
 impl Training {
+    /// In days, or what is less than one in hours or minutes.
+    fn length(&self) -> String {
+        let (hours, minutes) = (self.days * 24.0, self.days * 1440.0);
+        if self.days >= 1.0 {
+            decimal(self.days, 1) + " days"
+        } else if hours >= 1.0 {
+            decimal(hours, 1) + " hours"
+        } else {
+            decimal(minutes, 1) + " minutes"
+        }
+    }
+
     /// In one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -31,8 +43,8 @@ impl Training {
             " tokens in ",
             &grouped(self.steps),
             " steps take ",
-            &decimal(self.days, 1),
-            " days at this pace, ",
+            &self.length(),
+            " at this pace, ",
             &rounded(self.gpu_hours),
             " GPU-hours",
         ]
@@ -74,4 +86,25 @@ pub(super) fn training(plan: &Plan, step: Seconds) -> Option<Training> {
 #[allow(clippy::cast_precision_loss)]
 fn number(value: u64) -> f64 {
     value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Training;
+    use shardscope_units::Seconds;
+
+    #[test]
+    fn a_short_training_is_told_in_what_it_takes() {
+        let told = |seconds: f64| {
+            let (time, days) = (Seconds::new(seconds), seconds / 86_400.0);
+            let training =
+                Training { tokens: 1_000, steps: 10, time, days, gpu_hours: 8.0, energy: None, cost: None };
+            training.sentence()
+        };
+        let sentence =
+            |length: &str| format!("1,000 tokens in 10 steps take {length} at this pace, 8 GPU-hours.");
+        assert_eq!(told(172_800.0), sentence("2.0 days"));
+        assert_eq!(told(5_400.0), sentence("1.5 hours"));
+        assert_eq!(told(90.0), sentence("1.5 minutes"));
+    }
 }

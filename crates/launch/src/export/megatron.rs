@@ -21,7 +21,10 @@ const SECTIONS: [Field; 8] = [
 pub fn megatron_command(resolution: &Resolution) -> Exported {
     let software = written(resolution, Field::Software);
     let legacy = matches!(software.as_str(), "megatron_legacy" | "megatron_deepspeed");
+    let written_out = !written(resolution, Field::PipelineModelParallelLayout).is_empty();
     let spell = |field: Field, value: &str| match field {
+        // Stages written out say how many chunks there are, and `arguments.py` refuses both.
+        Field::VirtualPipelineModelParallelSize if written_out => None,
         Field::ZeroStage if software == "megatron_deepspeed" => Some(format!("--zero-stage {value}")),
         Field::OffloadOptimizer if value == "true" => Some("--cpu-optimizer".to_owned()),
         Field::ZeroStage | Field::OffloadOptimizer | Field::Accelerator => None,

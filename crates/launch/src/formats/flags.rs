@@ -6,7 +6,7 @@ use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
 use super::models_by_file::{known_model, preset, without_ending};
 use super::reader::{Claim, Reader};
 use super::{bases, primus, signs};
-use crate::{Argument, Found, Origin, Reading, megatron};
+use crate::{Argument, Effect, Found, NotModelled, Origin, Reading, megatron};
 use shardscope_config_tree::{Node, Tree, Value};
 use shardscope_plan::Field;
 use shardscope_source::Span;
@@ -97,14 +97,18 @@ fn read(root: &Node) -> Reading {
     };
     let words = words(node, primus);
     let mut reading = megatron::read(&words);
+    if root.get("MODEL_ARGS").is_some() {
+        of_another_program(&mut reading, root, &words);
+    }
     no_layers_is_none(&mut reading);
     machines(&mut reading, root);
     if primus {
         if let Some((named, name)) = primus::named_model(root) {
             preset(&mut reading, named, &name);
         }
-        primus::defaults(&mut reading, node);
+        primus::defaults(&mut reading, root, node);
         primus::turbo(&mut reading, node);
+        primus::groups(&mut reading, node);
     }
     if let Some(named) = root.get("model").filter(|node| !primus && node.word().is_some()) {
         // ms-swift: the model by name, and the longest sample.
@@ -116,6 +120,30 @@ fn read(root: &Node) -> Reading {
         }
     }
     reading
+}
+
+/// Files of Megatron-LM's tests leave the program to what starts them: `MODE` says that it generates, and flags that no
+/// decoder's training reads say what else it trains.
+fn of_another_program(reading: &mut Reading, root: &Node, words: &[Argument]) {
+    const VISION: &str = "a vision model beside or in place of the decoder";
+    const OTHER: &str = "another model than a decoder trained on its next token";
+    const SIGNS: [(&str, &str); 5] = [
+        ("--img-", VISION),
+        ("--patch-dim", VISION),
+        ("--bert-", OTHER),
+        ("--biencoder-", OTHER),
+        ("--ict-", OTHER),
+    ];
+    if let Some(mode) = root.get("MODE").filter(|mode| mode.word() == Some("inference")) {
+        let what = "a text generation program, not a training run";
+        reading
+            .not_modelled
+            .push(NotModelled::new("MODE", "inference", Effect::Memory, what).at_some(Some(mode.span)));
+    }
+    let sign = |word: &Argument| SIGNS.iter().find(|(start, _)| word.text.starts_with(start));
+    if let Some((word, (_, what))) = words.iter().find_map(|word| Some((word, sign(word)?))) {
+        reading.not_modelled.push(NotModelled::new(&word.text, "", Effect::Model, what).at_some(word.span));
+    }
 }
 
 fn words(node: &Node, primus: bool) -> Vec<Argument> {

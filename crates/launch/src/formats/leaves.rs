@@ -185,7 +185,9 @@ impl<'t> Leaves<'t> {
     /// Marks every key that begins with one of these as read.
     pub(super) fn pass_below(&self, groups: &[&str]) {
         for leaf in self.leaves {
-            if groups.iter().any(|group| leaf.path.starts_with(group)) {
+            // GPT-NeoX's files have either sign.
+            let path = leaf.path.replace('-', "_");
+            if groups.iter().any(|group| leaf.path.starts_with(group) || path.starts_with(group)) {
                 leaf.used.set(true);
             }
         }

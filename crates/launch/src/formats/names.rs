@@ -28,6 +28,12 @@ pub(super) fn words(reader: &str) -> impl Iterator<Item = &'static str> {
     section(reader).flat_map(str::split_ascii_whitespace)
 }
 
+/// How many keys of a text change no figure, in words.
+pub(super) fn idle_keys(count: usize) -> String {
+    let words = if count == 1 { "key that changes no figure" } else { "keys that change no figure" };
+    format!("{count} {words}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::section;

@@ -35,6 +35,8 @@ const PLAIN: &[(&str, Field)] = &[
     ("attention_softmax_in_fp32", Field::AttentionSoftmaxInFp32),
     ("apply_query_key_layer_scaling", Field::ApplyQueryKeyLayerScaling),
     ("train_iters", Field::TrainIters),
+    // What Pythia's files call gradient_accumulation_steps.
+    ("gas", Field::NumMicroBatches),
     ("tokenizer_type", Field::TokenizerType),
     ("vocab_file", Field::VocabFile),
     ("num_nodes", Field::NumNodes),

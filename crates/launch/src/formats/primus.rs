@@ -4,10 +4,10 @@
 use super::leaves::{Leaf, Leaves, Scalars};
 use super::models_by_file::{preset, without_ending};
 use super::{interpolate, titan};
-use crate::{Effect, Found, NotModelled, Origin, Reading};
+use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::Field;
-use shardscope_source::{Code, Diagnostic};
+use shardscope_source::{Code, Diagnostic, Span};
 
 /// The trainer of an experiment.
 fn trainer(root: &Node) -> Option<&Node> {
@@ -142,13 +142,71 @@ pub(super) fn turbo(reading: &mut Reading, overrides: &Node) {
                 .push(NotModelled::new(key, "", Effect::Memory, what).at_some(Some(node.span)));
         }
     }
-    let stage =
-        overrides.get("turbo_sync_free_moe_stage").filter(|node| node.whole().is_some_and(|stage| stage > 0));
-    if let Some(node) = stage {
-        let what = "buffers of experts sized for the worst case (sync-free MoE of Primus-Turbo)";
-        let value = node.word().unwrap_or_default();
-        let item = NotModelled::new("turbo_sync_free_moe_stage", value, Effect::Memory, what);
-        reading.not_modelled.push(item.at_some(Some(node.span)));
+    // Stage 1 fuses the router and the permutation, and leaves every buffer as it is; from stage 2 on DeepEP receives into buffers for
+    // the worst case (`rocm_arg_validation.py:_get_sync_free_moe_options`, `primus_turbo.py:PrimusTurboDeepEPTokenDispatcher`).
+    let stage = overrides.get("turbo_sync_free_moe_stage").and_then(|node| Some((node, node.whole()?)));
+    match stage {
+        Some((node, 1)) => {
+            let by = "turbo_sync_free_moe_stage";
+            reading.take(Found::new(Field::MoePermuteFusion, "true", Origin::Script).by(by, Some(node.span)));
+        }
+        Some((node, 2..)) => {
+            let what = "buffers of experts sized for the worst case (sync-free MoE of Primus-Turbo)";
+            let value = node.word().unwrap_or_default();
+            let item = NotModelled::new("turbo_sync_free_moe_stage", value, Effect::Memory, what);
+            reading.not_modelled.push(item.at_some(Some(node.span)));
+        }
+        _ => {}
+    }
+}
+
+/// Groups of keys below the overrides, which are no flags.
+pub(super) fn groups(reading: &mut Reading, overrides: &Node) {
+    for entry in overrides.entries().iter().filter(|entry| !entry.node.entries().is_empty()) {
+        match entry.key.as_str() {
+            "lora" => adapters(reading, &entry.node),
+            "torch_compile" => {
+                if let Some(node) = entry.node.get("enable").filter(|node| node.flag() == Some(true)) {
+                    let what = "torch.compile, which keeps other tensors";
+                    let item = NotModelled::new("torch_compile.enable", "true", Effect::Memory, what);
+                    reading.not_modelled.push(item.at_some(Some(node.span)));
+                }
+            }
+            // Samples in the place of data.
+            "mock_dataset" => {}
+            other => reading.not_read.push(NotRead::new(other, Some(entry.node.span))),
+        }
+    }
+}
+
+/// Adapters of `sft_trainer.yaml` (`megatron_sft_trainer.py:_init_lora`): Primus has those of Megatron-Bridge, whose modules of
+/// dense layers are the same (`primus/backends/megatron/peft/`).
+fn adapters(reading: &mut Reading, lora: &Node) {
+    const USUAL: [&str; 4] = ["linear_qkv", "linear_proj", "linear_fc1", "linear_fc2"];
+    let Some(enabled) = lora.get("enabled").filter(|node| node.flag() == Some(true)) else { return };
+    let mut say = |field: Field, value: &str, by: &str, span: Span| {
+        reading.take(Found::new(field, value, Origin::Script).by(by, Some(span)));
+    };
+    say(Field::TrainType, "lora", "lora.enabled", enabled.span);
+    say(Field::AdapterLibrary, "megatron-bridge", "lora.enabled", enabled.span);
+    for (key, field, usual) in [("dim", Field::LoraRank, "32"), ("dropout", Field::LoraDropout, "0")] {
+        let node = lora.get(key);
+        let value = node.and_then(Node::word).unwrap_or(usual);
+        say(field, value, &format!("lora.{key}"), node.map_or(enabled.span, |node| node.span));
+    }
+    let named = lora.get("target_modules");
+    let modules: Vec<&str> = match named {
+        Some(node) => node.items().iter().filter_map(Node::word).collect(),
+        None => USUAL.to_vec(),
+    };
+    let span = named.map_or(enabled.span, |node| node.span);
+    say(Field::LoraTargetModules, &modules.join(" "), "lora.target_modules", span);
+    // A model that is still to be named may have experts, where ranks are given for them.
+    let experts = [Field::NumExperts, Field::ExpertModelParallelSize];
+    if experts.iter().any(|field| reading.value(*field).is_some_and(|count| count != "1")) {
+        let what = "adapters of Primus beside experts";
+        let item = NotModelled::new("lora", "", Effect::Memory, what).at_some(Some(enabled.span));
+        reading.not_modelled.push(item);
     }
 }
 
@@ -164,7 +222,11 @@ const PRIMUS: &[(Field, &str)] = &[
 const PRIMUS_MOE: &[(Field, &str)] =
     &[(Field::MoeTokenDispatcherType, "alltoall"), (Field::MoeGroupedGemm, "true")];
 
-pub(super) fn defaults(reading: &mut Reading, overrides: &Node) {
+/// What an experiment of `sft_trainer.yaml` has in their place.
+const PRIMUS_SFT: &[(Field, &str)] =
+    &[(Field::MicroBatchSize, "1"), (Field::GlobalBatchSize, "128"), (Field::SeqLength, "2048")];
+
+pub(super) fn defaults(reading: &mut Reading, root: &Node, overrides: &Node) {
     if overrides.get("use_turbo_deepep").and_then(Node::flag) == Some(true) {
         let span = overrides.get("use_turbo_deepep").map(|node| node.span);
         for &(field, value) in
@@ -173,7 +235,11 @@ pub(super) fn defaults(reading: &mut Reading, overrides: &Node) {
             reading.take(Found::new(field, value, Origin::Script).by("use_turbo_deepep", span));
         }
     }
-    let mut all = PRIMUS.to_vec();
+    let config = trainer(root).and_then(|trainer| trainer.get("config")?.word());
+    let tunes = config.is_some_and(|name| without_ending(name) == "sft_trainer");
+    let mut all = if tunes { PRIMUS_SFT.to_vec() } else { Vec::new() };
+    // The first of a setting counts.
+    all.extend(PRIMUS);
     if reading.value(Field::NumExperts).is_some() {
         all.extend(PRIMUS_MOE);
     }

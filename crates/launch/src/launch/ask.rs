@@ -115,8 +115,8 @@ pub(super) fn questions(script: &Script, holes: &[(HoleId, String)]) -> Vec<Ques
         }
         positional += usize::from(hole.kind == HoleKind::Positional);
         let prompt = match hole.kind {
-            HoleKind::Positional => format!("Argument {name} of the script's call? It decides {about}"),
-            _ => format!("{name}? The text leaves it to its environment, and it decides {about}"),
+            HoleKind::Positional => format!("Argument {name} of the call? It decides {about}"),
+            _ => format!("{name}? It comes from the environment and decides {about}"),
         };
         out.push(Question {
             name,

@@ -94,6 +94,12 @@ pub(super) fn is_olmo_core(program: &str) -> bool {
 /// What a program is for, by its path or module.
 pub(super) fn purpose(program: &str) -> Purpose {
     let is_module = !program.ends_with(".py") && program.contains('.');
+    // The packages around a module tell less than itself (`verl.trainer.main_generation`).
+    if let Some((_, own)) = program.rsplit_once('.').filter(|_| is_module)
+        && let Purpose::NoTraining(what) = purpose(own)
+    {
+        return Purpose::NoTraining(what);
+    }
     let name = if is_module { program } else { base_name(program) };
     let name = name.strip_suffix(".py").unwrap_or(name).to_ascii_lowercase();
     let words: Vec<&str> = name.split(['_', '-', '.']).filter(|word| !word.is_empty()).collect();
@@ -158,6 +164,8 @@ mod tests {
             "examples/run_clm.py",
             "main.py",
             "torchtitan.train",
+            "areal.launcher.local",
+            "agentic.rollout.train_agent",
             "train_and_eval.py",
             "pretrain_llama.py",
         ] {
@@ -174,6 +182,8 @@ mod tests {
             "torch-distributed-gpu-test.py",
             "lm_eval",
             "vllm.entrypoints.openai.api_server",
+            "verl.trainer.main_generation",
+            "recipe.r1.main_eval",
             "sglang.launch_server",
             "tasks/main.py",
             "./tasks/msdp/main.py",

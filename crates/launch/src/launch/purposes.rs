@@ -131,6 +131,11 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
         reading.not_modelled.push(item.at_some(Some(program.origin())));
         return;
     }
+    if let Purpose::NoTraining(what) = purpose(program.text()) {
+        let item = NotModelled::new("program", base_name(program.text()), Effect::Memory, what);
+        reading.not_modelled.push(item.at_some(Some(program.origin())));
+        return;
+    }
     // Rollouts, and what shares the accelerators with them, are in the plan.
     if reading.value(Field::RlFramework).is_some() {
         return;
@@ -176,8 +181,8 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
         return;
     }
     let (effect, what) = match purpose(program.text()) {
-        Purpose::NoTraining(what) => (Effect::Memory, what),
         _ if elsewhere => return,
+        Purpose::NoTraining(_) => return,
         Purpose::Training if !reading.found.is_empty() || !reading.questions.is_empty() => return,
         Purpose::Training => (Effect::Model, ELSEWHERE),
         Purpose::OtherTraining(effect, what) => (effect, what),

@@ -151,7 +151,7 @@ const FORKS: &[Fork] = &[
     switch("auto-continue-train", &[]),
     switch("disable-last-saving", &[]),
     takes("partial-rotary-factor", &[(Field::RotaryPercent, None)]),
-    lacking("reuse-fp32-param", Arity::On, Effect::Memory, "the reuse of fp32 weights"),
+    switch("reuse-fp32-param", &[(Field::ReuseFp32Param, YES)]),
     lacking("swap-optimizer", Arity::On, Effect::Memory, "optimizer states swapped to the host"),
     // MindSpeed-LLM, `mindspeed_llm/features_manager`.
     lacking("ai-framework", Arity::One, Effect::Memory, "MindSpore in the place of PyTorch"),

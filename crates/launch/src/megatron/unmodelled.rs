@@ -42,7 +42,7 @@ fn stated(line: &'static str) -> Option<Unmodelled> {
 
 /// Layer specifications that are the transformer's own, or say what other flags say as well
 /// (`megatron/core/models/gpt/gpt_layer_specs.py`; MindSpeed-LLM `mindspeed_llm/tasks/models/spec/`).
-const PLAIN_SPECS: [&str; 13] = [
+const PLAIN_SPECS: [&str; 14] = [
     "megatron.core.models.gpt.gpt_layer_specs",
     "local",
     "te",
@@ -57,6 +57,7 @@ const PLAIN_SPECS: [&str; 13] = [
     "seed_oss_spec",
     // Layers of one block each; which ones the pattern says, and the mixers' sizes stand in flags.
     "mamba_stack_spec",
+    "hybrid_stack_spec",
 ];
 
 /// The flag of a name without dashes, if it is not modelled at this value.

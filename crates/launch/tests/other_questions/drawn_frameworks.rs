@@ -100,3 +100,62 @@ fn trainings_of_areal_and_roll_are_told_by_name() {
         assert_eq!([value(&read, Field::HiddenSize), value(&read, Field::GpusPerNode)], ["3584", "8"]);
     }
 }
+
+/// A decoder of NeMo 1 with all that a plan needs.
+const NEMO: &str = "trainer:\n  num_nodes: 1\n  devices: 8\n  precision: bf16\n  max_steps: -1\nmodel:\n  micro_batch_size: 1\n  \
+    global_batch_size: 16\n  encoder_seq_length: 2048\n  num_layers: 4\n  hidden_size: 1024\n  num_attention_heads: 8\n";
+
+/// NVIDIA/NeMo-Aligner `examples/nlp/gpt/conf` and `examples/nlp/synthetic_data_gen/conf/compute_topk_logits.yaml`; -1 steps are as many
+/// as there are data for.
+#[test]
+fn nemo_aligners_trainings_and_tools_are_told_from_pretraining() {
+    let steps = "  optim:\n    name: mcore_distributed_optim\n";
+    let read = |more: &str| said("a.yaml", &format!("{NEMO}{more}"), &[("vocab_size", "32000")]);
+    let plain = read(steps);
+    assert!(plain.plan.is_some() && plain.not_modelled.is_empty(), "{:?}", plain.diagnostics);
+    assert_eq!(value(&plain, Field::TrainIters), "");
+    for (more, name) in [
+        ("  dpo:\n    ref_policy_kl_penalty: 0.2\n", "model.dpo."),
+        ("  reinforce:\n    num_rollout_samples: 512\n", "model.reinforce."),
+        ("  rs:\n    num_rollouts_per_prompt: 8\n", "model.rs."),
+        ("  reward_model_type: binary_ranking\n", "model.reward_model_type"),
+        ("  knowledge_distillation:\n    target_logits_scale: 1\n", "model.knowledge_distillation."),
+    ] {
+        let lacks = read(&format!("{steps}{more}")).not_modelled;
+        assert!(lacks.iter().any(|item| item.name.starts_with(name)), "{name}: {lacks:?}");
+    }
+    // Restored, and no optimizer; a file that builds on another may have its optimizer there.
+    stopped(&read("  restore_from_path: a.nemo\n"), &["model.restore_from_path"]);
+    assert!(read(&format!("{steps}  restore_from_path: a.nemo\n")).plan.is_some());
+    assert!(read("  restore_from_path: a.nemo\ndefaults:\n  - base\n").not_modelled.is_empty());
+}
+
+/// NVIDIA/NeMo-Framework-Launcher `auto_configurator/base_configs/chatglm_6b.yaml`; `megatron_gpt_model.py:model_provider_func` takes it
+/// as it is.
+#[test]
+fn a_vocabulary_that_nemo_is_told_is_not_asked_for_nor_padded() {
+    let read = |more: &str| {
+        let text = format!(
+            "{NEMO}  make_vocab_size_divisible_by: 128\n  tokenizer:\n    library: huggingface\n    type: THUDM/chatglm3-6b\n  optim:\n    \
+             name: fused_adam\n{more}"
+        );
+        said("a.yaml", &text, &[])
+    };
+    let open = read("");
+    assert!(open.plan.is_none() && open.questions.iter().any(|asked| asked.name == "vocab_size"));
+    let told = read("  override_vocab_size: 65025\n");
+    assert_eq!((told.plan.is_some(), value(&told, Field::PaddedVocabSize)), (true, "65025".to_owned()));
+}
+
+/// EleutherAI/pythia `models/1B/pythia-1b.yml`: keys with dashes, and steps that are accumulated under another name.
+#[test]
+fn neoxs_keys_count_in_both_spellings() {
+    let text = "pipe-parallel-size: 1\nmodel-parallel-size: 1\nnum-layers: 2\nhidden-size: 64\nnum-attention-heads: 4\nseq-length: 64\n\
+        max-position-embeddings: 64\ntrain_micro_batch_size_per_gpu: 2\nsynchronize-each-layer: true\ndistributed-backend: nccl\n\
+        checkpoint-factor: 1000\nextra-save-iters: [0]\ngas: 4\n";
+    let given = [("world_size", "8"), ("vocab_size", "50277")];
+    let read = said("a.yml", text, &given);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    let shown = [Field::NumMicroBatches, Field::NotRead].map(|field| value(&read, field));
+    assert_eq!(shown, ["4", ""]);
+}

@@ -11,6 +11,7 @@ mod olmo;
 mod olmo_core;
 mod oumi;
 mod pretraining;
+mod primus;
 mod rollouts;
 mod sharding;
 mod started;

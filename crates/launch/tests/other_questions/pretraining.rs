@@ -255,6 +255,12 @@ fn patterns_of_hybrid_models_are_spelt_out() {
         (plan.model().num_layers, plan.model().count_layers(|kind| kind.mixer.attends()))
     };
     assert_eq!(layers(&run("--hybrid-layer-pattern M-M*M-")), (6, 1));
+    let renamed = launch(
+        "pretrain_hybrid.py",
+        "--num-layers 6 --hybrid-layer-pattern M-M*M- --spec megatron.core.models.hybrid.hybrid_layer_specs hybrid_stack_spec \
+         --position-embedding-type rope",
+    );
+    assert!(script(&renamed).plan.is_some(), "{:?}", script(&renamed).diagnostics);
     let staged = run("--hybrid-layer-pattern M-M-|M-M*- --pipeline-model-parallel-size 2");
     assert_eq!(layers(&staged), (9, 1));
     let stages = &staged.plan.as_ref().unwrap_or_else(|| panic!("{:?}", staged.diagnostics)).layout().stages;
@@ -309,4 +315,24 @@ fn nemo_one_without_o2_holds_fp32_weights() {
     assert!(read.setting(Field::RecomputeMethod).is_none_or(|setting| setting.value.written().is_empty()));
     stopped(&with("false"), &["megatron_amp_O2"]);
     assert!(!read.diagnostics.iter().any(|said| said.code == Code::KeysNotRead), "{:?}", read.diagnostics);
+}
+
+/// Files of Megatron-LM's functional tests name no program (`tests/functional_tests/test_cases/*/model_config.yaml`).
+#[test]
+fn files_of_flags_say_what_they_are_of() {
+    let read = |top: &str, flags: &str| {
+        said(
+            "model_config.yaml",
+            &format!(
+                "{top}MODEL_ARGS:\n  --num-layers: 4\n  --hidden-size: 256\n  --num-attention-heads: 8\n  --seq-length: 512\n  \
+                 --micro-batch-size: 1\n  --bf16: true\n  --vocab-size: 1000\n{flags}"
+            ),
+            &[("world_size", "8")],
+        )
+    };
+    let plain = read("", "");
+    assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
+    stopped(&read("MODE: inference\n", ""), &["MODE"]);
+    stopped(&read("", "  --img-h: 336\n  --patch-dim: 14\n"), &["--img-h"]);
+    stopped(&read("", "  --bert-no-binary-head: true\n"), &["--bert-no-binary-head"]);
 }

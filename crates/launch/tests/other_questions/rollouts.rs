@@ -1,7 +1,15 @@
 //! Reinforcement learning: what generates, what trains, and what its readers cannot say.
 
 use super::{MODEL, said, script, stopped, value};
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::{Field, NumberFormat};
+use shardscope_source::{Code, Source};
+
+fn read_all(files: &[(&str, &str)]) -> Resolution {
+    let source = Source::from_files(files.iter().copied());
+    read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+}
 
 #[test]
 fn rollouts_are_counted_over_all_accelerators_of_the_cluster() {
@@ -174,4 +182,126 @@ fn slime_packs_under_its_switch_and_trains_on_the_longest_sample_otherwise() {
     let open = script(&slime("--max-tokens-per-gpu 9216 --use-dynamic-batch-size"));
     assert!(open.plan.is_none());
     assert!(open.questions.iter().any(|question| question.name == Field::RolloutLength.name()));
+}
+
+/// dhcode-cpp/X-R1 `recipes/X_R1_zero_0dot5B_config.yaml` in short. `trl/trainer/grpo_config.py` of 0.15: `vllm_device` is "auto", the
+/// accelerator behind those that train, `vllm_gpu_memory_utilization` 0.9 and `beta` 0.04.
+#[test]
+fn early_grpo_of_trl_generates_beside_the_training_and_holds_a_reference() {
+    let read = |more: &str| {
+        let text = format!(
+            "model_name_or_path: Qwen/Qwen2.5-0.5B\ntorch_dtype: bfloat16\nbf16: true\nuse_vllm: true\nnum_generations: 12\n\
+             max_prompt_length: 256\nmax_completion_length: 1024\nper_device_train_batch_size: 4\n\
+             gradient_accumulation_steps: 8\n{more}"
+        );
+        said("grpo.yaml", &text, &[("world_size", "3")])
+    };
+    let shown = |resolution: &Resolution| {
+        [Field::RolloutGpus, Field::RlReference, Field::RolloutMemoryFraction]
+            .map(|field| value(resolution, field))
+    };
+    assert_eq!(shown(&read("")), ["", "none", "0.3"]);
+    let early = read("vllm_device: auto\n");
+    assert_eq!(shown(&early), ["1", "device", "0.9"]);
+    assert!(early.plan.is_some(), "{:?}", early.diagnostics);
+    assert_eq!(shown(&read("vllm_device: cuda:3\nbeta: 0\n")), ["1", "none", "0.9"]);
+    assert_eq!(shown(&read("vllm_device: auto\nvllm_gpu_memory_utilization: 0.7\n")), ["1", "device", "0.7"]);
+    // What names the way is TRL of today.
+    assert_eq!(shown(&read("vllm_device: auto\nvllm_mode: colocate\n")), ["", "none", "0.3"]);
+    // R1-V's program around TRL 0.14 takes the pixels of an image.
+    assert_eq!(shown(&read("max_pixels: 401408\n")), ["1", "device", "0.9"]);
+}
+
+/// A policy of 7B under verl on eight accelerators.
+const VERL: &str = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+    data.max_prompt_length=512 data.max_response_length=1024 actor_rollout_ref.actor.ppo_mini_batch_size=64 \
+    actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1";
+
+/// `verl.trainer.main_generation` (`recipe/r1/run_r1_distill_qwen.sh`), `trainer.val_only`, and Absolute Zero's
+/// `azr.generate_seed_dataset_only` (`absolute_zero_reasoner/trainer/ppo/azr_ray_trainer.py:fit` returns before it trains).
+#[test]
+fn verl_that_generates_or_evaluates_alone_trains_nothing() {
+    let generation = script(
+        "python3 -m verl.trainer.main_generation trainer.nnodes=1 trainer.n_gpus_per_node=8 data.path=a data.n_samples=8 \
+         model.path=Qwen/Qwen2.5-7B rollout.temperature=0.6 rollout.prompt_length=1024 rollout.tensor_model_parallel_size=1",
+    );
+    stopped(&generation, &["program"]);
+    let own = format!("{VERL} actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4");
+    assert!(script(&own).plan.is_some());
+    for only in ["trainer.val_only", "+azr.generate_seed_dataset_only"] {
+        stopped(&script(&format!("{own} {only}=True")), &[only.trim_start_matches('+')]);
+        assert!(script(&format!("{own} {only}=False")).plan.is_some());
+    }
+    let megatron = format!("{own} actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2");
+    stopped(&script(&format!("{megatron} trainer.val_only=True")), &["trainer.val_only"]);
+    // Another option of that ending trains.
+    assert!(script(&format!("{own} trainer.rank_zero_only=True")).plan.is_some());
+}
+
+/// `verl/trainer/config`, `examples/sglang_multiturn/config`; RAGEN's `train_all.sh` names `_2_sokoban`.
+#[test]
+fn a_file_that_verls_words_build_on_is_known_or_asked_for() {
+    let own = format!("{VERL} actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4");
+    for known in ["ppo_trainer", "'ppo_trainer.yaml'"] {
+        assert!(script(&format!("{own} --config-name={known}")).plan.is_some(), "{known}");
+        assert!(script(&format!("{own} --config-path=./config --config-name {known}")).plan.is_some());
+    }
+    let unknown = script(&format!("{own} --config-name _2_sokoban"));
+    let asked = unknown.diagnostics.iter().find(|said| said.code == Code::MissingFile);
+    assert!(asked.is_some_and(|said| said.message.contains("_2_sokoban")), "{:?}", unknown.diagnostics);
+    assert!(unknown.plan.is_none());
+    // It stands beside the words.
+    let file = "actor_rollout_ref:\n  model:\n    enable_gradient_checkpointing: false\n";
+    let both = read_all(&[("run.sh", &format!("{own} --config-name mine")), ("mine.yaml", file)]);
+    assert!(both.plan.is_some(), "{:?}", both.diagnostics);
+    assert_eq!(value(&both, Field::GradientCheckpointing), "false");
+    let turns = script(&format!(
+        "{} --config-name='geo3k_multiturn_grpo'",
+        own.replace("data.max_prompt_length=512 data.max_response_length=1024", "")
+            .replace("actor_rollout_ref.rollout.name=vllm", "")
+    ));
+    let shown =
+        [Field::RolloutEngine, Field::SeqLength, Field::RolloutPrompts].map(|field| value(&turns, field));
+    assert_eq!(shown, ["sglang", "4096", "256"]);
+    // What Megatron's file is named for.
+    let megatron = script(&format!("{own} --config-name='ppo_megatron_trainer'"));
+    assert_eq!(value(&megatron, Field::Software), "megatron_core_te");
+}
+
+/// `verl/trainer/config/ppo_trainer.yaml` and `ppo_megatron_trainer.yaml` of January 2025, and `verl/trainer/main_ppo.py`, which
+/// always had a role for the reference: Unakar/Logic-RL `examples/ppo_trainer/run_gemma.sh` in short.
+#[test]
+fn keys_of_early_verl_bring_its_defaults() {
+    let fields = [
+        Field::GradientCheckpointing,
+        Field::PaddingMask,
+        Field::PolicyEntropy,
+        Field::RlReference,
+        Field::RolloutCudaGraphs,
+        Field::RolloutSequences,
+    ];
+    let shown = |more: &str| {
+        let resolution = script(&format!("{VERL} actor_rollout_ref.model.use_remove_padding=True {more}"));
+        assert!(resolution.plan.is_some(), "{:?}", resolution.diagnostics);
+        fields.map(|field| value(&resolution, field))
+    };
+    let today = shown("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4");
+    assert_eq!(today, ["true", "false", "", "none", "true", "256"]);
+    let early = ["false", "false", "true", "device", "false", "1024"];
+    let over_all = "actor_rollout_ref.actor.ppo_micro_batch_size=32";
+    assert_eq!(shown(over_all), early);
+    let offload = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.actor.fsdp_config.grad_offload=False";
+    assert_eq!(shown(offload), early);
+    // What is said counts.
+    let said = "actor_rollout_ref.model.enable_gradient_checkpointing=True actor_rollout_ref.actor.entropy_coeff=0 \
+        actor_rollout_ref.ref.fsdp_config.param_offload=True";
+    assert_eq!(shown(&format!("{over_all} {said}")), ["true", "false", "", "host", "false", "1024"]);
+    // Padded samples, whose entropy is not known here; and Megatron's layout.
+    let key = "actor_rollout_ref.actor.ppo_micro_batch_size";
+    stopped(&script(&format!("{VERL} {over_all}")), &[key]);
+    let megatron = script(&format!("{VERL} {over_all} --config-name=ppo_megatron_trainer"));
+    stopped(&megatron, &[key]);
+    let layout = [Field::TensorModelParallelSize, Field::MicroBatchSize].map(|field| value(&megatron, field));
+    // Two data-parallel ranks share 32 sequences.
+    assert_eq!(layout, ["4", "16"]);
 }

@@ -2,6 +2,7 @@
 
 use super::{said, script, stopped, value};
 use shardscope_plan::Field;
+use shardscope_source::Code;
 
 #[test]
 fn what_accelerate_shards_stands_in_a_file_that_is_asked_for() {
@@ -48,4 +49,34 @@ fn deepspeeds_own_ways_stop_and_its_logs_do_not() {
         stopped(&file(&format!(", \"{key}\": 8")), &[format!("zero_optimization.{key}").as_str()]);
     }
     stopped(&file(", \"zero_quantized_gradients\": true"), &["zero_optimization.zero_quantized_gradients"]);
+}
+
+/// liziniu/ReMax `step1_supervised_finetuning/training_scripts/llama2/run_llama2_7b.sh` in short: DeepSpeed-Chat's `--offload` sets
+/// `offload_param` at every stage (`dschat/utils/ds_utils.py`), and DeepSpeed heeds it from stage 3 on.
+#[test]
+fn weights_are_on_the_host_from_stage_3_on() {
+    let held = |stage: &str, more: &str| {
+        let file = format!(
+            "{{\"train_micro_batch_size_per_gpu\": \"auto\", \"bf16\": {{\"enabled\": true}}, \"zero_optimization\": \
+             {{\"stage\": {stage}, \"offload_optimizer\": {{\"device\": \"cpu\"}}{more}}}}}"
+        );
+        let given = [("world_size", "8"), ("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")];
+        let plan = said("ds.json", &file, &given).plan.expect("a plan");
+        plan.recipe().offload.parameters
+    };
+    let host = ", \"offload_param\": {\"device\": \"cpu\"}";
+    assert!(held("3", host) && !held("3", ""));
+    for stage in ["0", "1", "2"] {
+        assert!(!held(stage, host), "stage {stage}");
+    }
+    let chat = |stage: &str| {
+        let resolution = script(&format!(
+            "deepspeed --num_gpus 8 main.py --model_name_or_path meta-llama/Llama-2-7b-hf --per_device_train_batch_size 16 \
+             --data_split 2,4,4 --max_seq_len 512 --gradient_accumulation_steps 1 --zero_stage {stage} --deepspeed \
+             --num_padding_at_beginning 0 --gradient_checkpointing --offload"
+        ));
+        let told = resolution.diagnostics.iter().any(|said| said.code == Code::NoEffect);
+        (resolution.plan.expect("a plan").recipe().offload.parameters, told)
+    };
+    assert_eq!((chat("2"), chat("3")), ((false, true), (true, false)));
 }

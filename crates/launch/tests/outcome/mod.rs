@@ -12,6 +12,9 @@ const FEW: usize = 3;
 const MODELS: [&str; 4] =
     ["Qwen/Qwen2.5-7B", "Qwen/Qwen3-30B-A3B", "deepseek-ai/DeepSeek-V3", "Qwen/Qwen2.5-VL-7B-Instruct"];
 
+/// Answer to the question which linear layers a checkpoint leaves whole, as its configuration lists them.
+const LISTED: &str = "lm_head model.layers.1.mlp";
+
 fn resolved(
     name: &str,
     text: &str,
@@ -104,6 +107,8 @@ fn answered(name: &str, text: &str, first: &Resolution, model: &str) -> Option<R
             let proposal = question.proposal.clone().unwrap_or_else(|| "1".to_owned());
             if question.name == Field::Model.name() {
                 overrides.push((question.name.clone(), model.to_owned()));
+            } else if question.name == Field::WholeLinears.name() {
+                overrides.push((question.name.clone(), LISTED.to_owned()));
             } else if Field::named(&question.name).is_some() {
                 overrides.push((question.name.clone(), proposal));
             } else {

@@ -7,8 +7,8 @@ mod messages;
 mod peft;
 mod work;
 
-use super::{Account, Operator, Symbols, Weight, WeightPart, WeightRole, Work};
-use shardscope_plan::BaseTraining;
+use super::{Account, Operator, SectionKind, Symbols, Weight, WeightPart, WeightRole, Work};
+use shardscope_plan::{BaseTraining, LoraModules};
 
 pub(crate) use kept::{
     Alive, EXPERTS_FC1, EXPERTS_FC2, LINEAR_FC1, LINEAR_FC2, LINEAR_PROJ, LINEAR_QKV, SHARED_FC1, SHARED_FC2,
@@ -85,6 +85,19 @@ pub(super) fn adapt_work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Wor
     match tuning.lora {
         Some(lora) if lora.library.is_of_megatron() => work.extend(work::products(operator, x, lora)),
         _ => peft::work(operator, x, work),
+    }
+}
+
+impl SectionKind {
+    /// Columns in and out of those of its linear layers that are among `modules`, as the library's own modules have them.
+    #[must_use]
+    pub fn linear_layers(self, x: &Symbols<'_>, modules: LoraModules) -> Vec<[u64; 2]> {
+        let mut out = Vec::new();
+        for operator in self.operators(x) {
+            let linears = peft::linears(operator, x).into_iter();
+            out.extend(linears.filter(|(module, ..)| modules.has(*module)).map(|(.., shape)| shape));
+        }
+        out
     }
 }
 

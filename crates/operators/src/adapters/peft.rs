@@ -27,7 +27,7 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<We
 }
 
 /// The linear layers of `operator` as the model's own modules have them.
-fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
+pub(super) fn linears(operator: Operator, x: &Symbols<'_>) -> Vec<Adapted> {
     use LinearModule::{
         Down, Gate, Key, KeyValueDown, KeyValueUp, Mixer, Output, OutputLayer, Query, QueryDown, QueryUp, Up,
         Value,

@@ -10,7 +10,7 @@ use shardscope_plan::{Contradiction, Field, Model, Setting, SettingValue};
 use shardscope_source::{Code, Diagnostic, Span, suggest};
 
 /// Settings that say how many accelerators there are.
-const MACHINES: [Field; 3] = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
+pub(super) const MACHINES: [Field; 3] = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
 
 /// The names of settings with something between them.
 pub(super) fn listed_names(fields: &[Field], between: &str) -> String {
@@ -201,11 +201,6 @@ impl Table {
     /// Place of the setting in the texts; `None` where no text states it.
     pub(super) fn span(&self, field: Field) -> Option<Span> {
         self.get(field).and_then(|setting| setting.span)
-    }
-
-    /// A place to point at when something is missing: the first setting that the text states.
-    pub(super) fn anywhere(&self) -> Option<Span> {
-        self.slots.iter().flatten().find_map(|setting| setting.span)
     }
 
     /// Fills a setting that has no value with a default.

@@ -23,6 +23,11 @@ impl Table {
         Some((&open.1, open.2))
     }
 
+    /// The variable that what the text states of `field` lacks, whether or not something else gives its value.
+    pub(crate) fn variable_of(&self, field: Field) -> Option<&str> {
+        self.open.iter().find(|(open, _, _)| *open == field).map(|(_, variable, _)| variable.as_str())
+    }
+
     /// Takes back the questions for variables that decide nothing but the machines.
     pub(crate) fn ask_for_machines_by_name(&mut self) {
         let open = &self.open;

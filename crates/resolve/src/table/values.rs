@@ -1,7 +1,7 @@
 //! Values of settings as the type that a stage wants, with what counts where there is none.
 
-use super::Table;
-use shardscope_plan::{Field, SettingValue};
+use super::{Table, listed_names};
+use shardscope_plan::{Field, SettingValue, Software};
 
 impl Table {
     /// A count.
@@ -67,6 +67,26 @@ impl Table {
     /// Whether the software is Megatron's legacy models or their DeepSpeed fork.
     pub(crate) fn is_old(&self) -> bool {
         matches!(self.word(Field::Software), "megatron_legacy" | "megatron_deepspeed")
+    }
+
+    /// How settings that are missing can be given: by the flags of those whose command has them, else by an answer. Other trainers
+    /// have names of their own for them, and some no name at all.
+    pub(crate) fn way_to_state(&self, fields: &[Field]) -> String {
+        const WITH_FLAGS: [Software; 4] = [
+            Software::MegatronLegacy,
+            Software::MegatronCoreLocal,
+            Software::MegatronCoreTe,
+            Software::MegatronDeepspeed,
+        ];
+        if WITH_FLAGS.iter().any(|software| self.says(Field::Software, software.name())) {
+            return "add --".to_owned() + &listed_names(fields, ", --").replace('_', "-");
+        }
+        const SHAPE: [Field; 3] = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads];
+        if SHAPE.iter().all(|field| fields.contains(field)) {
+            "name the model, paste its config.json, or answer the questions".to_owned()
+        } else {
+            "answer the questions".to_owned()
+        }
     }
 
     /// A list of words.

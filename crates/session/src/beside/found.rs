@@ -5,8 +5,9 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 use shardscope_plan::{Field, Recompute};
+use shardscope_report::text::inert;
 use shardscope_search::{Outcome, Walk};
-use shardscope_units::{Bytes, Seconds};
+use shardscope_units::{Bytes, Seconds, gib, seconds};
 
 /// Layouts of the list that are handed on.
 // More would only be scrolled past; `frontier` has the rest that matters.
@@ -156,6 +157,33 @@ impl Found {
     #[must_use]
     pub fn listed(&self) -> &[Layout] {
         self.best.get(..LISTED).unwrap_or(&self.best)
+    }
+
+    /// The list as a Markdown table, with what each layout changes.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut out = format!(
+            "| {} | recompute | step | peak | changes |\n|{}---|---:|---:|---|\n",
+            DEGREES.join(" | "),
+            "---:|".repeat(DEGREES.len())
+        );
+        for layout in self.listed() {
+            for size in layout.degrees {
+                out += &format!("| {size} ");
+            }
+            let tight = if layout.tight { " (tight)" } else { "" };
+            let changes: Vec<String> =
+                layout.changes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            out += &format!(
+                "| {} | {} | {}{tight} | {} |\n",
+                layout.recompute.name(),
+                seconds(layout.step()),
+                gib(layout.peak()),
+                // Stages written out have bars in them.
+                inert(&changes.join(" "))
+            );
+        }
+        out
     }
 
     /// Whether there is more to try.

@@ -31,9 +31,12 @@ pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank)
         Colour::Stage => {
             // The division below must not fail for a layout that a test or a later rule leaves at zero.
             let (stage, stages) = (groups.coordinates(rank).pipeline, plan.layout().pipeline.max(1));
-            let gpus = grouped(groups.world() / stages);
+            let gpus = match groups.world() / stages {
+                1 => "1 GPU holds".to_owned(),
+                gpus => format!("{} GPUs hold", grouped(gpus)),
+            };
             let holds = holds(plan, stage).join("; ");
-            return Some(format!("{label}: stage {stage} of {stages}: {gpus} GPUs hold {holds}."));
+            return Some(format!("{label}: stage {stage} of {stages}: {gpus} {holds}."));
         }
         _ => return None,
     };

@@ -75,7 +75,8 @@ fn row(row: &Row) -> Html {
                 <path class="bracket" d={format!("M{} {}h-4V{}h4", end.saturating_sub(1), top + 1, bottom.saturating_sub(1))} />
                 // Of a single low row in the middle of two stages the neighbours tell.
                 if row.name.is_none() || bottom - top >= 22 {
-                    { label("row-name stages", (end.saturating_sub(40), top + 10), stages) }
+                    // Beside one another both would be wider than the gutter.
+                    { label("row-name stages", (end.saturating_sub(8), top + if row.name.is_none() { 10 } else { 22 }), stages) }
                 }
             }
         </>

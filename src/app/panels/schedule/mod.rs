@@ -17,7 +17,7 @@ use yew::prelude::*;
 use super::panel::{Panel, PlanProps, Story};
 use crate::app::panel_id::PanelId;
 use crate::app::widgets::{Term, swatch};
-use crate::app::words::{schedule_name, sentence};
+use crate::app::words::{plural, schedule_name, sentence};
 use axis::moment;
 use curve::MemoryCurve;
 use lanes::Lanes;
@@ -51,6 +51,7 @@ fn schedule(PlanProps { shown }: &PlanProps) -> Html {
         Callback::from(move |pan: Pan| set.set(pan.from(now)))
     };
     let time = &shown.report.time;
+    let piped = shown.plan.layout().pipeline > 1;
     let (drawn, all) = timeline.micro_batches;
     let picture = timeline.picture(*window);
     let move_cursor = {
@@ -62,16 +63,22 @@ fn schedule(PlanProps { shown }: &PlanProps) -> Html {
             <header>
                 <h2 id="schedule-title">{ "Pipeline schedule" }</h2>
                 <p>
-                    { format!("{}, {} ", sentence(schedule_name(time.schedule.name)), grouped(all.into())) }
-                    <Term name="micro-batch">{ "micro-batches" }</Term>
+                    // A schedule orders stages, of which one alone has none to wait for.
+                    if piped { { sentence(schedule_name(time.schedule.name)) } } else { { "No pipeline: every GPU runs all layers" } }
+                    { format!(", {} ", grouped(all.into())) }
+                    <Term name="micro-batch">{ plural(all.into(), "micro-batch", "micro-batches") }</Term>
                     if drawn < all {
                         { format!(" (the first {} are drawn: the middle repeats)", grouped(drawn.into())) }
                     }
-                    { "; pipeline " }<Term name="bubble" />
-                    { format!(" {} on the slowest stage.", percent(time.bubble_fraction)) }
+                    if piped {
+                        { "; pipeline " }<Term name="bubble" />
+                        { format!(" {} on the slowest stage.", percent(time.bubble_fraction)) }
+                    } else {
+                        { " a step." }
+                    }
                 </p>
             </header>
-            { legend(&timeline) }
+            { legend(&timeline, piped) }
             { controls(&timeline, *window, &pan) }
             <Lanes
                 timeline={PtrEq::new((*timeline).clone())}
@@ -82,23 +89,27 @@ fn schedule(PlanProps { shown }: &PlanProps) -> Html {
                 {move_cursor}
             />
             <MemoryCurve shown={shown.clone()} timeline={PtrEq::new((*timeline).clone())} window={*window} cursor={*cursor} />
-            <Others shown={shown.clone()} />
+            if piped {
+                <Others shown={shown.clone()} />
+            }
         </section>
     }
 }
 
 /// Every kind of work, whether or not the window shows it.
-fn legend(timeline: &StepTimeline) -> Html {
+fn legend(timeline: &StepTimeline, piped: bool) -> Html {
     let (first, last) = timeline.phases();
     html! {
         <ul class="legend">
             { for timeline.works().into_iter().map(|work| html! {
                 <li>{ swatch(work.class()) }{ work.name() }</li>
             }) }
-            <li>
-                <Term name="warm-up" />
-                { format!(" until {}, cool-down from {}", moment(timeline, first), moment(timeline, last)) }
-            </li>
+            if piped {
+                <li>
+                    <Term name="warm-up" />
+                    { format!(" until {}, cool-down from {}", moment(timeline, first), moment(timeline, last)) }
+                </li>
+            }
         </ul>
     }
 }

@@ -14,7 +14,7 @@ use super::shape;
 use crate::formats::leaves::{Leaves, Scalars};
 use crate::formats::reader::{Claim, Reader, Role};
 use crate::formats::signs;
-use crate::{Effect, NotModelled, Origin, Question, Reading};
+use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
 
 /// Keys under which composite configurations keep their language model.
 const INNER: [&str; 5] =
@@ -100,6 +100,7 @@ fn read(root: &Node) -> Reading {
     }
     dropout(&mut leaves, &why);
     precision(&mut leaves, root);
+    left_whole(&mut leaves, root);
     ask(&mut leaves);
     for path in &["model_type", "architectures", "transformers_version", "torch_dtype", "dtype"] {
         leaves.pass(path);
@@ -158,6 +159,25 @@ fn precision(leaves: &mut Leaves<'_>, root: &Node) {
     let dtype = ["torch_dtype", "dtype"].iter().find_map(|key| root.get(key)?.word()).unwrap_or("bfloat16");
     let field = if dtype == "float16" { Field::Fp16 } else { Field::Bf16 };
     leaves.state(field, "true", Origin::Default, "as the checkpoint, unless another text says otherwise");
+}
+
+/// Which linear layers a checkpoint of bitsandbytes leaves in 16 bits: it is for the training to say that it loads that one.
+fn left_whole(leaves: &mut Leaves<'_>, root: &Node) {
+    let Some(held) = root.get("quantization_config") else { return };
+    if held.get("load_in_4bit").and_then(Node::flag) != Some(true) {
+        return;
+    }
+    let listed = held.get("llm_int8_skip_modules").filter(|node| !node.is_null());
+    let names = match listed {
+        // Not even the output layer is left, which is not known here.
+        Some(node) if node.items().is_empty() => return,
+        Some(node) => node.items().iter().filter_map(Node::word).collect::<Vec<_>>().join(" "),
+        // Without a list all linear layers are quantized but the output layer.
+        None => "none".to_owned(),
+    };
+    let span = listed.unwrap_or(held).span;
+    let found = Found::new(Field::WholeLinears, names, Origin::Script);
+    leaves.reading.take(found.by("llm_int8_skip_modules", Some(span)));
 }
 
 /// What a model's shape leaves open.

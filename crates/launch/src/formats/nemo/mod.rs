@@ -31,6 +31,8 @@ const MODEL: &[(&str, Field)] = &[
     ("optim.overlap_grad_sync", Field::OverlapGradReduce),
     ("optim.overlap_param_sync", Field::OverlapParamGather),
     ("rotary_percentage", Field::RotaryPercent),
+    // Not padded (`megatron_gpt_model.py:model_provider_func`).
+    ("override_vocab_size", Field::PaddedVocabSize),
     ("tokenizer.type", Field::TokenizerModel),
     ("tokenizer.model", Field::TokenizerModel),
     ("tokenizer.vocab_file", Field::VocabFile),
@@ -270,6 +272,8 @@ fn software(leaves: &mut Leaves<'_>, what: &str) -> Option<(Software, String)> {
 pub(super) fn keys(leaves: &mut Leaves<'_>) {
     named(leaves);
     leaves.take_all(OUTSIDE);
+    // Lightning's -1 is no limit.
+    leaves.reading.keep(&|found| found.field != Field::TrainIters || !found.value.starts_with('-'));
     for (key, field) in MODEL {
         leaves.take(&[&format!("model.{key}")], *field);
     }

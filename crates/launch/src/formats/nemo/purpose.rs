@@ -6,7 +6,7 @@ use crate::{Effect, NotModelled};
 use shardscope_plan::Field;
 
 /// The beginning of a key, and what a file with such a key does instead.
-const INSTEAD: [(&str, &str); 28] = [
+const INSTEAD: [(&str, &str); 38] = [
     ("inference.", IDLE),
     ("infer.", IDLE),
     ("edit.", IDLE),
@@ -35,7 +35,19 @@ const INSTEAD: [(&str, &str); 28] = [
     ("model.retro.", RETRO),
     ("model.mcore_retro", RETRO),
     ("retro.", RETRO),
+    // NeMo-Aligner (`examples/nlp/gpt/conf`), whose supervised fine-tuning is NeMo's own.
+    ("model.dpo.", ALIGNS),
+    ("model.kto.", ALIGNS),
+    ("model.ppo.", ALIGNS),
+    ("model.reinforce.", ALIGNS),
+    ("model.rs.", ALIGNS),
+    ("model.spin.", ALIGNS),
+    ("model.knowledge_distillation.", ALIGNS),
+    ("model.reward_model_type", ALIGNS),
+    ("model.output_sequence", ALIGNS),
+    ("model.reward_standardization.", ALIGNS),
 ];
+const ALIGNS: &str = "a training with rewards or preferences, and what it holds beside the model";
 const IDLE: &str = "a script for generation, evaluation or conversion, not for training";
 const IMAGES: &str = "a model of images in the place of a decoder";
 const DIFFUSION: &str = "a diffusion model in the place of a decoder";
@@ -49,6 +61,13 @@ pub(super) fn instead(leaves: &mut Leaves<'_>) {
     let has = |start: &str| all.iter().any(|leaf| leaf.path.starts_with(start));
     // A training may say how it is to generate in between.
     let trains = has("model.optim.") || has("model.data.train_ds.");
+    // A model that is restored and that no optimizer steps (NeMo-Aligner's `compute_topk_logits.yaml`); what a file builds on may have one.
+    let restored = all.iter().find(|leaf| leaf.path == "model.restore_from_path");
+    if let Some(leaf) = restored.filter(|_| !trains && !has("optim") && !has("defaults")) {
+        let item = NotModelled::new(&leaf.path, "", Effect::Model, IDLE).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+        return;
+    }
     for (start, what) in INSTEAD {
         if what == IDLE && trains {
             continue;

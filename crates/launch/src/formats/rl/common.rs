@@ -88,7 +88,7 @@ pub(super) fn idle(leaves: &mut Leaves<'_>, reader: &str) {
         }
     }
     if count > 0 {
-        let message = format!("{count} keys that change no figure: {said}");
+        let message = format!("{}: {said}", names::idle_keys(count));
         leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
     }
 }
@@ -143,12 +143,6 @@ pub(super) fn machines(leaves: &mut Leaves<'_>, leaf: &Leaf, all: Option<u64>, e
             "accelerators that are no whole nodes, or of another spelling",
         ),
     }
-}
-
-/// Accelerators of the training.
-pub(super) fn world(leaves: &Leaves<'_>) -> Option<u64> {
-    let nodes = leaves.reading.count(Field::NumNodes)?;
-    nodes.checked_mul(leaves.reading.count(Field::GpusPerNode)?)
 }
 
 /// FSDP over so many ranks, with copies of the shards beyond them (HSDP); over all where it says -1, or as many as there are.

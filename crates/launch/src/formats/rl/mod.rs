@@ -18,6 +18,7 @@ mod skyrl_engine;
 mod verl;
 mod verl_beside;
 mod verl_configs;
+mod verl_early;
 mod verl_idle;
 mod verl_megatron;
 mod verl_sft;
@@ -195,6 +196,10 @@ impl Reader for RlFormat {
         if *self == Self::OpenRlhf && openrlhf_names::claims(command.program, command.words) {
             return Some(Claim::Certain);
         }
+        // Its generation (`verl.trainer.main_generation`) has keys of OpenRLHF's names.
+        if command.program.starts_with("verl.") && command.program.ends_with(".main_generation") {
+            return (*self == Self::Verl).then_some(Claim::Certain);
+        }
         let own = if *self == Self::OpenRlhf { OPEN_OWN } else { self.first_keys() };
         let count = dotted::count(command.words, own);
         // `main_ppo` has keys of both of verl's trainers.
@@ -213,6 +218,16 @@ impl Reader for RlFormat {
             _ => None,
         };
         self.read_scalars(&renamed.unwrap_or_else(|| Scalars::of_words(words)))
+    }
+
+    /// The file that the words build on stands beside them.
+    fn read_with_words(&self, root: &Node, words: &[Argument]) -> Option<Reading> {
+        if *self != Self::Verl || dotted::count(words, self.first_keys()) < dotted::ENOUGH {
+            return None;
+        }
+        let mut scalars = Scalars::from_node(root);
+        scalars.extend(Scalars::of_words(words));
+        Some(self.read_scalars(&scalars))
     }
 }
 

@@ -5,10 +5,10 @@
 use super::super::leaves::Leaves;
 use super::common::{
     ask, defaults, lack, lack_yes, loaded_adapters, lora, model, offloads, on_npu, policy, reduces_in_fp32,
-    shards, transformers, world,
+    shards, transformers,
 };
-use super::verl_megatron::{ACTOR, VERL, at};
-use super::{verl_beside, verl_idle, verl_megatron};
+use super::verl_megatron::{ACTOR, VERL, at, ranks_of_a_replica, world};
+use super::{verl_beside, verl_early, verl_idle, verl_megatron};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 use shardscope_resolve::{PROJECTOR, TOWER};
@@ -29,13 +29,14 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     {
         lack(leaves, leaf, Effect::Memory, "this training engine of verl");
     }
+    verl_early::read(leaves, megatron);
     if megatron {
         verl_megatron::read(leaves)
     } else {
         fsdp(leaves)
     }
     policy(leaves, VERL);
-    batch(leaves, megatron);
+    batch(leaves);
     rollout(leaves);
     verl_beside::beside(leaves, megatron);
     model(leaves, &["actor_rollout_ref.model.path"]);
@@ -139,7 +140,6 @@ fn fsdp(leaves: &mut Leaves<'_>) {
                 Effect::Memory,
                 "weights, gradients and optimizer states on the host while training (FSDP2 CPUOffloadPolicy)",
             ),
-            ("trainer.val_only", Effect::Memory, "an evaluation, not a training run"),
             (
                 "actor_rollout_ref.actor.use_prefix_grouper",
                 Effect::Memory,
@@ -160,7 +160,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
 
 /// A step of the optimizer takes a mini-batch of prompts with all their rollouts; micro-batches count sequences on one
 /// data-parallel rank, or on all of them together (`ppo_micro_batch_size`), or tokens.
-fn batch(leaves: &mut Leaves<'_>, megatron: bool) {
+fn batch(leaves: &mut Leaves<'_>) {
     let sizes = ["data.max_prompt_length", "data.max_response_length"]
         .map(|path| leaves.get(path).map(|leaf| (leaf, leaf.whole())));
     let longest = match sizes {
@@ -232,8 +232,8 @@ fn batch(leaves: &mut Leaves<'_>, megatron: bool) {
         leaves.say(Field::MicroBatchSize, &leaf.value, leaf);
     } else if let Some(leaf) = leaves.get("actor_rollout_ref.actor.ppo_micro_batch_size") {
         // Sequences over all data-parallel ranks; FSDP's are all accelerators that do not share a sequence.
-        let shared = leaves.reading.count(Field::ContextParallelSize).unwrap_or(1).max(1);
-        match (leaf.whole(), world(leaves).filter(|_| !megatron)) {
+        let shared = ranks_of_a_replica(leaves);
+        match (leaf.whole(), world(leaves)) {
             (Some(all), Some(world)) if world >= shared => {
                 let own = (all / (world / shared).max(1)).max(1).to_string();
                 let note = "ppo_micro_batch_size over all data-parallel ranks";

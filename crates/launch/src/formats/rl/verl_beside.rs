@@ -2,8 +2,9 @@
 //! `verl/workers/fsdp_workers.py:CriticWorker, RewardModelWorker`, `verl/trainer/config/{critic,reward_model}`.
 
 use super::super::leaves::{Leaf, Leaves};
-use super::common::{lack, world};
-use super::verl_megatron::at;
+use super::common::lack;
+use super::verl_early;
+use super::verl_megatron::{at, world};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 
@@ -15,11 +16,15 @@ pub(super) fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     let yes = |leaves: &Leaves<'_>, path: &str| leaves.flag(path) == Some(true);
     let penalised =
         yes(leaves, "actor_rollout_ref.actor.use_kl_loss") || yes(leaves, "algorithm.use_kl_in_reward");
+    // verl 0.2 had a reference whatever was done with it, on the device unless told otherwise.
+    let early = verl_early::sign(leaves).is_some();
+    let kept = early && !yes(leaves, &at(REF, "fsdp_config.param_offload"));
     let adapters = leaves.reading.value(Field::LoraRank).is_some();
     // FSDP's reference model is on the host and gathered layer by layer; with adapters it is the base itself.
     let (place, note) = match () {
-        () if !penalised => ("none", "neither use_kl_loss nor use_kl_in_reward"),
+        () if !penalised && !early => ("none", "neither use_kl_loss nor use_kl_in_reward"),
         () if adapters => ("none", "the base without its adapters"),
+        () if !megatron && kept => ("device", "ref.fsdp_config.param_offload is off"),
         () if !megatron => ("host", "verl's FSDP holds the reference on the host (CPUOffload)"),
         () if yes(leaves, &at(REF, "megatron.param_offload")) => ("host", "ref.megatron.param_offload"),
         () => ("device", "ref.megatron.param_offload is off"),

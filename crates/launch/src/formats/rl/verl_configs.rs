@@ -17,13 +17,28 @@ const TURNS: Stated = &[
     ("actor_rollout_ref.rollout.name", "sglang"),
 ];
 
-const KNOWN: [(&str, [Stated; 2]); 6] = [
+/// The same over images, with prompts and responses twice as long.
+const IMAGES: Stated = &[
+    ("data.max_prompt_length", "2048"),
+    ("data.max_response_length", "2048"),
+    ("data.train_batch_size", "256"),
+    ("actor_rollout_ref.rollout.name", "sglang"),
+];
+
+const KNOWN: [(&str, [Stated; 2]); 13] = [
     ("ppo_trainer", [PLAIN, PLAIN]),
     ("ppo_megatron_trainer", [MEGATRON, PLAIN]),
+    ("sft_trainer", [PLAIN, PLAIN]),
+    ("sft_trainer_engine", [PLAIN, PLAIN]),
     ("gsm8k_multiturn_grpo", [TURNS, PLAIN]),
     ("gsm8k_multiturn_grpo_server", [TURNS, PLAIN]),
     ("gsm8k_multiturn_grpo_w_interaction", [TURNS, PLAIN]),
     ("gsm8k_multiturn_megatron_grpo", [TURNS, MEGATRON]),
+    ("retool_multiturn_grpo", [TURNS, PLAIN]),
+    ("search_multiturn_grpo", [TURNS, PLAIN]),
+    ("search_multiturn_grpo_one_step_off", [TURNS, PLAIN]),
+    ("geo3k_multiturn_grpo", [IMAGES, PLAIN]),
+    ("geo3k_multiturn_megatron_grpo", [IMAGES, MEGATRON]),
 ];
 
 /// Whether a configuration, with or without the ending of a file, is one of verl's own.

@@ -1,7 +1,8 @@
 //! Keys of verl that change none of the figures, each group with its reason, and those that would.
 
-use super::super::leaves::Leaves;
+use super::super::leaves::{Leaf, Leaves};
 use super::common::{idle, lack, lack_yes};
+use super::verl_early;
 use crate::Effect;
 use shardscope_plan::{Field, Software};
 
@@ -18,6 +19,7 @@ pub(super) fn pass(leaves: &mut Leaves<'_>) {
             ("actor_rollout_ref.actor.megatron.forward_only", Effect::Memory, "a policy that does not train"),
         ],
     );
+    only(leaves);
     if let Some(leaf) = leaves
         .get("actor_rollout_ref.actor.optim.optimizer")
         .filter(|leaf| !leaf.value.to_ascii_lowercase().contains("adam"))
@@ -37,23 +39,45 @@ pub(super) fn pass(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// An entropy in the loss is taken of the logits once more; without one there is none, unless it is asked for as a metric, which has
+/// Switches that leave the training out: `trainer.val_only`, and those of programs made of verl (Absolute Zero's
+/// `azr.generate_seed_dataset_only`).
+fn only(leaves: &mut Leaves<'_>) {
+    let tells = |leaf: &&Leaf| {
+        let name = leaf.path.rsplit('.').next().unwrap_or_default();
+        let starts =
+            ["val", "eval", "test", "gen", "infer", "rollout"].iter().any(|word| name.starts_with(word));
+        starts && name.ends_with("_only") && leaf.flag() == Some(true)
+    };
+    if let Some(leaf) = leaves.all().iter().find(tells) {
+        leaf.used.set(true);
+        lack(leaves, leaf, Effect::Memory, "an evaluation or a generation of data, not a training run");
+    }
+}
+
+/// An entropy in the loss is taken of the logits once more; without one there is none (but in verl 0.2, by default), unless it is asked for as a metric, which has
 /// a graph of its own too (`verl/workers/actor/dp_actor.py`). Known is what it holds under FSDP, compiled and whole.
 fn entropy(leaves: &mut Leaves<'_>) {
     let zero = |value: &str| value.parse::<f64>().is_ok_and(|number| number == 0.0);
     let part = leaves.get("actor_rollout_ref.actor.entropy_coeff");
     let stated = part.filter(|leaf| leaf.hole.is_none() && !zero(&leaf.value));
     let metric = leaves.yes("actor_rollout_ref.actor.calculate_entropy");
-    let Some(leaf) = stated.or(metric) else { return };
+    let early = verl_early::sign(leaves);
+    let Some(leaf) = stated.or(metric).or(early.filter(|_| part.is_none())) else { return };
+    let joined = leaves.flag("actor_rollout_ref.model.use_remove_padding").unwrap_or(early.is_none());
     let says = |key: &str, flag: bool| leaves.flag(&format!("actor_rollout_ref.actor.{key}")) == Some(flag);
     let other = says("use_torch_compile", false)
         || says("fsdp_config.use_torch_compile", false)
         || says("entropy_checkpointing", true)
         || says("entropy_from_logits_with_chunking", true)
         || leaves.flag("actor_rollout_ref.model.use_fused_kernels") == Some(true)
-        || leaves.flag("actor_rollout_ref.model.use_remove_padding") == Some(false);
+        || !joined;
     if other || matches!(leaves.reading.software, Some((Software::MegatronCoreTe, _))) {
-        let what = "the entropy of the logits beside the loss, whose softmax is kept";
+        let what = match stated.or(metric) {
+            Some(_) => "the entropy of the logits beside the loss, whose softmax is kept",
+            None => {
+                "the entropy that verl 0.2, of which this key is, adds to the loss by default, whose softmax is kept"
+            }
+        };
         lack(leaves, leaf, Effect::Memory, what);
     } else {
         leaves.switch(Field::PolicyEntropy, true, leaf);

@@ -15,6 +15,19 @@ pub(super) fn at(group: &str, key: &str) -> String {
     format!("{group}{key}")
 }
 
+/// Accelerators of the training.
+pub(super) fn world(leaves: &Leaves<'_>) -> Option<u64> {
+    let nodes = leaves.reading.count(Field::NumNodes)?;
+    nodes.checked_mul(leaves.reading.count(Field::GpusPerNode)?)
+}
+
+/// Ranks that hold one copy of the model together, as far as it is stated.
+pub(super) fn ranks_of_a_replica(leaves: &Leaves<'_>) -> u64 {
+    let cut = [Field::ContextParallelSize, Field::TensorModelParallelSize, Field::PipelineModelParallelSize];
+    let size = |field: Field| leaves.reading.count(field).unwrap_or(1).max(1);
+    cut.into_iter().fold(1, |ranks: u64, field| ranks.saturating_mul(size(field)))
+}
+
 /// Names of Megatron's configuration that are not its options' (`megatron/core/transformer/transformer_config.py`).
 const CONFIG: [(&str, Field); 3] = [
     ("num_layers_in_first_pipeline_stage", Field::DecoderFirstPipelineNumLayers),
@@ -37,7 +50,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     for (key, field) in taken {
         leaves.take(&[&at(ACTOR, &format!("megatron.{key}"))], field);
     }
-    // Of transformers' models alone (`fsdp_workers.py`): `megatron_workers.py` does not read it.
+    // Of transformers' models alone (`fsdp_workers.py`). Until mid 2025 Megatron's workers read it and recomputed what
+    // `gradient_checkpointing_kwargs` named, which is nothing unless that is set (`single_controller/base/megatron/worker.py`).
     leaves.pass("actor_rollout_ref.model.enable_gradient_checkpointing");
     // Further keys of Megatron's own configuration go by Megatron's names.
     let groups = [

@@ -270,11 +270,6 @@ fn tuning_of_peft(leaves: &mut Leaves<'_>) {
         Origin::Default,
         why,
     );
-    if let Some(leaf) = leaves.yes("use_unsloth") {
-        let what = "unsloth under PEFT's example";
-        let item = NotModelled::new("use_unsloth", "", Effect::Memory, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-    }
 }
 
 /// Adapters that a program of somebody's own turns on without saying their rank: its default is not PEFT's.

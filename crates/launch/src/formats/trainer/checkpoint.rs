@@ -3,7 +3,7 @@
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::named::{quantized_word, take_model, with_vision};
-use crate::{Effect, NotModelled};
+use crate::{Effect, Found, NotModelled, Origin, Question};
 use shardscope_plan::Field;
 
 pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
@@ -35,8 +35,31 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
         return;
     }
     let name = quantized(leaves, leaf);
+    decoder_alone(leaves, name);
     with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
     take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
+}
+
+/// What says that a program loads its model by `AutoModelForCausalLM`.
+pub(super) const CAUSAL: &str = "auto_model_for_causal_lm";
+
+/// Types of decoders that `AutoModelForCausalLM` takes out of a checkpoint with a vision tower
+/// (`transformers/models/auto/modeling_auto.py:MODEL_FOR_CAUSAL_LM_MAPPING_NAMES`, 5.23). Of other types it loads both, or refuses them.
+const TAKEN_OUT: [&str; 3] = ["qwen3_5_text", "qwen3_5_moe_text", "llama4_text"];
+
+/// Leaves the tower out where the program loads the decoder alone.
+fn decoder_alone(leaves: &mut Leaves<'_>, name: &str) {
+    leaves.pass(CAUSAL);
+    // MedicalGPT's programs, told by its own option, load it so too, but for rewards (`training/supervised_finetuning.py`).
+    let rewards = leaves.reading.value(Field::TrainingObjective) == Some("reward");
+    let medical = leaves.get("train_file_dir").filter(|_| leaves.has("use_peft") && !rewards);
+    let Some(leaf) = leaves.yes(CAUSAL).or(medical) else { return };
+    let found = shardscope_catalog::find(name);
+    let read = found.model().and_then(|model| model.architecture());
+    if read.is_some_and(|read| TAKEN_OUT.contains(&read.model_type.as_str())) {
+        let note = "AutoModelForCausalLM loads the decoder of this model without its vision tower";
+        leaves.say_noted(Field::VisionTower, "false", leaf, note);
+    }
 }
 
 /// A checkpoint whose weights are quantized already has the shape of the one it was made from: its name.
@@ -44,24 +67,20 @@ fn quantized<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
     let name = leaf.value.trim_end_matches('/');
     let lower = name.to_ascii_lowercase();
     if let Some(base) = lower.strip_suffix("-bnb-4bit").and_then(|base| name.get(..base.len())) {
-        // unsloth's dynamic ones keep some layers in 16 bits.
-        match base.strip_suffix("-unsloth") {
-            Some(base) => {
-                let what = "a checkpoint of which some layers are quantized and others are not";
-                let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
-                leaves.reading.not_modelled.push(item);
-                return base;
-            }
-            None => {
-                let note = "as the checkpoint is";
-                leaves.say_noted(Field::BaseQuantization, "nf4", leaf, note);
-                leaves.say_noted(Field::DoubleQuantization, "true", leaf, note);
-                if leaves.reading.value(Field::TrainType) == Some("lora") {
-                    leaves.say_noted(Field::TrainType, "qlora", leaf, note);
-                }
-                return base;
-            }
+        let note = "as the checkpoint is";
+        leaves.say_noted(Field::BaseQuantization, "nf4", leaf, note);
+        leaves.say_noted(Field::DoubleQuantization, "true", leaf, note);
+        if leaves.reading.value(Field::TrainType) == Some("lora") {
+            leaves.say_noted(Field::TrainType, "qlora", leaf, note);
         }
+        // unsloth's dynamic ones keep some layers in 16 bits.
+        return match base.strip_suffix("-unsloth") {
+            Some(base) => {
+                ask_for_whole(leaves, leaf, name);
+                base
+            }
+            None => base,
+        };
     }
     if quantized_word(name).is_some() {
         let what = "a checkpoint whose weights are quantized by another library than bitsandbytes";
@@ -69,4 +88,25 @@ fn quantized<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
         leaves.reading.not_modelled.push(item);
     }
     name
+}
+
+/// Asks which linear layers the quantized checkpoint `name` leaves whole: its configuration lists them.
+pub(super) fn ask_for_whole(leaves: &mut Leaves<'_>, leaf: &Leaf, name: &str) {
+    let field = Field::WholeLinears;
+    if leaves.reading.value(field).is_some() {
+        return;
+    }
+    let mut found = Found::new(field, String::new(), Origin::Script).by(&leaf.path, leaf.span);
+    found.hole = Some("the checkpoint's list".to_owned());
+    leaves.reading.take(found);
+    let address = shardscope_catalog::config_address(name);
+    leaves.reading.questions.push(Question {
+        name: field.name().to_owned(),
+        prompt: format!(
+            "Of {name} some linear layers stay in 16 bits, and its config.json lists them (llm_int8_skip_modules). \
+             Paste or drop that file beside this text: {address}"
+        ),
+        choices: Vec::new(),
+        proposal: None,
+    });
 }

@@ -8,6 +8,7 @@ use super::vocabulary;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Question, Reading};
 use literal::call_end;
 use options::Options;
+use prepared::Preparation;
 use program::{MOST, Program};
 use shardscope_plan::Field;
 use shardscope_source::Span;
@@ -16,6 +17,7 @@ mod hands;
 mod line;
 mod literal;
 mod options;
+mod prepared;
 mod program;
 
 /// Calls whose keywords are settings of a training.
@@ -121,6 +123,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
     let (mut parses, mut has_trainer) = (false, false);
     let mut replaced = None;
+    let mut preparation = Preparation::default();
     // Calls whose conditions were looked at; each is a walk through the text.
     let mut looked = 0;
     while let Some((name, open)) = program.next_call(at) {
@@ -135,7 +138,8 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         let checkpoints = last == "gradient_checkpointing_enable";
         let replaces = last.contains("monkey_patch") || last.starts_with("replace_") && last.contains("attn");
         let mut runs = Some(true);
-        if looked < MOST && (known || checkpoints || replaces || last == "from_pretrained") {
+        let prepares = prepared::is_call(last);
+        if looked < MOST && (known || checkpoints || replaces || prepares || last == "from_pretrained") {
             looked += 1;
             runs = program.options.runs(text, open - name.len(), call_end(text, open));
             if runs == Some(false) && !parsed.is_empty() {
@@ -146,6 +150,10 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
             program.state("gradient_checkpointing", "true");
         } else if checkpoints && !parsed.is_empty() {
             program.computed = program.computed.or(Some(last));
+        }
+        if prepares {
+            let arguments = text.get(open..call_end(text, open)).unwrap_or_default();
+            preparation.add(runs, arguments, &program.options);
         }
         if replaces {
             replaced = replaced.or(Some(last));
@@ -189,6 +197,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     if with_adapters {
         program.state("use_peft", "true");
     }
+    if has("AutoModelForCausalLM") && !has("ImageTextToText") && !has("Vision2Seq") {
+        program.state(super::checkpoint::CAUSAL, "true");
+    }
     // FastModel and FastVisionModel run modules that unsloth compiles.
     let fast = has("FastLanguageModel");
     let compiled = fast || has("FastModel") || has("FastVisionModel");
@@ -230,6 +241,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     }
     if !dialect.is_unsloth() {
         left_open(&mut reading, open);
+        if !asks {
+            preparation.tell(&mut reading);
+        }
     }
     let reading_rewards = reading.value(Field::TrainingObjective) == Some("reward");
     let mut lack =

@@ -6,6 +6,7 @@ use super::{
     adapters, authors, checkpoint, cookbook, evaluation, kernels, objective, spread, unsloth, vision, words,
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
+use crate::formats::names;
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Software};
@@ -31,7 +32,7 @@ pub(in crate::formats) fn read_scalars(dialect: Dialect, scalars: &Scalars) -> R
 /// Whether an option's name says that it changes what trains, what is held or how it is sharded, and its value that it does.
 pub(super) fn changes(leaf: &Leaf) -> bool {
     /// How a part of such a name begins.
-    const TELLING: [&str; 20] = [
+    const TELLING: [&str; 23] = [
         "lora",
         "lowrank",
         "qlora",
@@ -52,10 +53,17 @@ pub(super) fn changes(leaf: &Leaf) -> bool {
         "virtual",
         "parallel",
         "tune",
+        // Another encoder beside the decoder, or experts made of its MLPs (MGM's `vision_tower_aux`, MoE-LLaVA's `moe_enable`).
+        "tower",
+        "moe",
+        "expert",
     ];
-    const WHOLE: [&str; 3] = ["pre_seq_len", "prefix_projection", "bits"];
+    const WHOLE: [&str; 4] = ["pre_seq_len", "prefix_projection", "bits", "train_modules"];
+    /// How the weight of a loss ends that the program adds, over samples of its own kind (RRHF's `rrhf_weight`).
+    const OF_A_LOSS: [&str; 4] = ["loss_weight", "loss_coef", "loss_coeff", "_weight"];
     let name = leaf.path.rsplit('.').next().unwrap_or(&leaf.path).to_ascii_lowercase();
     let tells = WHOLE.contains(&name.as_str())
+        || OF_A_LOSS.iter().any(|end| name.ends_with(end))
         || name
             .replace("low_rank", "lowrank")
             .split('_')
@@ -75,7 +83,7 @@ fn telling_names(leaves: &mut Leaves<'_>) {
     let (_, unread) = leaves.left();
     for leaf in unread.into_iter().filter(|leaf| changes(leaf)) {
         leaf.used.set(true);
-        let what = "an unknown option whose name suggests that it changes what trains, what is held or how it is sharded";
+        let what = "an unknown option whose name suggests that it changes what trains and on what, what is held or how it is sharded";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -99,6 +107,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     if dialect.is_unsloth() {
         unsloth::read(&mut leaves);
     }
+    let fast = dialect.is_unsloth() || unsloth::under(&mut leaves, dialect);
     spread::groups(&mut leaves);
     spread::changing(&mut leaves);
     adapters::read(&mut leaves, dialect);
@@ -130,11 +139,11 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     }
     weights(&mut leaves, dialect);
     checkpoint::model(&mut leaves, dialect);
-    if dialect.is_unsloth() {
+    if fast {
         unsloth::with_model(&mut leaves);
     }
     open(&mut leaves, dialect);
-    let software = if dialect.is_unsloth() { Software::Unsloth } else { Software::HfTransformers };
+    let software = if fast { Software::Unsloth } else { Software::HfTransformers };
     leaves.reading.software = Some((software, format!("{} trains models of transformers", dialect.name())));
     telling_names(&mut leaves);
     leaves.finish(dialect.name())
@@ -234,7 +243,7 @@ fn tell_idle(leaves: &mut Leaves<'_>, mut idle: Vec<(&'static str, &Leaf)>) {
     }
     if !idle.is_empty() {
         let more = if idle.len() > LISTED { ", …" } else { "" };
-        let message = format!("{} keys that change no figure. {listed}{more}", idle.len());
+        let message = format!("{}. {listed}{more}", names::idle_keys(idle.len()));
         leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(place));
     }
 }
@@ -355,7 +364,7 @@ fn open(leaves: &mut Leaves<'_>, dialect: Dialect) {
     };
     ask(
         Field::SeqLength,
-        "Sequence length samples are truncated or packed to?",
+        "Sequence length that samples are truncated or packed to?",
         longest.min(USUAL).to_string(),
     );
     if dialect == Dialect::Swift {

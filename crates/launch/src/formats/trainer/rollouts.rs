@@ -32,11 +32,16 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
     take(leaves, &["vllm_gpu_memory_utilization", "gpu_memory_utilization"], Field::RolloutMemoryFraction);
     take(leaves, &["vllm_tensor_parallel_size", "tensor_parallel_size"], Field::RolloutTensorParallelSize);
     take(leaves, &["vllm_max_num_seqs"], Field::RolloutSequences);
+    let early = !is_swift && is_early(leaves, &find);
     leaves.state(
         Field::RolloutMemoryFraction,
-        if is_swift { "0.9" } else { "0.3" },
+        if is_swift || early { "0.9" } else { "0.3" },
         Origin::Default,
-        if is_swift { "default of ms-swift" } else { "default of TRL" },
+        match () {
+            () if is_swift => "default of ms-swift",
+            () if early => EARLY,
+            () => "default of TRL",
+        },
     );
     if let Some(path) = find(leaves, "vllm_enforce_eager")
         && let Some(leaf) = leaves.yes(&path)
@@ -69,9 +74,23 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
         );
     }
     engine(leaves, &find, is_swift);
-    reference(leaves, is_swift);
+    if early && leaves.reading.value(Field::RolloutEngine) == Some("vllm") {
+        let note = "vllm_device: an accelerator beside those that train";
+        leaves.state(Field::RolloutGpus, "1", Origin::Derived, note);
+    }
+    reference(leaves, is_swift || early);
     length(leaves, &find);
     leaves.pass_below(&["trl.", "vllm."]);
+}
+
+/// What tells TRL 0.14 and 0.15, and programs made of them (R1-V's `GRPOScriptArguments` has `max_pixels`, which TRL has not).
+const EARLY: &str = "default of TRL 0.14 and 0.15";
+
+/// Whether these are arguments of TRL before it had `vllm_mode`: vLLM was on the accelerator behind those that train, of which it took
+/// 0.9, and a reference stood beside the policy, for beta was 0.04 (`trl/trainer/grpo_config.py` of 0.15).
+fn is_early(leaves: &Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>) -> bool {
+    let has = |key: &str| find(leaves, key).is_some();
+    !has("vllm_mode") && ["vllm_device", "max_pixels", "min_pixels"].iter().any(|key| has(key))
 }
 
 /// Where rollouts are made.
@@ -180,11 +199,12 @@ fn itself(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
     }
 }
 
-/// The policy is held against its first weights unless the weight of that, beta, is 0: TRL's default; ms-swift's is 0.04.
-fn reference(leaves: &mut Leaves<'_>, is_swift: bool) {
+/// The policy is held against its first weights unless the weight of that, beta, is 0: TRL's default; ms-swift's is 0.04, as TRL's was
+/// (`weighs`).
+fn reference(leaves: &mut Leaves<'_>, weighs: bool) {
     let beta =
         leaves.first(&["beta", "rl_beta", "trl.beta"]).map(|leaf| leaf.value.parse::<f64>().unwrap_or(1.0));
-    let held = beta.unwrap_or(if is_swift { 0.04 } else { 0.0 }) != 0.0;
+    let held = beta.unwrap_or(if weighs { 0.04 } else { 0.0 }) != 0.0;
     let adapters = leaves.reading.value(Field::TrainType).is_some_and(|way| way != "full");
     let (place, note) = match (held, adapters) {
         (false, _) => ("none", "beta is 0"),

@@ -2,6 +2,7 @@
 //! the trainer's arguments, and what of it has no figures.
 
 use super::dialect::Dialect;
+use super::{authors, checkpoint};
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::formats::names;
 use crate::{Effect, NotModelled, Origin};
@@ -110,6 +111,56 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     leaves.state(Field::WorldSize, "1", Origin::Default, why);
     length(leaves);
     checkpointing(leaves);
+    model(leaves);
+}
+
+/// Whether a trainer that is none of unsloth's runs unsloth's model all the same (`use_unsloth`), and what comes of it. Known of
+/// LLaMA-Factory (`model/model_utils/unsloth.py`) and of Firefly (`train.py:load_unsloth_model`).
+pub(super) fn under(leaves: &mut Leaves<'_>, dialect: Dialect) -> bool {
+    /// What of these trainers is not known to go with it.
+    const BESIDE: [(&str, &str); 7] = [
+        ("deepspeed", "unsloth's model under DeepSpeed"),
+        ("fsdp", "unsloth's model under FSDP"),
+        ("enable_liger_kernel", "Liger's kernels beside unsloth's"),
+        ("neat_packing", "packs without attention across samples in unsloth's model"),
+        ("shift_attn", "shifted attention in unsloth's model"),
+        ("resize_vocab", "an embedding and an output layer that train in fp32 under unsloth"),
+        ("adapter_name_or_path", "adapters that a checkpoint describes"),
+    ];
+    leaves.pass("use_unsloth");
+    let Some(leaf) = leaves.yes("use_unsloth") else { return false };
+    let firefly = authors::is_firefly(leaves);
+    if dialect != Dialect::LlamaFactory && !firefly {
+        lack(leaves, leaf, Effect::Memory, "unsloth under this program");
+        return false;
+    }
+    for (path, what) in BESIDE {
+        if let Some(leaf) =
+            leaves.get(path).filter(|leaf| leaf.flag() != Some(false) && !leaf.value.is_empty())
+        {
+            lack(leaves, leaf, Effect::Memory, what);
+        }
+    }
+    // Its loader is told of 4 bits alone and would take the weights in 16.
+    if let Some(leaf) = leaves.get("quantization_bit").filter(|leaf| leaf.whole() != Some(4)) {
+        lack(leaves, leaf, Effect::Memory, "weights in 8 bits under unsloth");
+    }
+    let chosen = [Field::AttnImplementation, Field::PaddingMask, Field::InputRequireGrads];
+    leaves.reading.keep(&|found| !chosen.contains(&found.field));
+    if firefly {
+        let overruled = [Field::GradientCheckpointing, Field::OffloadLayerInputs];
+        leaves.reading.keep(&|found| !overruled.contains(&found.field));
+        let rule = "train.py:load_unsloth_model";
+        leaves.state(Field::GradientCheckpointing, "true", Origin::Derived, rule);
+    } else {
+        checkpointing(leaves);
+    }
+    model(leaves);
+    true
+}
+
+/// How its models run, whatever trains them.
+fn model(leaves: &mut Leaves<'_>) {
     let rule = "unsloth";
     leaves.state_all(
         &[
@@ -171,7 +222,8 @@ fn checkpointing(leaves: &mut Leaves<'_>) {
 
 /// Embedding and output layer that train are held in fp32 besides, and the loss's products run in it.
 fn saved_modules(leaves: &mut Leaves<'_>) {
-    let path = ["modules_to_save", "target_modules"].into_iter().find(|path| {
+    let paths = ["modules_to_save", "target_modules", "additional_target", "lora_target"];
+    let path = paths.into_iter().find(|path| {
         leaves
             .get(path)
             .is_some_and(|leaf| leaf.value.contains("embed_tokens") || leaf.value.contains("lm_head"))
@@ -188,8 +240,8 @@ fn saved_modules(leaves: &mut Leaves<'_>) {
 
 /// Once the model is known.
 pub(super) fn with_model(leaves: &mut Leaves<'_>) {
-    let full = leaves.reading.value(Field::TrainType) == Some("full") && !leaves.has("full_finetuning");
-    if full {
+    let whole = matches!(leaves.reading.value(Field::TrainType), Some("full" | "freeze"));
+    if whole && !leaves.has("full_finetuning") {
         let what = "training of all weights, for which unsloth compiles transformers' modules";
         leaves.reading.not_modelled.push(NotModelled::new("get_peft_model", "", Effect::Memory, what));
     }
@@ -224,8 +276,11 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
     let four = leaves.reading.value(Field::BaseQuantization) == Some("nf4");
     let exact = leaves.yes("use_exact_model_name").is_some();
     if dynamic && four && !exact && !base.ends_with("-unsloth") {
-        let what = "unsloth's dynamic 4-bit checkpoint of this model, of which some layers stay in 16 bits";
-        lack(leaves, leaf, Effect::Memory, what);
+        // The names it maps have the end of the one they are mapped to (`unsloth/models/mapper.py`).
+        let name = leaf.value.trim_end_matches('/');
+        let last = name.rsplit('/').next().unwrap_or(name);
+        let last = last.get(..base.len()).unwrap_or(last);
+        checkpoint::ask_for_whole(leaves, leaf, &format!("unsloth/{last}-unsloth-bnb-4bit"));
     }
 }
 

@@ -46,7 +46,12 @@ pub(super) fn shape(leaves: &mut Leaves<'_>) {
     leaves.follow("model.include_bias", Field::AddBiasLinear, true);
     leaves.state(Field::AddBiasLinear, "true", Origin::Default, DEFAULT);
     if let Some(leaf) = leaves.get("model.block_type").filter(|leaf| leaf.value != "sequential") {
-        lack(leaves, leaf, Effect::Memory, "OLMo's blocks after Llama's, whose attention keeps scores");
+        let what = if leaf.value == "moe" {
+            "experts of megablocks in OLMo's blocks"
+        } else {
+            "OLMo's blocks after Llama's, whose attention keeps scores"
+        };
+        lack(leaves, leaf, Effect::Memory, what);
     }
     for (path, effect, what) in LACKING {
         if let Some(leaf) = leaves.yes(path) {

@@ -99,6 +99,51 @@ max_length=max_seq_length, bf16=True, learning_rate=2e-4, optim="adamw_8bit", se
     }
 }
 
+/// liguodongiot/llm-action `llm-train/peft/multimodal/finetune_bloom_bnb_peft.ipynb` in short, and what its call may be given
+/// (`peft/utils/other.py:prepare_model_for_kbit_training`).
+#[test]
+fn a_model_prepared_for_kbit_training_is_cast_up_and_checkpointed() {
+    let program = |loads: &str, call: &str| {
+        let text = format!(
+            "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B'{loads})\n{call}\n\
+             model = get_peft_model(model, LoraConfig(r=16, target_modules=['q_proj']))\n\
+             args = transformers.TrainingArguments(per_device_train_batch_size=2, fp16=True)\n"
+        );
+        let reading = read_python(&text, 0).expect("calls");
+        [Field::UpcastNonQuantized, Field::GradientCheckpointing, Field::ParamsDtype]
+            .map(|field| reading.value(field).unwrap_or("").to_owned())
+    };
+    let eight = ", load_in_8bit=True";
+    for name in ["prepare_model_for_kbit_training", "prepare_model_for_int8_training"] {
+        assert_eq!(program(eight, &format!("model = {name}(model)")), ["true", "true", "fp16"]);
+    }
+    let off = "model = peft.prepare_model_for_kbit_training(model, use_gradient_checkpointing=False)";
+    assert_eq!(program(eight, off), ["true", "false", "fp16"]);
+    assert_eq!(program(eight, ""), ["", "false", "fp16"]);
+    // All weights of a model that is not quantized are cast.
+    assert_eq!(program("", "model = prepare_model_for_kbit_training(model)"), ["", "false", "fp32"]);
+    // Under a condition that the line decides.
+    let text = "@dataclass\nclass A:\n    q_lora: bool = False\n\nparser = HfArgumentParser((A, TrainingArguments))\n\
+        args, training_args = parser.parse_args_into_dataclasses()\n\
+        model = AutoModelForCausalLM.from_pretrained(args.model_name_or_path, load_in_4bit=args.q_lora)\n\
+        if args.q_lora:\n    model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=args.low)\n\
+        model = get_peft_model(model, LoraConfig(r=8))\ntrainer = Trainer(model=model, args=training_args)\n";
+    let line = |words: &str| {
+        let words = Argument::split(&format!("--model_name_or_path Qwen/Qwen3-8B {words}"));
+        let reading = read_started(text, 0, "train.py", &words).expect("calls");
+        [Field::UpcastNonQuantized, Field::GradientCheckpointing]
+            .map(|field| reading.value(field).unwrap_or("").to_owned())
+    };
+    assert_eq!(line("--q_lora True --low True"), ["true", "true"]);
+    assert_eq!(line("--q_lora True --low False"), ["true", "false"]);
+    assert_eq!(line("--q_lora False"), ["", "false"]);
+    // A condition on what is no option.
+    let text = text.replace("if args.q_lora", "if torch.cuda.is_available()");
+    let words = Argument::split("--model_name_or_path Qwen/Qwen3-8B");
+    let reading = read_started(&text, 0, "train.py", &words).expect("calls");
+    assert!(reading.not_modelled.iter().any(|item| item.name == "prepare_model_for_kbit_training"));
+}
+
 /// However many calls, classes, conditions and variables a program has, and however its parentheses stand.
 #[test]
 fn hostile_programs_end_soon() {

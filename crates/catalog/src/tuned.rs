@@ -1,0 +1,104 @@
+//! Which model of the catalog a checkpoint of another name was probably tuned from.
+
+use crate::hub::{self, Entry};
+
+/// Words at the end of a catalog's name that say what it was tuned for, not how large it is.
+const ENDS: [&str; 7] = ["hf", "base", "instruct", "chat", "it", "pt", "thinking"];
+
+/// The model of the catalog whose family, version and size stand word for word, one behind the other, in a name that the
+/// catalog does not have: `OpenRLHF/Llama-3-8b-sft-mixture` has those of `meta-llama/Meta-Llama-3-8B`. Where several do, the
+/// one with most words of it. A name proves nothing, so that it is for a proposal alone: LLaMA-Pro adds layers and keeps it.
+#[must_use]
+pub fn tuned_from(name: &str) -> Option<&'static str> {
+    let wanted = words(last(name));
+    let mut best: Option<(&'static str, usize, usize)> = None;
+    for known in hub::entries().flat_map(Entry::names) {
+        let all = words(last(known));
+        let core = core(&all);
+        if !has_size(core) || !wanted.windows(core.len()).any(|part| part == core) {
+            continue;
+        }
+        // Of those that match as well, the plainest name.
+        let better = best.is_none_or(|(_, length, whole)| {
+            core.len() > length || core.len() == length && all.len() < whole
+        });
+        if better {
+            best = Some((known, core.len(), all.len()));
+        }
+    }
+    best.map(|(known, ..)| known)
+}
+
+fn last(name: &str) -> &str {
+    let name = name.trim_end_matches('/');
+    name.rsplit_once('/').map_or(name, |(_, last)| last)
+}
+
+/// Runs of letters and runs of digits, in lower case.
+fn words(name: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut before = ' ';
+    for letter in name.chars().map(|letter| letter.to_ascii_lowercase()) {
+        if letter.is_ascii_alphanumeric() {
+            match out.last_mut() {
+                Some(word)
+                    if before.is_ascii_alphanumeric()
+                        && before.is_ascii_digit() == letter.is_ascii_digit() =>
+                {
+                    word.push(letter);
+                }
+                _ => out.push(letter.to_string()),
+            }
+        }
+        before = letter;
+    }
+    out
+}
+
+/// Without a maker's name in front, and without what it was tuned for.
+fn core(words: &[String]) -> &[String] {
+    let mut core = words.strip_prefix(&["meta".to_owned()]).unwrap_or(words);
+    while let [front @ .., end] = core {
+        if !ENDS.contains(&end.as_str()) {
+            break;
+        }
+        core = front;
+    }
+    core
+}
+
+/// Whether a family is followed by a size in billions or millions: without one, names of a family have any size.
+fn has_size(words: &[String]) -> bool {
+    let number = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
+    words
+        .iter()
+        .zip(words.iter().skip(1))
+        .skip(1)
+        .any(|(figure, unit)| number(figure) && matches!(unit.as_str(), "b" | "m"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tuned_from;
+
+    #[test]
+    fn a_name_with_family_version_and_size_of_a_model_is_proposed_as_tuned_from_it() {
+        for (name, base) in [
+            ("OpenRLHF/Llama-3-8b-sft-mixture", Some("meta-llama/Llama-3-8B")),
+            ("philschmid/llama-3-1-8b-math-orca-spectrum-10k-ep1", Some("meta-llama/Llama-3.1-8B")),
+            ("xinlai/Qwen2-7B-SFT", Some("Qwen/Qwen2-7B")),
+            ("open-r1/Qwen2.5-Math-7B-RoPE-300k", Some("Qwen/Qwen2.5-Math-7B")),
+            ("PrimeIntellect/Qwen3-0.6B-Reverse-Text-SFT", Some("Qwen/Qwen3-0.6B")),
+            ("/data/DeepSeek-R1-Distill-Qwen-7B-mine/", Some("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B")),
+            // The size is another one.
+            ("acme/Llama-3.1-18B-mine", None),
+            ("acme/Qwen2.5-VL-3-7B", None),
+            // No size, no family.
+            ("sfairXC/llama-rm-v0.1", None),
+            ("acme/7b-sft", None),
+            ("", None),
+        ] {
+            assert_eq!(tuned_from(name), base, "{name}");
+        }
+    }
+}

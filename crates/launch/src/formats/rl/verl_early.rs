@@ -1,0 +1,41 @@
+//! verl 0.1 and 0.2, whose defaults are not today's (`verl/trainer/config/ppo_trainer.yaml` and `ppo_megatron_trainer.yaml` of
+//! January 2025; TinyZero and Logic-RL have them as they were).
+
+use super::super::leaves::{Leaf, Leaves};
+use super::verl_megatron::ACTOR;
+use crate::Origin;
+use shardscope_plan::Field;
+
+const WHOSE: &str = "default of verl 0.2, of which the text has keys";
+
+/// The key that tells them: gradients were offloaded by a switch that is gone since, and micro-batches counted over all ranks.
+pub(super) fn sign<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
+    let all = leaves.all();
+    let stated = |name: &str| {
+        all.iter().find(|leaf| leaf.path.strip_prefix(ACTOR) == Some(name) && !leaf.value.is_empty())
+    };
+    let over_all =
+        stated("ppo_micro_batch_size").filter(|_| stated("ppo_micro_batch_size_per_gpu").is_none());
+    all.iter().find(|leaf| leaf.path.ends_with("fsdp_config.grad_offload")).or(over_all)
+}
+
+/// States what they take where nothing is said, before today's defaults are.
+pub(super) fn read(leaves: &mut Leaves<'_>, megatron: bool) {
+    if sign(leaves).is_none() {
+        return;
+    }
+    let defaults = [(Field::RolloutCudaGraphs, "false"), (Field::RolloutSequences, "1024")];
+    leaves.state_all(&defaults, Origin::Default, WHOSE);
+    if megatron {
+        if !leaves.has("actor_rollout_ref.actor.megatron.tensor_model_parallel_size") {
+            leaves.state(Field::TensorModelParallelSize, "4", Origin::Default, WHOSE);
+        }
+        return;
+    }
+    if !leaves.has("actor_rollout_ref.model.enable_gradient_checkpointing") {
+        leaves.state(Field::GradientCheckpointing, "false", Origin::Default, WHOSE);
+    }
+    if !leaves.has("actor_rollout_ref.model.use_remove_padding") {
+        leaves.state_all(&[(Field::Packing, "false"), (Field::PaddingMask, "true")], Origin::Default, WHOSE);
+    }
+}

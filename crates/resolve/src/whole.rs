@@ -1,0 +1,95 @@
+//! Linear layers that a quantized checkpoint leaves as they are, by the names that its configuration lists.
+
+use super::table::Table;
+use crate::Effect;
+use shardscope_plan::{Field, LinearModule, LoraModules, WholeLinears};
+
+/// Modules outside of a decoder's layers, none of which is quantized here: the output layer, and what belongs to towers.
+const OUTSIDE: &str = "lm_head embed_tokens multi_modal_projector merger modality_projection vision_tower vision_model visual router";
+/// What stands in front of the number of a layer, in models of text and in decoders of others.
+const LAYERS: [&str; 4] =
+    ["model.layers.", "model.language_model.layers.", "language_model.model.layers.", "layers."];
+
+const ATTENTION: [LinearModule; 4] =
+    [LinearModule::Query, LinearModule::Key, LinearModule::Value, LinearModule::Output];
+const MLP: [LinearModule; 3] = [LinearModule::Gate, LinearModule::Up, LinearModule::Down];
+
+/// The modules below a layer that `name` means, as `transformers/quantizers/quantizers_utils.py:should_convert_module` matches it.
+fn within(name: &str) -> Option<LoraModules> {
+    let all = |modules: &[LinearModule]| {
+        modules.iter().fold(LoraModules::default(), |all, module| all.with(*module))
+    };
+    let one = |name: &str| LoraModules::default().named(name).filter(|_| name.ends_with("_proj"));
+    match name.split_once('.') {
+        None if name.is_empty() => Some(all(&ATTENTION).with(MLP[0]).with(MLP[1]).with(MLP[2])),
+        None if name == "self_attn" => Some(all(&ATTENTION)),
+        None if name == "mlp" => Some(all(&MLP)),
+        None => one(name),
+        Some(("self_attn" | "mlp", name)) => one(name),
+        Some(_) => None,
+    }
+}
+
+/// What the listed names leave whole of each of `layers` layers; the first of them that means something else.
+fn read<'n>(names: &[&'n str], layers: u64) -> Result<Vec<LoraModules>, &'n str> {
+    let mut whole = vec![LoraModules::default(); usize::try_from(layers).unwrap_or(0)];
+    let outside = |name: &str| OUTSIDE.split_ascii_whitespace().any(|known| name == known);
+    for &name in names.iter().filter(|name| **name != "none") {
+        if outside(name.rsplit('.').next().unwrap_or(name)) {
+            continue;
+        }
+        let below = LAYERS.iter().find_map(|start| name.strip_prefix(start));
+        let (of, rest) = match below {
+            Some(below) => {
+                let (number, rest) = below.split_once('.').unwrap_or((below, ""));
+                let at = number.parse::<usize>().map_err(|_| name)?;
+                (whole.get_mut(at..=at).ok_or(name)?, rest)
+            }
+            // A name alone means the modules of all layers that end in it.
+            None => (&mut whole[..], name),
+        };
+        let modules = within(rest).ok_or(name)?;
+        for layer in of {
+            *layer = [ATTENTION.as_slice(), &MLP]
+                .concat()
+                .into_iter()
+                .filter(|module| modules.has(*module))
+                .fold(*layer, LoraModules::with);
+        }
+    }
+    Ok(whole)
+}
+
+/// Says where what is left whole is not known: of layers that differ, or whose weights are spread.
+pub(super) fn lacking(table: &mut Table) {
+    let names = table.words(Field::WholeLinears);
+    let some = |name: &&str| *name != "none";
+    if !names.iter().any(some) || !matches!(table.word(Field::BaseQuantization), "nf4" | "fp4") {
+        return;
+    }
+    let unlike = table.number(Field::NumExperts) > 0
+        || table.has(Field::LinearMixer)
+        || table.on(Field::MultiLatentAttention)
+        || table.number(Field::MtpNumLayers) > 0;
+    let spread = table.number(Field::ZeroStage) > 2
+        || matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2");
+    let layers = table.number(Field::NumLayers);
+    let fault = match read(&names, layers) {
+        Err(name) => Some(format!("a quantized checkpoint's list of layers in 16 bits that names {name}")),
+        Ok(_) if !names.contains(&"lm_head") => {
+            Some("a quantized checkpoint whose output layer is quantized too".to_owned())
+        }
+        Ok(_) if unlike => Some("layers of several kinds of which some are quantized".to_owned()),
+        Ok(_) if spread => Some("layers of which some are quantized, sharded over ranks".to_owned()),
+        Ok(_) => None,
+    };
+    if let Some(message) = fault {
+        table.lack(Field::WholeLinears, "", Effect::Memory, &message);
+    }
+}
+
+/// The linear layers that stay whole.
+pub(super) fn whole(table: &Table) -> WholeLinears {
+    let layers = table.number(Field::NumLayers);
+    WholeLinears::from_layers(&read(&table.words(Field::WholeLinears), layers).unwrap_or_default())
+}
