@@ -272,6 +272,11 @@ fn models_beside_verls_policy_are_read_by_their_names() {
     let served = with(&format!("{same} {path} reward_model.rollout.name=vllm"));
     assert_eq!(stopped_by(&served), ["reward_model.rollout.name"]);
     assert_eq!(stopped_by(&with(&format!("{same} {path}"))), ["reward_model.enable"]);
+    let packed =
+        "actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192";
+    assert_eq!(stopped_by(&with(&format!("{same} {path} {joined} {packed}"))), ["reward_model.enable"]);
+    let tokens = "reward_model.forward_max_token_len_per_gpu=65536";
+    assert_eq!(reward(&format!("{path} {joined} {packed} {tokens}")), (36, host, Some(65_536), false));
     let apart = beside(&format!(
         "{same} {path} reward_model.micro_batch_size=8 reward_model.enable_resource_pool=True"
     ));

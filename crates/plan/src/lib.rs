@@ -4,6 +4,7 @@
 mod adapters;
 mod arrangement;
 mod asked;
+mod beside;
 mod changes;
 mod checked;
 mod cluster;
@@ -53,9 +54,9 @@ pub use arrangement::{
     RotationTables, Router,
 };
 pub use asked::{Budget, LeftOut};
+pub use beside::{Beside, RewardModel};
 pub use cluster::{Accelerator, Cluster, Link, Measured, Peaks};
 pub use contradiction::Contradiction;
-pub use critic::{Beside, RewardModel};
 pub use degrees::Degrees;
 pub use field::{Field, tables};
 pub use kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKind};

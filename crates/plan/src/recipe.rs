@@ -1,7 +1,7 @@
 //! How it is trained: batch, precision, optimizer, recomputation, kernels, overlap, software.
 
 use super::asked::{Budget, LeftOut};
-use super::critic::Beside;
+use super::beside::Beside;
 use super::kernels::{AttentionKernel, CudaGraphs, FlashRelease, Fusions, LossKind};
 use super::marks::Marks;
 use super::moe::MoeRecipe;

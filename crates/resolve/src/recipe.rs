@@ -90,7 +90,7 @@ pub(super) fn recipe(table: &mut Table, basis: Basis, model: &Model, batch: Batc
         tuning,
         transformers: transformers(table),
         rollout: rollout(table, model.seq_length),
-        beside: super::beside::beside(table, software),
+        beside: super::beside::beside(table),
         marks: Marks::default(),
     })
 }

@@ -3,11 +3,11 @@
 use super::recipe::Basis;
 use super::table::Table;
 use super::{
-    batch, defaults, hybrid, lacking, layout, model, named, packs, recipe, rollout, spelling, tuning,
+    batch, beside, defaults, hybrid, lacking, layout, model, named, packs, recipe, rollout, spelling, tuning,
     variables, world,
 };
 use crate::{COMMAND_LINE, NotModelled, Origin, Reading, Resolution, Setting, SettingValue};
-use shardscope_plan::{Accelerator, Field, Marks, Plan, Software};
+use shardscope_plan::{Accelerator, Field, Marks, Model, Plan, Software};
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Severity};
 
@@ -66,6 +66,10 @@ impl<'a> Stated<'a> {
         // Last of the fillers: whatever still has no value gets its software's.
         defaults::fill(&mut table, software);
         let accelerator = world::machine(&mut table);
+        table.others = beside::names(&table)
+            .into_iter()
+            .filter_map(|(field, name)| Some((field, shape(&name, software)?)))
+            .collect();
         Filled { readings, table, is_empty, software, accelerator }
     }
 }
@@ -225,6 +229,21 @@ fn plan(table: &mut Table, basis: Basis, accelerator: Accelerator) -> Option<Pla
             None
         }
     }
+}
+
+/// The shape of a model of this name as `software` builds it; none where the catalog does not have it, or it has parts beside a decoder.
+fn shape(name: &str, software: Software) -> Option<Model> {
+    // Batch and machine are those of the model that trains; these only let the plan be made.
+    let alone = [
+        ("model", name),
+        ("software", software.name()),
+        ("seq_length", "8"),
+        ("micro_batch_size", "1"),
+        ("num_nodes", "1"),
+        ("gpus_per_node", "1"),
+    ];
+    let resolution = resolve(&[], &alone.map(|(field, value)| (field.to_owned(), value.to_owned())));
+    resolution.plan.filter(|_| resolution.not_modelled.is_empty()).map(|plan| plan.model().clone())
 }
 
 /// The software: set, told by a reader, or Megatron core with Transformer Engine, its default since core 0.6.

@@ -7,8 +7,9 @@ use super::dotted;
 use super::flags::MegatronFlags;
 use super::format::Format;
 use super::frameworks::{
-    AUTOMODEL, DRAFTS, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, MINDSPEED_FSDP, MaxText, NEURON, OLMO,
-    OLMO_CORE, PRIME_RL, PRIME_SFT, TORCHTUNE,
+    ALIGN_ANYTHING, ARCTIC, AUTOMODEL, CHATLEARN, DRAFTS, H2O, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, LUDWIG,
+    MINDSPEED_FSDP, MISTRAL, MaxText, NEURON, OLMO, OLMO_CORE, PIPELINE_RL, PRIME_RL, PRIME_SFT, TORCHTUNE,
+    VEOMNI,
 };
 use super::huggingface::HuggingFace;
 use super::kubernetes::Kubernetes;
@@ -43,6 +44,14 @@ const READERS: &[&dyn Reader] = &[
     &MINDSPEED_FSDP,
     &MaxText,
     &NEURON,
+    &VEOMNI,
+    &ARCTIC,
+    &MISTRAL,
+    &H2O,
+    &LUDWIG,
+    &ALIGN_ANYTHING,
+    &CHATLEARN,
+    &PIPELINE_RL,
     &RlFormat::Verl,
     &RlFormat::MindSpeedRl,
     &RlFormat::NemoRl,

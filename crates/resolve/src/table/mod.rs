@@ -6,7 +6,7 @@ mod values;
 use super::parse::{parse, says_nothing};
 use super::switches::{is_displaced, is_overruled};
 use crate::{Effect, Found, Machines, NotModelled, Origin, Question, Reading};
-use shardscope_plan::{Contradiction, Field, Setting, SettingValue};
+use shardscope_plan::{Contradiction, Field, Model, Setting, SettingValue};
 use shardscope_source::{Code, Diagnostic, Span, suggest};
 
 /// Settings that say how many accelerators there are.
@@ -43,6 +43,8 @@ pub(super) struct Table {
     decided: Vec<(&'static str, String)>,
     /// Numbers of accelerators that something of the texts speaks for.
     pub(super) machines: Vec<Machines>,
+    /// Models beside the one that trains, by the settings that name them.
+    pub(super) others: Vec<(Field, Model)>,
 }
 
 impl Table {
@@ -58,6 +60,7 @@ impl Table {
             idle: Vec::new(),
             unreadable: Vec::new(),
             decided: Vec::new(),
+            others: Vec::new(),
             machines: readings.iter().flat_map(|reading| reading.machines.clone()).collect(),
         };
         let mut set = Vec::new();
@@ -192,6 +195,11 @@ impl Table {
     /// The setting, if it has one.
     pub(super) fn get(&self, field: Field) -> Option<&Setting> {
         self.slots[field.index()].as_ref()
+    }
+
+    /// The model that this setting names, where its shape is known.
+    pub(super) fn beside(&self, field: Field) -> Option<&Model> {
+        self.others.iter().find(|(named, _)| *named == field).map(|(_, model)| model)
     }
 
     /// Whether the setting has a value.

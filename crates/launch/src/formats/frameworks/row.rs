@@ -5,6 +5,7 @@ use crate::formats::reader::{Claim, Command, Reader};
 use crate::formats::signs;
 use crate::named::take_model;
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
+use shardscope_bash::base_name;
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 
@@ -70,6 +71,13 @@ impl Reader for Row {
         Some(self.read_scalars(&scalars))
     }
 
+    fn dotted(&self) -> &'static [&'static str] {
+        self.program
+            .map(|(_, keys)| keys)
+            .filter(|keys| keys.iter().all(|key| key.ends_with('.')))
+            .unwrap_or(&[])
+    }
+
     fn claims(&self, command: &Command<'_>) -> Option<Claim> {
         let (program, _) = self.program?;
         let count = self.overriding(command.words)?;
@@ -114,11 +122,16 @@ impl Row {
             leaves.reading.software = Some((self.software, self.title.to_owned()));
         }
         for path in self.models {
-            let Some(leaf) = leaves.get(path).filter(|leaf| leaf.hole.is_none() && leaf.flag().is_none())
-            else {
-                continue;
+            let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag().is_none()) else { continue };
+            // What is known of a path is its end, which names the model, whatever folder a variable leaves it in.
+            let name = match leaf.hole {
+                Some(_) => base_name(leaf.value.trim_end_matches('/')),
+                None => &leaf.value,
             };
-            take_model(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
+            if name.is_empty() || leaf.hole.is_some() && name.contains('$') {
+                continue;
+            }
+            take_model(&mut leaves.reading, name, &leaf.path, leaf.span);
             break;
         }
         if let Some(what) = self.lacking {

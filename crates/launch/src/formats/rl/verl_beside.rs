@@ -59,7 +59,7 @@ pub(super) fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     let (place, note) = if moved {
         ("host", "the critic's weights and states are moved to the host between its turns")
     } else {
-        ("device", "a critic of the policy's shape (the estimator gae)")
+        ("device", "a critic beside the policy (the estimator gae)")
     };
     leaves.state(Field::RlCritic, place, Origin::Derived, note);
     leaves.pass_below(&["critic."]);
@@ -169,7 +169,11 @@ fn reward(leaves: &mut Leaves<'_>, megatron: bool) {
     let each = leaves.get(&path("micro_batch_size_per_gpu"));
     let whole =
         leaves.get(&path("micro_batch_size")).and_then(|leaf| Some((leaf, leaf.whole()?, world(leaves)?)));
-    if dynamic {
+    let own = ["use_dynamic_bsz", "forward_max_token_len_per_gpu", "model.fsdp_config.", "micro_batch_size"];
+    let works = |leaf: &Leaf| own.iter().any(|key| leaf.path.starts_with(&path(key)));
+    if dynamic && !leaves.all().iter().any(works) {
+        lack(leaves, enabled, Effect::Memory, ENGINE);
+    } else if dynamic {
         let tokens = path("forward_max_token_len_per_gpu");
         let tokens = leaves.whole(&tokens).or_else(|| leaves.whole("critic.ppo_max_token_len_per_gpu"));
         let tokens = tokens.unwrap_or(32_768).saturating_mul(cut).to_string();
