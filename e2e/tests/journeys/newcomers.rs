@@ -54,7 +54,10 @@ fn the_head_of_the_answer_and_the_suggestions_name_the_same_change_first() {
     page.click_text("#search button", "Copy as table");
     page.wait_text("#search", "Copied");
     let table = page.clipboard();
-    assert!(table.starts_with("| TP | PP | VPP | CP | EP | MBS | recompute | step | peak | changes |"), "{table}");
+    assert!(
+        table.starts_with("| TP | PP | VPP | CP | EP | MBS | recompute | step | peak | changes |"),
+        "{table}"
+    );
     assert_eq!(table.lines().count() as u64, page.count("#search .layout-table tbody tr") + 2);
     panel(&page, "overview");
     let said = page.text(".act-said span");
