@@ -84,29 +84,33 @@ fn missing(table: &mut Table) -> bool {
     }
     // Whose shape is not known is asked for whole; what it lacks in single sizes follows from that.
     let unknown = table.questions.iter().any(|asked| asked.name == Field::Model.name());
-    let (mut absent, mut unsaid) = (Vec::new(), String::new());
+    let (mut absent, mut told, mut unsaid) = (false, Vec::new(), String::new());
     for field in &needed {
         // A trainer that states the number of micro-batches leaves their size to follow.
         if table.has(*field) || *field == Field::MicroBatchSize && super::batch::follows(table) {
             continue;
         }
-        absent.push(*field);
+        absent = true;
         // An open or unreadable value has its own message; a second one would blame the text for leaving it out.
-        if !table.is_open(*field) && !table.is_unreadable(*field) && !(unknown && SHAPE.contains(field)) {
+        let follows = unknown && SHAPE.contains(field);
+        if !follows && !table.is_open(*field) && !table.is_unreadable(*field) {
             unsaid.push_str(if unsaid.is_empty() { "the text does not give " } else { ", " });
             unsaid.push_str(&format!("{} ({})", field.name(), field.about()));
+            told.push(*field);
         }
     }
     // Which recipe is meant decides all of it.
     let asked = table.questions.iter().any(|asked| asked.name == RECIPE);
-    if !unsaid.is_empty() && !asked {
-        let hint = table.way_to_state(&absent);
+    if (unknown || !unsaid.is_empty()) && !asked {
+        let hint = table.way_to_state(&told);
         // Nothing is underlined for what stands nowhere.
-        table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, None);
+        if !unsaid.is_empty() {
+            table.say(Diagnostic::error(Code::MissingSetting, unsaid), &hint, None);
+        }
         super::named::ask(table);
         ask_for_sizes(table);
     }
-    !absent.is_empty()
+    absent
 }
 
 /// Sample and micro-batch: a fine-tuning script may leave them to its data. The sizes of a model of which others are given:

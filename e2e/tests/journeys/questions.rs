@@ -34,12 +34,17 @@ fn a_program_that_reads_its_own_command_line_asks_for_that_line() {
     assert_eq!(page.axe(), []);
     page.screenshot("question-command-line");
     page.click_text(".missing form button", "Use");
-    page.wait_text(".plan-name", "8 × H100-SXM");
+    // What neither the line nor the program says is asked for as of any other text.
+    page.wait_text(".missing", "Sequence length");
+    page.click_text(".missing form button", "Use");
+    page.wait_text(".plan-name", "7.62B · 8 × H100-SXM");
     // Another line is another run.
     page.click_text("button", "Clear");
     page.fill("#script", PROGRAM);
     page.wait_for("textarea#ask-command_line");
     page.fill("#ask-command_line", &line.replace("--nproc_per_node 8", "--nnodes 2 --nproc_per_node 8"));
+    page.click_text(".missing form button", "Use");
+    page.wait_text(".missing", "Sequence length");
     page.click_text(".missing form button", "Use");
     page.wait_text(".plan-name", "16 × H100-SXM");
     assert_eq!(page.value("#script"), PROGRAM, "the script is the reader's own");
@@ -109,8 +114,9 @@ fn fewer_gpus_that_hold_what_more_do_not_are_said_so() {
     let page = Page::open("");
     page.fill(
         "#script",
-        "torchrun --nproc_per_node 2 run_clm.py --model_name_or_path meta-llama/Llama-3.2-1B \
-         --per_device_train_batch_size 1 --block_size 3072 --gradient_checkpointing True --output_dir out",
+        "torchrun --nnodes 2 --nproc_per_node 1 run_clm.py --model_name_or_path meta-llama/Llama-3.2-1B \
+         --per_device_train_batch_size 1 --gradient_accumulation_steps 2 --block_size 2048 \
+         --gradient_checkpointing True --output_dir out",
     );
     page.wait_text(".plan-name", "2 × H100-SXM");
     page.choose(".accelerator select", "V100-SXM2-16GB");

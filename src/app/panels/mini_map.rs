@@ -111,7 +111,11 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
     // Of what has no chip here the stage tells.
     let colour = if matches!(colour, Colour::Group(_)) { colour } else { Colour::Stage };
     let lit = hovered.is_some() || picked.is_some();
-    let mut members = if lit { company_of(plan, colour, Rank::new(told)) } else { Vec::new() };
+    let mut members = if lit {
+        company_of(plan, colour, Rank::new(told), &(0..plan.layout().world_size))
+    } else {
+        Vec::new()
+    };
     // Ranks of a group are in order, so equal cells are neighbours.
     members.iter_mut().for_each(|gpu| *gpu /= grid.each);
     members.dedup();

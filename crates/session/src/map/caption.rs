@@ -6,18 +6,23 @@ use shardscope_estimate::traffic::Traffic;
 use shardscope_plan::{DpSharding, Plan};
 use shardscope_topology::{GroupKind, Groups, Link, Rank};
 use shardscope_units::{grouped, size};
+use std::ops::Range;
 
 /// The GPUs that `colour` puts together with `rank`: its group of a kind, else its pipeline stage, on which memory and traffic
-/// hang too.
+/// hang too; those of them that are `among`, which is what is drawn.
 #[must_use]
-pub fn company_of(plan: &Plan, colour: Colour, rank: Rank) -> Vec<u64> {
+pub fn company_of(plan: &Plan, colour: Colour, rank: Rank, among: &Range<u64>) -> Vec<u64> {
     let groups = Groups::new(plan.layout());
     // Outside any group of the kind there is no company, not even the GPU itself.
     if let Colour::Group(kind) = colour {
-        return groups.group(kind, rank).iter().flat_map(|group| group.ranks().map(Rank::get)).collect();
+        let group = groups.group(kind, rank);
+        let ranks = group.iter().flat_map(|group| group.ranks().map(Rank::get));
+        return ranks.filter(|other| among.contains(other)).collect();
     }
+    // A stage of the largest clusters has tens of thousands of GPUs, and a pointer goes over several a frame.
     let stage = |rank: Rank| groups.coordinates(rank).pipeline;
-    (0..groups.world()).filter(|other| stage(Rank::new(*other)) == stage(rank)).collect()
+    let own = stage(rank);
+    (among.start..among.end.min(groups.world())).filter(|other| stage(Rank::new(*other)) == own).collect()
 }
 
 /// Of the group that `rank` has in the kind that `colour` tells: what its GPUs share, and what each of them sends in a
@@ -106,7 +111,9 @@ mod tests {
         let caption = group_caption(&shown.plan, &shown.report.traffic, Colour::Stage, rank);
         let caption = caption.expect("a caption");
         assert!(caption.starts_with("n1_g1: stage 1 of 2: 8 GPUs hold "), "{caption}");
-        assert_eq!(company_of(&shown.plan, Colour::Stage, rank), (8..16).collect::<Vec<_>>());
-        assert_eq!(company_of(&shown.plan, Colour::Group(GroupKind::Tensor), rank), [8, 9]);
+        assert_eq!(company_of(&shown.plan, Colour::Stage, rank, &(0..16)), (8..16).collect::<Vec<_>>());
+        assert_eq!(company_of(&shown.plan, Colour::Group(GroupKind::Tensor), rank, &(0..16)), [8, 9]);
+        assert_eq!(company_of(&shown.plan, Colour::Stage, rank, &(4..11)), [8, 9, 10]);
+        assert_eq!(company_of(&shown.plan, Colour::Group(GroupKind::Tensor), rank, &(9..16)), [9]);
     }
 }

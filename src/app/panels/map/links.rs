@@ -72,7 +72,7 @@ pub(super) fn traced(shown: &Shown, picture: &Picture, colour: Colour, gpu: u64)
     let geometry = &picture.geometry;
     // Stages have no kind of their own and take the pipeline's colour.
     let kind = if let Colour::Group(kind) = colour { kind } else { GroupKind::Pipeline };
-    let company = company_of(&shown.plan, colour, Rank::new(gpu));
+    let company = company_of(&shown.plan, colour, Rank::new(gpu), &picture.gpus);
     html! {
         <g class={rounded(geometry)} aria-hidden="true">
             { members(picture, kind, &mut company.into_iter()) }
