@@ -214,3 +214,44 @@ fn what_starts_another_file_asks_for_it_by_name() {
         assert_eq!(told(name, text).0, Code::NoTraining, "{name}");
     }
 }
+
+/// LLM360/k2-train `scripts/pretrain_65b.sh`: a launcher that is told its command in one word.
+#[test]
+fn a_command_in_the_quotes_of_another_launcher_is_read() {
+    let asked = script(&format!(
+        "bcprun -p 8 --env 'CUDA_DEVICE_MAX_CONNECTIONS=1' -c 'python /mount/main.py \\\n{OPTIONS} --rotary-base 7\n'\n"
+    ));
+    let told = |field| asked.setting(field).map_or_else(String::new, |setting| setting.value.written());
+    assert_eq!((told(Field::NumLayers), told(Field::RotaryBase)), ("2".to_owned(), "7".to_owned()));
+    // What a word under such an option says is not always a command.
+    let other = script(&format!("launcher -c 'a b' python pretrain_gpt.py {OPTIONS}"));
+    assert_eq!(other.setting(Field::NumLayers).map(|setting| setting.value.written()).as_deref(), Some("2"));
+}
+
+/// Liuziyu77/Visual-RFT `src/scripts/7B_base65cate_6k.sh` ends in `--num_generations 4'`: a whole command was left out for it.
+#[test]
+fn a_quote_with_nothing_behind_it_leaves_the_command() {
+    for quote in ["'", "\"", "'\n\n", " '  \n"] {
+        let line = format!("torchrun --nproc_per_node 8 pretrain_gpt.py {OPTIONS}{quote}");
+        machines(&line, ("1", "8"));
+        let said = script(&line).diagnostics;
+        assert!(said.iter().any(|said| said.code == Code::UnclosedQuote), "{said:?}");
+    }
+    // Something stands behind it, which bash would take for a part of the word.
+    let cut = script(&format!("torchrun --nproc_per_node 8 pretrain_gpt.py {OPTIONS}'\necho a\n"));
+    assert!(cut.plan.is_none());
+    let closed =
+        script(&format!("torchrun --nproc_per_node 8 pretrain_gpt.py {OPTIONS} --tensorboard-dir ''"));
+    assert!(closed.diagnostics.iter().all(|said| said.code != Code::UnclosedQuote));
+}
+
+/// GAIR-NLP/LIMR `scripts/train_limr.sh`: what a program is tested on was taken for the settings of its training.
+#[test]
+fn a_file_under_another_option_holds_no_settings() {
+    let missing = |option: &str| {
+        let said = script(&format!("python train.py {option} conf/a.json\n")).diagnostics;
+        said.iter().any(|said| said.code == Code::MissingFile && said.message.contains("a.json"))
+    };
+    assert!(missing("") && missing("--model_config") && missing("--cfg") && missing("--seed=1"));
+    assert!(!missing("--test_path") && !missing("--dataset"));
+}
