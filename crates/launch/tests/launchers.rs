@@ -255,3 +255,42 @@ fn a_file_under_another_option_holds_no_settings() {
     assert!(missing("") && missing("--model_config") && missing("--cfg") && missing("--seed=1"));
     assert!(!missing("--test_path") && !missing("--dataset"));
 }
+
+/// foundation-model-stack/fms-hf-tuning `examples/kfto-kueue-sft-trainer.yaml` in short: a container without a command, whose image reads
+/// a mounted file. Nothing told what it trains, and it was answered as Megatron's.
+#[test]
+fn a_container_without_a_command_is_told_by_the_file_it_mounts() {
+    let job = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n      \
+        template:\n        spec:\n          containers:\n            - image: $SFT_IMAGE\n              resources:\n                \
+        limits:\n                  nvidia.com/gpu: 2\n";
+    let read = |name: &str, text: &str| {
+        let source = Source::from_files([(name, text)]);
+        read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+    };
+    let alone = read("job.yaml", job);
+    assert!(alone.plan.is_none() && alone.not_modelled.iter().any(|item| item.is_called("program")));
+    let map = |more: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\ndata:\n  config.json: |\n    {{\"model_name_or_path\": \"Qwen/Qwen2.5-7B\", {more}\n    \
+             \"per_device_train_batch_size\": 4, \"gradient_accumulation_steps\": 4, \"max_seq_length\": 2048, \"num_train_epochs\": 1, \n    \
+             \"bf16\": true}}\n---\n{job}"
+        )
+    };
+    let mounted = read("job.yaml", &map(""));
+    let told = |field| mounted.setting(field).map_or_else(String::new, |setting| setting.value.written());
+    let shown = [Field::NumLayers, Field::MicroBatchSize, Field::WorldSize, Field::Software].map(told);
+    assert_eq!(shown, ["28", "4", "2", "hf_transformers"]);
+    assert!(mounted.plan.is_some(), "{:?}", mounted.diagnostics);
+    let tuning = read("job.yaml", &map("\"training_data_path\": \"a.json\","));
+    assert!(
+        tuning.not_modelled.iter().any(|item| item.name == "training_data_path"),
+        "{:?}",
+        tuning.not_modelled
+    );
+    // A file of something else says nothing.
+    let other = read(
+        "job.yaml",
+        &map("").replace("model_name_or_path", "a").replace("per_device_train_batch_size", "b"),
+    );
+    assert!(other.plan.is_none());
+}
