@@ -360,6 +360,14 @@ fn origin(value: &shell::Value, span: Span) -> Option<Span> {
     None
 }
 
+/// A file of settings that a job mounts.
+fn mounted(text: &str) -> Option<Reading> {
+    let tree = read_json(text, 0);
+    let mut reading = classify(&tree)?.read_tree(&tree);
+    without_places(&mut reading, 0);
+    Some(reading)
+}
+
 /// A job: its machines, and the script or words that it starts.
 fn job(
     source: &Source,
@@ -374,7 +382,13 @@ fn job(
         }
     }
     if work.script.trim().is_empty() {
-        return (work.reading, None);
+        let mut reading = work.reading;
+        let settings = work.settings.iter().find_map(|text| mounted(text));
+        if settings.is_none() && !reading.found.is_empty() {
+            let what = "what the container's image starts; paste its command, or the settings that it reads";
+            reading.not_modelled.push(NotModelled::new("program", "", Effect::Model, what));
+        }
+        return (reading, settings);
     }
     let mut files = Vec::new();
     for (index, known) in source.parts().iter().enumerate() {

@@ -3,7 +3,7 @@
 use shardscope_source::{Code, Diagnostic};
 
 /// Words that tell what a program is, and what is said of it.
-const SIGNS: [(&str, &str); 6] = [
+const SIGNS: [(&str, &str); 9] = [
     (
         "SentenceTransformer",
         "a training of sentence embeddings (sentence-transformers), whose losses over pairs are not modelled",
@@ -15,10 +15,23 @@ const SIGNS: [(&str, &str); 6] = [
         "AutoModelForSequenceClassification",
         "a loop of the program's own over a model with a head for classes",
     ),
+    (
+        "art.TrainableModel",
+        "a training of agents by ART, whose backend starts unsloth and vLLM by settings of its own",
+    ),
+    (
+        "from art.",
+        "a training of agents by ART, whose backend starts unsloth and vLLM by settings of its own",
+    ),
+    (
+        "sagemaker.huggingface",
+        "a notebook that starts a training on SageMaker, whose program and settings are other files",
+    ),
     ("megatron.bridge", "recipes or parts of Megatron-Bridge that are not known by name here"),
 ];
 /// What starts a program in a cell of a notebook.
-const LAUNCHERS: [&str; 4] = ["torchrun ", "deepspeed ", "accelerate launch ", "python "];
+const LAUNCHERS: [&str; 5] =
+    ["torchrun ", "deepspeed ", "accelerate launch ", "python ", "autotrain llm --train "];
 /// Parts of names of programs that train nothing, among those that notebooks start.
 const TOOLS: [&str; 5] = ["merge", "convert", "download", "eval", "inference"];
 /// Characters shown of a command.
@@ -50,7 +63,7 @@ fn command(program: &str) -> Option<&str> {
     let starts = |line: &&str| {
         let program = line.split_ascii_whitespace().find(|word| word.ends_with(".py")).unwrap_or_default();
         let name = program.rsplit('/').next().unwrap_or(program);
-        !name.is_empty()
+        (!name.is_empty() || line.contains("autotrain "))
             && LAUNCHERS.iter().any(|launcher| line.contains(launcher))
             && !TOOLS.iter().any(|tool| name.contains(tool))
     };
@@ -81,6 +94,12 @@ mod tests {
                 "sentence embeddings",
             ),
             ("out = model.generate(**inputs)\nprint(out)\n", "generates text"),
+            (
+                "!autotrain setup\n!autotrain llm --train --model a --use_peft\nout = model.generate(**inputs)\n",
+                "`autotrain llm --train --model a",
+            ),
+            ("import art\nmodel = art.TrainableModel(name='a')\nawait model.generate(1)\n", "agents by ART"),
+            ("from sagemaker.huggingface import HuggingFace\n", "on SageMaker"),
             ("out = model.generate(**inputs)\nloss.backward()\n", "looks like Python"),
             ("!python tools/download.py --a\nprint('hello')\n", "looks like Python"),
         ] {

@@ -270,3 +270,83 @@ fn a_value_that_cannot_be_read_is_asked_for() {
     let answered = read(&Request { source: &source, environment: &environment, overrides: &overrides });
     assert!(answered.plan.is_some(), "{:?}", answered.diagnostics);
 }
+
+/// LLM360/k2-train `scripts/pretrain_65b.sh`: a launcher that is told its command in one word.
+#[test]
+fn a_command_in_the_quotes_of_another_launcher_is_read() {
+    let asked = script(&format!(
+        "bcprun -p 8 --env 'CUDA_DEVICE_MAX_CONNECTIONS=1' -c 'python /mount/main.py \\\n{OPTIONS} --rotary-base 7\n'\n"
+    ));
+    let told = |field| asked.setting(field).map_or_else(String::new, |setting| setting.value.written());
+    assert_eq!((told(Field::NumLayers), told(Field::RotaryBase)), ("2".to_owned(), "7".to_owned()));
+    // What a word under such an option says is not always a command.
+    let other = script(&format!("launcher -c 'a b' python pretrain_gpt.py {OPTIONS}"));
+    assert_eq!(other.setting(Field::NumLayers).map(|setting| setting.value.written()).as_deref(), Some("2"));
+}
+
+/// Liuziyu77/Visual-RFT `src/scripts/7B_base65cate_6k.sh` ends in `--num_generations 4'`: a whole command was left out for it.
+#[test]
+fn a_quote_with_nothing_behind_it_leaves_the_command() {
+    for quote in ["'", "\"", "'\n\n", " '  \n"] {
+        let line = format!("torchrun --nproc_per_node 8 pretrain_gpt.py {OPTIONS}{quote}");
+        machines(&line, ("1", "8"));
+        let said = script(&line).diagnostics;
+        assert!(said.iter().any(|said| said.code == Code::UnclosedQuote), "{said:?}");
+    }
+    // Something stands behind it, which bash would take for a part of the word.
+    let cut = script(&format!("torchrun --nproc_per_node 8 pretrain_gpt.py {OPTIONS}'\necho a\n"));
+    assert!(cut.plan.is_none());
+    let closed =
+        script(&format!("torchrun --nproc_per_node 8 pretrain_gpt.py {OPTIONS} --tensorboard-dir ''"));
+    assert!(closed.diagnostics.iter().all(|said| said.code != Code::UnclosedQuote));
+}
+
+/// GAIR-NLP/LIMR `scripts/train_limr.sh`: what a program is tested on was taken for the settings of its training.
+#[test]
+fn a_file_under_another_option_holds_no_settings() {
+    let missing = |option: &str| {
+        let said = script(&format!("python train.py {option} conf/a.json\n")).diagnostics;
+        said.iter().any(|said| said.code == Code::MissingFile && said.message.contains("a.json"))
+    };
+    assert!(missing("") && missing("--model_config") && missing("--cfg") && missing("--seed=1"));
+    assert!(!missing("--test_path") && !missing("--dataset"));
+}
+
+/// foundation-model-stack/fms-hf-tuning `examples/kfto-kueue-sft-trainer.yaml` in short: a container without a command, whose image reads
+/// a mounted file. Nothing told what it trains, and it was answered as Megatron's.
+#[test]
+fn a_container_without_a_command_is_told_by_the_file_it_mounts() {
+    let job = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n      \
+        template:\n        spec:\n          containers:\n            - image: $SFT_IMAGE\n              resources:\n                \
+        limits:\n                  nvidia.com/gpu: 2\n";
+    let read = |name: &str, text: &str| {
+        let source = Source::from_files([(name, text)]);
+        read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+    };
+    let alone = read("job.yaml", job);
+    assert!(alone.plan.is_none() && alone.not_modelled.iter().any(|item| item.is_called("program")));
+    let map = |more: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\ndata:\n  config.json: |\n    {{\"model_name_or_path\": \"Qwen/Qwen2.5-7B\", {more}\n    \
+             \"per_device_train_batch_size\": 4, \"gradient_accumulation_steps\": 4, \"max_seq_length\": 2048, \"num_train_epochs\": 1, \n    \
+             \"bf16\": true}}\n---\n{job}"
+        )
+    };
+    let mounted = read("job.yaml", &map(""));
+    let told = |field| mounted.setting(field).map_or_else(String::new, |setting| setting.value.written());
+    let shown = [Field::NumLayers, Field::MicroBatchSize, Field::WorldSize, Field::Software].map(told);
+    assert_eq!(shown, ["28", "4", "2", "hf_transformers"]);
+    assert!(mounted.plan.is_some(), "{:?}", mounted.diagnostics);
+    let tuning = read("job.yaml", &map("\"training_data_path\": \"a.json\","));
+    assert!(
+        tuning.not_modelled.iter().any(|item| item.name == "training_data_path"),
+        "{:?}",
+        tuning.not_modelled
+    );
+    // A file of something else says nothing.
+    let other = read(
+        "job.yaml",
+        &map("").replace("model_name_or_path", "a").replace("per_device_train_batch_size", "b"),
+    );
+    assert!(other.plan.is_none());
+}

@@ -11,7 +11,7 @@ const ADAM: &str = "adamw fusedadam fusedadamw fused_adam fused_adamw adamw_torc
     megatron.core.optimizer.distrib_optimizer";
 
 /// Other optimizers by their names elsewhere.
-const OPTIMIZERS: [(&str, &str); 29] = [
+const OPTIMIZERS: [(&str, &str); 32] = [
     ("adamw_bnb_8bit", "adamw_8bit"),
     ("adam8bit", "adamw_8bit"),
     ("adamw8bit", "adamw_8bit"),
@@ -33,6 +33,10 @@ const OPTIMIZERS: [(&str, &str); 29] = [
     ("galore_adamw_8bit", "galore"),
     ("galore_adafactor", "galore"),
     ("galore_adamw_layerwise", "galore"),
+    // GaLore's own program (`torchrun_main.py`), whose last ones step within the backward pass.
+    ("galore_adamw8bit", "galore"),
+    ("galore_adamw8bit_per_layer", "galore"),
+    ("adam8bit_per_layer", "other"),
     ("apollo_adamw", "apollo"),
     ("apollo_adamw_layerwise", "apollo"),
     ("adalomo", "lomo"),

@@ -13,6 +13,10 @@ use shardscope_source::Span;
 /// Programs that read a script from a file, a word or their input.
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "sbatch", "qsub"];
 
+/// Options under which a launcher is told a command in one word, and programs that such a command begins with.
+const COMMANDS: &[&str] = &["-c", "--cmd", "--command", "--commandline"];
+const STARTED: &[&str] = &["python", "python3", "torchrun", "deepspeed", "accelerate", "bash", "sh"];
+
 impl Evaluator<'_> {
     /// Runs a text in this very shell: what it sets stays set (`eval`, `source`).
     pub(crate) fn run_text(&mut self, text: &Value) -> Flow {
@@ -111,11 +115,18 @@ impl Evaluator<'_> {
         Some((wrapped.value.rest("--wrap=".len()), Vec::new()))
     }
 
-    /// `ssh host 'commands'`: the words after the host.
+    /// `ssh host 'commands'`: the words after the host; and what other launchers are told to run (`bcprun -p 8 -c 'python a.py'`).
     fn remote_text(&mut self, words: &[Word]) -> Option<Value> {
         let program = base_name(words.first()?.text());
         if !matches!(program, "ssh" | "pdsh") {
-            return None;
+            let told = words.windows(2).find(|pair| {
+                let [flag, text] = pair else { return false };
+                let mut inner = text.text().split_ascii_whitespace();
+                COMMANDS.contains(&flag.text())
+                    && inner.next().is_some_and(|word| STARTED.contains(&base_name(word)))
+                    && inner.next().is_some()
+            });
+            return told.and_then(|pair| pair.get(1)).map(|word| word.value.clone());
         }
         // A long word with a blank is a command in quotes; host and options are short or have none.
         let long = words.iter().skip(1).find(|word| word.text().contains(' ') && word.text().len() > 20);

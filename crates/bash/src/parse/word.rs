@@ -1,7 +1,7 @@
 use super::super::script::HoleKind;
 use super::super::tree::{Part, Word};
 use super::cursor::Parser;
-use shardscope_source::Code;
+use shardscope_source::{Code, Diagnostic};
 
 /// Longest `<placeholder>`, in bytes.
 const LONGEST_PLACEHOLDER: usize = 120;
@@ -210,6 +210,9 @@ impl Parser<'_> {
 
     fn double_quoted(&mut self, parts: &mut Vec<Part>) {
         let open = self.at;
+        if self.skip_stray_quote() {
+            return;
+        }
         self.at += 1;
         let inner = self.nested_parts(Mode::Double);
         if self.peek() != Some(b'"') {
@@ -225,6 +228,9 @@ impl Parser<'_> {
 
     fn single_quoted(&mut self, parts: &mut Vec<Part>) {
         let open = self.at;
+        if self.skip_stray_quote() {
+            return;
+        }
         self.at += 1;
         let Some(close) = self.find_byte(b'\'') else {
             self.fail(Code::UnclosedQuote, "this quote is never closed", open);
@@ -235,6 +241,23 @@ impl Parser<'_> {
         }
         self.flush(self.at, close, true, parts);
         self.at = close + 1;
+    }
+
+    /// Passes over a quote behind which nothing stands any more: it was left over where the text was copied, and bash would wait for
+    /// its partner. What stands before it is read.
+    fn skip_stray_quote(&mut self) -> bool {
+        let rest = self.bytes.get(self.at + 1..self.end).unwrap_or(&[]);
+        if self.failed() || !rest.iter().all(u8::is_ascii_whitespace) {
+            return false;
+        }
+        let (from, to) = (self.at, self.at + 1);
+        self.at = to;
+        let span = self.span(from, to);
+        let message = "this quote is never closed, and nothing stands behind it";
+        let said =
+            Diagnostic::warning(Code::UnclosedQuote, message).hint("it is read as if it were not there");
+        self.notes.report(said.at(span));
+        true
     }
 
     fn empty(&self, open: usize) -> Part {

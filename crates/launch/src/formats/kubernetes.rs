@@ -5,7 +5,7 @@
 use super::reader::{Claim, Reader, Role};
 use super::workload::{Workload, blank};
 use crate::{Found, Origin};
-use shardscope_config_tree::{Node, Tree};
+use shardscope_config_tree::{Entry, Node, Tree};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Span};
 
@@ -90,6 +90,12 @@ fn read(tree: &Tree, text: &str, base: u32) -> Workload {
         job.at("spec.trainer").filter(|node| node.get("command").is_some() || node.get("args").is_some());
     let kept = trainer.or(starts).map(|node| command(node, tree)).unwrap_or_default();
     work.script = blank(text, &kept, base);
+    let settings = |entry: &&Entry| entry.node.text().is_some_and(|text| text.trim_start().starts_with('{'));
+    work.settings = mounted(tree)
+        .filter(settings)
+        .take(MOUNTED)
+        .filter_map(|entry| Some(entry.node.text()?.to_owned()))
+        .collect();
     work
 }
 
@@ -185,13 +191,20 @@ fn command(container: &Node, tree: &Tree) -> Vec<Span> {
     if let Some(script) = script {
         return vec![script];
     }
-    let mounted =
-        tree.documents.iter().filter(|node| node.get("kind").and_then(Node::word) == Some("ConfigMap"));
-    let mut files = mounted.filter_map(|node| node.get("data")).flat_map(Node::entries);
-    match files.find(|entry| Some(entry.key.as_str()) == file) {
+    match mounted(tree).find(|entry| Some(entry.key.as_str()) == file) {
         Some(entry) => vec![entry.node.span],
         None => all,
     }
+}
+
+/// Files of settings that are looked at, of a job's ConfigMaps.
+const MOUNTED: usize = 4;
+
+/// The files of a job's ConfigMaps.
+fn mounted(tree: &Tree) -> impl Iterator<Item = &Entry> {
+    let maps =
+        tree.documents.iter().filter(|node| node.get("kind").and_then(Node::word) == Some("ConfigMap"));
+    maps.filter_map(|node| node.get("data")).flat_map(Node::entries)
 }
 
 impl Workload {

@@ -14,6 +14,8 @@ pub struct Workload {
     /// The text with everything but the command blanked out, byte for byte as long: read as a script,
     /// every place in it is the place in the original.
     pub script: String,
+    /// Files of settings that the job hands to what its image starts (a ConfigMap's).
+    pub settings: Vec<String>,
 }
 
 impl Workload {

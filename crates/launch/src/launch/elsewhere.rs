@@ -13,6 +13,8 @@ use shardscope_source::{Code, Diagnostic, Source, Span};
 const ENDS: [&str; 4] = [".yaml", ".yml", ".json", ".toml"];
 /// Options that name such a file; Hydra's without its ending.
 const FLAGS: [&str; 4] = ["--config-name", "--config", "--config-file", "--cfg"];
+/// Parts of the names of other options that do.
+const OF_SETTINGS: [&str; 7] = ["conf", "cfg", "yaml", "args", "recipe", "setting", "param"];
 /// The option under which it holds the model, whatever else the words say: torchtitan's.
 const WHOLE: &str = "--job.config-file";
 /// The group of Hydra under which NeMo's launcher takes the file of a training (`training=gpt3/5b`).
@@ -135,7 +137,11 @@ fn named(words: &[Argument]) -> Option<(String, Option<Span>)> {
             .any(|known| is_spelt(flag, known))
             .then(|| inline.or(next))
             .flatten();
-        let file = ENDS.iter().any(|end| text.ends_with(end)).then_some(text);
+        // What a program is tested on, or asked, is no file of settings (`--test_path data/test.json`).
+        let before = at.checked_sub(1).and_then(|at| words.get(at)).map_or("", |word| word.text.as_str());
+        let other = before.starts_with("--") && !before.contains('=');
+        let other = other && !OF_SETTINGS.iter().any(|part| before.contains(part));
+        let file = (!other && ENDS.iter().any(|end| text.ends_with(end))).then_some(text);
         if let Some(name) = told.or(file).filter(|name| !name.is_empty() && !name.starts_with('-')) {
             return Some((base_name(name).to_owned(), word.span));
         }

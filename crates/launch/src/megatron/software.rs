@@ -5,7 +5,8 @@
 //! 2. `--use-legacy-models`: legacy;
 //! 3. `--transformer-impl local`: core with its own layers; `--transformer-impl transformer_engine`: core with Transformer Engine;
 //! 4. `--use-mcore-models`, or a flag that first came with core 0.6 or later: core with Transformer Engine (its default since 0.6);
-//! 5. a flag gone since 23.06 or earlier, or `--use-flash-attn` (read by nothing but the legacy models): legacy;
+//! 5. a flag gone since 23.06 or earlier, `--attention-head-type` (bigcode's fork), or `--use-flash-attn` (read by nothing but the legacy
+//!    models): legacy;
 //! 6. otherwise core with Transformer Engine.
 
 use super::flags::Flag;
@@ -72,6 +73,9 @@ pub(super) fn software(signs: &Signs, reading: &Reading) -> Option<(Software, St
     if let Some((release, flag)) = signs.until.filter(|(release, _)| *release <= Release::LAST_LEGACY) {
         return told(Software::MegatronLegacy, format!("--{flag}, gone since {}", release.name()));
     }
+    if says(Field::WholeKeys, "true") {
+        return told(Software::MegatronLegacy, "--attention-head-type, of bigcode's fork of 2022".to_owned());
+    }
     if says(Field::UseFlashAttn, "true") {
         return told(
             Software::MegatronLegacy,
@@ -100,6 +104,7 @@ mod tests {
         check("--use-flash-attn --attention-backend auto", Some(Software::MegatronCoreTe));
         check("--transformer-impl local --attention-backend auto", Some(Software::MegatronCoreLocal));
         check("--DDP-impl local --num-layers 2", Some(Software::MegatronLegacy));
+        check("--num-attention-heads 16 --attention-head-type multiquery", Some(Software::MegatronLegacy));
         check("--deepspeed --use-flash-attn", Some(Software::MegatronDeepspeed));
     }
 }

@@ -182,7 +182,7 @@ fn mindspeed_runs_its_own_flash_attention() {
 
 #[test]
 fn optimizers_are_not_taken_for_adam() {
-    for optimizer in ["galore_adamw", "came", "lomo"] {
+    for optimizer in ["galore_adamw", "galore_adamw8bit_per_layer", "adam8bit_per_layer", "came", "lomo"] {
         stopped(&script(&launch("pretrain_gpt.py", &format!("--optimizer {optimizer}"))), &["optimizer"]);
     }
     for harmless in ["fusedadamw", "adamw", "fused_adam", "distributed_fused_adam"] {

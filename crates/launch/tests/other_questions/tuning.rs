@@ -335,3 +335,22 @@ fn odds_and_contrasts_of_pairs_are_read() {
     let swift = "swift rlhf --rlhf_type orpo --model Qwen/Qwen3-0.6B --max_length 1024 --tuner_type lora --target_modules all-linear\n";
     stopped(&said("", swift, &[]), &["rlhf_type"]);
 }
+
+/// tatsu-lab/stanford_alpaca: `train.py` loads without `torch_dtype`, and its README counts 16 bytes of a parameter ("7 x 4 x 4 = 112 GB").
+/// `evaluation_strategy` is an option of transformers until 4.46 alone.
+#[test]
+fn weights_that_transformers_4_loads_for_fsdp_are_fp32() {
+    let held = |more: &str| {
+        let resolution = script(&format!(
+            "torchrun --nproc_per_node=4 train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --model_max_length 512 \
+             --per_device_train_batch_size 4 --gradient_accumulation_steps 8 --lr_scheduler_type cosine {more}"
+        ));
+        value(&resolution, Field::ParamsDtype)
+    };
+    let fsdp = "--fsdp 'full_shard auto_wrap' --fsdp_transformer_layer_cls_to_wrap Qwen2DecoderLayer";
+    assert_eq!(held(&format!("--evaluation_strategy no {fsdp}")), "fp32");
+    assert_eq!(held(&format!("--eval_strategy no {fsdp}")), "bf16");
+    assert_eq!(held(&format!("--evaluation_strategy no --torch_dtype bfloat16 {fsdp}")), "bf16");
+    // DeepSpeed casts what is loaded.
+    assert_eq!(held("--evaluation_strategy no --deepspeed ds_config_zero3.json"), "bf16");
+}

@@ -317,10 +317,20 @@ fn weights(leaves: &mut Leaves<'_>, dialect: Dialect) {
         _ if dialect.upcasts() && full && !sharded => {
             ("fp32", "LLaMA-Factory holds weights that train in fp32")
         }
+        _ if full && is_of_four(leaves, dialect) => ("fp32", FOUR),
         _ if leaves.reading.value(Field::Fp16).is_some() => ("fp16", "as the checkpoint and --fp16"),
         _ => ("bf16", "as the checkpoint, which transformers 5 loads in its own format"),
     };
     leaves.state(Field::ParamsDtype, format, Origin::Default, why);
+}
+
+const FOUR: &str = "transformers 4, of which evaluation_strategy is an option, loads a model in fp32 unless its program says otherwise";
+
+/// Whether the arguments are those of transformers 4, which had `evaluation_strategy` until 4.46, and FSDP shards the weights as they
+/// were loaded (`modeling_utils.py:from_pretrained` without `torch_dtype`). DeepSpeed's engine casts them, whoever names it.
+fn is_of_four(leaves: &Leaves<'_>, dialect: Dialect) -> bool {
+    let sharded = matches!(leaves.reading.value(Field::DataParallelEngine), Some("fsdp1" | "fsdp2"));
+    dialect == Dialect::Transformers && sharded && leaves.has("evaluation_strategy")
 }
 
 fn checkpointing(leaves: &mut Leaves<'_>) {
