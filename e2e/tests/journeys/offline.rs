@@ -156,7 +156,11 @@ fn a_frame_registers_no_worker() {
 /// The paths without the icon of the browser's tab: Chromium fetches it for itself, outside the page and its service
 /// worker, and at times once more long after the load.
 fn without_the_tabs_icon(paths: &[String]) -> Vec<String> {
-    paths.iter().filter(|path| !path.starts_with("/repo/sub/icon-") || !path.ends_with(".svg")).cloned().collect()
+    paths
+        .iter()
+        .filter(|path| !path.starts_with("/repo/sub/icon-") || !path.ends_with(".svg"))
+        .cloned()
+        .collect()
 }
 
 fn asked_by_the_page(page: &Page) -> Vec<String> {
