@@ -1,8 +1,8 @@
 //! Generations of accelerators, by which constants they have in common.
 
 use Share::{
-    AttentionBackward, AttentionForward, AttentionPytorch, AttentionTriton, Contention, Eager, Exchange,
-    FastLink, Fp4, Fp8, Grouped, Half, Memory, Network, Straggling, UserBuffers, Wave,
+    AttentionBackward, AttentionForward, AttentionPytorch, AttentionTriton, Contention, Eager, FastLink, Fp4,
+    Fp8, Grouped, Half, Memory, Network, Straggling, UserBuffers, Wave,
 };
 use shardscope::estimate::compute::Share;
 
@@ -47,7 +47,6 @@ pub(crate) const POOLS: [Pool; 7] = [
             UserBuffers,
             Straggling,
             Grouped,
-            Exchange,
             AttentionTriton,
             AttentionForward,
             AttentionBackward,
@@ -73,7 +72,6 @@ pub(crate) const POOLS: [Pool; 7] = [
             UserBuffers,
             Straggling,
             Grouped,
-            Exchange,
             AttentionForward,
             AttentionBackward,
         ],

@@ -11,6 +11,8 @@ const FOUND: &str = "found on the development half of the published runs, all ro
 const PRODUCTS: &str = "found on the development half of the published runs, all rows of a silicon together; which rows feel it is in the table below; B200: SimuMax's large products under load";
 const ASSUMED: &str = "assumed; no published row could tell";
 const NCCL: &str = "NCCL all-reduce bus bandwidth as measured on A100, H200 and B200 (ml-engineering, network chapter; SimuMax); elsewhere without a measurement of its own";
+const EXCHANGE: &str = "NCCL all-to-alls of 256 MiB: 224 GB/s on A100, 351 on H100, 613 on B200 over eight GPUs, 0.84 to 0.88 of a ring's \
+(ai-dynamo/aiconfigurator, systems/data/*/comm/nccl); elsewhere assumed";
 const SMALL: &str = "NCCL small messages, nccl-tests";
 const ATTENTION: &str = "SimuMax's tables of fused attention over 4 to 128 heads (A100, B200); elsewhere without a measurement of its own";
 const FOURTH: &str = "FlashAttention-4 on B200: up to 1.3 times cuDNN 9.13 (together.ai/blog/flashattention-4), 1.87 to 1.95 times \
@@ -82,7 +84,11 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
             LOGS,
         ),
         new(("grouped", grouped, ""), "share of the rate left in grouped products of experts", FOUND),
-        new(("memory", memory, ""), "share of the memory bandwidth that streaming kernels reach", FOUND),
+        new(
+            ("memory", memory, ""),
+            "share of the memory bandwidth at which the bytes counted of streaming kernels move in training; on H100 found as one with matmul and wave",
+            FOUND,
+        ),
         new(
             ("launch", micro(launch), "µs"),
             "cost of a kernel launch that the device sees even when the host runs ahead",
@@ -122,7 +128,7 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
         new(
             ("exchange", exchange, ""),
             "share of a ring's bandwidth that all-to-alls reach inside a fast-link domain",
-            FOUND,
+            EXCHANGE,
         ),
         new(
             ("fast_start", micro(fast_start), "µs"),
@@ -185,14 +191,15 @@ pub fn general() -> Vec<(&'static str, Vec<Constant>)> {
         ),
         Constant::new(
             ("CAST_BYTES", CAST_BYTES, "B"),
-            "moved per element of a product's input when it is cast to low precision, beyond reading it",
+            "moved per element of a product's input when it is cast to low precision: read in 16 bits, written as it is and transposed",
             cast,
         ),
     ];
     let exchanges = vec![Constant::new(
         ("NETWORK_EXCHANGE", NETWORK_EXCHANGE, ""),
         "share of a network card's bandwidth that all-to-alls reach",
-        "DeepEP's tables of normal kernels on H800 with 400 Gb/s cards: 43 to 47 GB/s of 50 between two to eight nodes",
+        "DeepEP, docs/legacy.md: normal kernels on H800 with 400 Gb/s cards, 50 to 58 GB/s over four and eight nodes, of which three \
+quarters and seven eighths cross the card (tests/legacy/test_internode.py): 43 to 45 of 50",
     )];
     vec![
         ("Arithmetic", products),

@@ -4,6 +4,7 @@ use super::cluster::Cluster;
 use super::layout::Layout;
 use super::marks::Marks;
 use super::model::Model;
+use super::optimizer::DpSharding;
 use super::recipe::Recipe;
 
 /// A run that can exist. Whoever holds one may divide without asking.
@@ -46,6 +47,17 @@ impl Plan {
     pub fn attended_length(&self) -> u64 {
         let sequence = self.model.seq_length;
         self.recipe.sample_length.map_or(sequence, |sample| sample.min(sequence))
+    }
+
+    /// Whether gradients are reduced behind every micro-batch and not once a step, as each rank keeps its part of them alone
+    /// (ZeRO-2 and 3: DeepSpeed's `stage_1_and_2.py:reduce_independent_p_g_buckets_and_remove_grads`, Megatron's
+    /// `megatron_fsdp.py:grad_reduce_every_bprop`).
+    #[must_use]
+    pub fn reduces_each_backward(&self) -> bool {
+        let recipe = &self.recipe;
+        let shared = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
+        let held = self.layout.pipeline > 1 && recipe.software.semantics().pipelines_hold_reductions;
+        shared && !held && !recipe.defers_reduction()
     }
 
     /// Batch, precision, optimizer and software.

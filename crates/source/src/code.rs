@@ -344,6 +344,8 @@ codes! {
     VppWithoutPp = "vpp-without-pp",
     /// Ranks that do not divide over TP, PP and CP.
     WorldSize = "world-size",
+    /// A stage of ZeRO that DeepSpeed's pipelines cannot run.
+    ZeroOfPipelines = "zero-of-pipelines",
 }
 
 #[cfg(test)]

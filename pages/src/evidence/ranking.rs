@@ -59,12 +59,13 @@ const SAME: [&str; 12] = [
 ];
 
 /// Runs of one source and release that have the columns `same` in common and differ in layout and recipe alone; times are those
-/// of a sequence.
+/// of a sequence. A run whose router is left as it is does other work than one whose router is forced to balance.
 fn groups<'a>(compared: &'a [Compared], same: &[&str]) -> Vec<Vec<&'a Compared>> {
     let mut all: BTreeMap<Vec<&str>, Vec<&Compared>> = BTreeMap::new();
     for one in compared {
         let columns = same.iter().map(|column| one.row.text(column));
-        all.entry(columns.chain([release(one.row.text("id"))]).collect()).or_default().push(one);
+        let router = if one.row.is_unbalanced() { "unbalanced" } else { "" };
+        all.entry(columns.chain([release(one.row.text("id")), router]).collect()).or_default().push(one);
     }
     let plan = |one: &Compared| one.resolution.plan.clone();
     all.into_values()

@@ -55,7 +55,8 @@ impl Row {
         // A letter each. Overlapped: g reduction of gradients, p gathers of weights, t tensor parallelism, b its all-
         // reduce in backward, v messages between stages, e exchange of tokens. Beside them: x the flex dispatcher, d
         // tokens dropped and experts' inputs padded to their even share, m a depth of multi-token prediction, f
-        // the experts' MLP in one operation, c torch.compile.
+        // the experts' MLP in one operation, c torch.compile, q norms on queries and keys, u a router that
+        // nothing balances, l a loss fused by Transformer Engine.
         self.text("overlap").contains(flag)
     }
 
@@ -77,6 +78,11 @@ impl Row {
     /// Whether the model has routed experts.
     pub fn is_moe(&self) -> bool {
         self.maybe("experts").is_some()
+    }
+
+    /// Whether its source leaves the router as it is, where it balances that of other runs.
+    pub fn is_unbalanced(&self) -> bool {
+        self.has('u')
     }
 
     /// Whether weights are sharded over the replicas (FSDP, ZeRO-3).
@@ -163,6 +169,9 @@ impl Row {
         }
         if !self.yes("tied") {
             to.say(Field::UntieEmbeddingsAndOutputWeights, true);
+        }
+        if self.has('q') {
+            to.say(Field::QkLayernorm, true);
         }
         self.latent(to);
         self.experts(to);

@@ -5,8 +5,10 @@ use shardscope_plan::{Accelerator, AttentionBuild, Cluster, FlashRelease, Fp8Rec
 use shardscope_units::{BytesPerSecond, FlopsPerSecond, Seconds};
 
 /// Share of a network card that all-to-alls reach: every pair of ranks sends at once and nothing is passed on, so that no rank
-/// waits for its neighbour as in a ring. DeepEP's tables of normal kernels on H800 with 400 Gb/s cards: 43 to 47 GB/s of 50
-/// between two to eight nodes.
+/// waits for its neighbour as in a ring. DeepEP's normal kernels on H800 with 400 Gb/s cards (`docs/legacy.md`): 57 and 58 GB/s
+/// over four nodes, 50 and 51 over eight. That counts tokens for every node they go to, their own too
+/// (`tests/legacy/test_internode.py`: `num_rdma_token_sent`), of which three quarters and seven eighths cross the card: 43 to 45
+/// of its 50 GB/s.
 pub(crate) const NETWORK_EXCHANGE: f64 = 0.87;
 
 /// Effective rates of one accelerator.

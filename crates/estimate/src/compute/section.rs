@@ -7,9 +7,9 @@ use shardscope_operators::{Kernel, Matmul, Operator, Symbols, Work, work_of};
 use shardscope_plan::{AttentionKernel, CudaGraphs};
 use shardscope_units::{Quantity, Seconds};
 
-/// Bytes moved per element when an input is cast to low precision: read in 16 bit, written once as it
-/// is and once transposed for the weight gradient (Transformer Engine's cast-transpose kernel).
-pub(crate) const CAST_BYTES: f64 = 3.0;
+/// Bytes moved per element when an input is cast to low precision: two read in 16 bits, one written as it is and one transposed
+/// for the weight gradient (Transformer Engine's cast-transpose kernel).
+pub(crate) const CAST_BYTES: f64 = 4.0;
 
 /// Host time of a further kernel launched within one call, as a share of a kernel with a call of its own: the driver's 5 to
 /// 10 µs of some 50.

@@ -2,7 +2,7 @@
 //!
 //! By how much a step differs from its estimate is partly the run's (its router, its data, its machine, the release of its
 //! software) and partly the layout's own. The part in common is found on published runs with several layouts of one model
-//! ([`Family::common`], `tests/suite/anchor.rs`): most of it with routed experts and with sharded weights, none for dense models,
+//! ([`Family::common`], `tests/suite/anchor.rs`): all of it with routed experts, most with sharded weights, none for dense models,
 //! where scaling by one measured step makes the others worse.
 
 use super::interval::Family;

@@ -93,8 +93,8 @@ impl Setting<'_> {
         }
     }
 
-    /// What a micro-batch waits for the reduction of its gradients where each rank keeps its part of them alone (ZeRO-2,
-    /// `stage_1_and_2.py:reduce_independent_p_g_buckets_and_remove_grads`): after every micro-batch, not once a step.
+    /// What a micro-batch waits for the reduction of its gradients where ranks that share gradients alone (ZeRO-2) reduce them
+    /// behind each.
     pub(super) fn reduced_at_once(&self, rank: &RankParameters, chunk: &ChunkParts) -> Seconds {
         if !self.reduces_at_once() {
             return Seconds::ZERO;
@@ -103,14 +103,11 @@ impl Setting<'_> {
         self.hidden(rank, scattered, self.x.recipe().overlap.grad_reduce, chunk.behind())
     }
 
-    /// Between stages of a pipeline it is taken as once a step: PyTorch holds reductions back until the last micro-batch there
-    /// (`pipelining/stage.py:backward_maybe_with_nosync`), as Llama 3's trainer does; Megatron's FSDP does not
-    /// (`megatron_fsdp.py:grad_reduce_every_bprop`), which would take longer.
     fn reduces_at_once(&self) -> bool {
-        let (layout, recipe) = (self.x.plan.layout(), self.x.recipe());
+        let (plan, recipe) = (self.x.plan, self.x.recipe());
         // A single micro-batch is once a step.
-        let often = layout.pipeline == 1 && recipe.num_micro_batches > 1;
-        recipe.dp_sharding == DpSharding::Gradients && often && !recipe.defers_reduction()
+        let often = recipe.num_micro_batches > 1 && plan.reduces_each_backward();
+        recipe.dp_sharding == DpSharding::Gradients && often
     }
 
     /// `collective` on all that is trained, `width` bytes an element, among replicas and among those of experts.
@@ -273,7 +270,8 @@ impl Setting<'_> {
         let far = if second { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };
         let scatter = sum(&trained, Collective::ReduceScatter, recipe.reduce_dtype().width());
         // Of the micro-batches with which gradients are reduced.
-        let part = if recipe.defers_reduction() { 1.0 / real(recipe.num_micro_batches.max(1)) } else { 1.0 };
+        let each = self.x.plan.reduces_each_backward();
+        let part = if each { 1.0 } else { 1.0 / real(recipe.num_micro_batches.max(1)) };
         let ahead = chunk.forward.total();
         let back = chunk.behind();
         // The ring that moves most decides.

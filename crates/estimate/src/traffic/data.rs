@@ -71,12 +71,8 @@ fn whole_buffers(builder: &mut Builder<'_>) {
             gradients(builder, &bucket, Collective::AllReduce, once);
             continue;
         }
-        // ZeRO-2 keeps only its part of a gradient, so that it reduces after every micro-batch and not once a step.
-        let reductions = if sharding == DpSharding::Gradients && !plan.recipe().defers_reduction() {
-            each_backward(builder, &bucket)
-        } else {
-            once.clone()
-        };
+        let reductions =
+            if plan.reduces_each_backward() { each_backward(builder, &bucket) } else { once.clone() };
         gradients(builder, &bucket, Collective::ReduceScatter, reductions.clone());
         // Across instances once a step: behind the last micro-batch (`megatron_fsdp.py:_root_post_backward`).
         let shard = bucket.elements / super::buffers::shards(plan, bucket.group);
@@ -262,7 +258,7 @@ fn units(builder: &mut Builder<'_>) {
                 builder.add(Parallelism::Data, near, gather(Pass::Backward), calls.clone());
             }
             if trained > 0 {
-                let calls = if recipe.defers_reduction() { once.clone() } else { calls.clone() };
+                let calls = if x.plan.reduces_each_backward() { calls.clone() } else { once.clone() };
                 let shard = trained.div_ceil(super::buffers::shards(x.plan, weights));
                 builder.add(Parallelism::Data, group, scatter, calls.clone());
                 // Megatron's FSDP adds shards up across groups behind the last micro-batch (`megatron_fsdp.py:_root_post_backward`),

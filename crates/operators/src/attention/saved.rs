@@ -96,7 +96,7 @@ fn is_rotated(x: &Symbols<'_>) -> bool {
 }
 
 /// Whether grouped queries must be copied to be read head by head.
-fn is_grouped(x: &Symbols<'_>) -> bool {
+pub(super) fn is_grouped(x: &Symbols<'_>) -> bool {
     // With a single key/value head on the rank its queries lie side by side already, and a view does.
     x.a / x.k > 1 && x.k > 1
 }

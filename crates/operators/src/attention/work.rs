@@ -1,8 +1,9 @@
 //! Arithmetic of self-attention: projections, rotary embedding, the core, the residual addition.
 
+use super::is_grouped;
 use crate::shared::{HeadWidths, bias_gradient, core_attention, kernel, residual_addition, rotary};
-use crate::{Symbols, Work};
-use shardscope_plan::{LinearBias, PositionEmbedding, RecomputeModule};
+use crate::{Symbols, Work, norm};
+use shardscope_plan::{AttentionKernel, LinearBias, PositionEmbedding, RecomputeModule};
 
 const ATTENTION: &[RecomputeModule] = &[RecomputeModule::Attention];
 
@@ -16,9 +17,13 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     if model.linear_bias != LinearBias::None {
         work.push(bias_gradient(x, "linear_qkv.bias", packed));
     }
+    if model.qk_layernorm {
+        work.push(norm::heads(x, (x.a + x.k) * x.d));
+    }
     if model.position_embedding == PositionEmbedding::Rope {
         work.push(rotary(x, (x.a + x.k) * x.d));
     }
+    work.extend(copies(x, packed));
     work.extend(core_attention(x, HeadWidths { query: x.d, value: x.d }, packed));
     let (inner, full_inner) = (x.a * x.d, heads * x.d);
     if model.mixers.output_gate {
@@ -32,4 +37,23 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     }
     work.push(residual_addition(x, "self_attn_bda"));
     work
+}
+
+/// What lies between the joint projection and a kernel that takes contiguous queries, keys and values: grouped queries are
+/// copied when they are read head by head (`attention.py:get_query_key_value_tensors`), what is still a view by the kernel's
+/// caller (`dot_product_attention/utils.py:get_qkv_layout`), and backward the three gradients are joined
+/// (`SplitAlongDim.backward`). The unfused core counts its own.
+fn copies(x: &Symbols<'_>, packed: u64) -> Option<Work> {
+    let recipe = x.recipe();
+    let unfused = recipe.attention_kernel == AttentionKernel::Unfused;
+    if unfused || !recipe.software.semantics().copies_attention_inputs {
+        return None;
+    }
+    let fresh = x.model().qk_layernorm || x.model().position_embedding == PositionEmbedding::Rope;
+    let views = u64::from(!fresh);
+    let queries = if is_grouped(x) { x.a } else { views * x.a };
+    let copied = (queries + views * x.k + x.k) * x.d;
+    let moved = [copied, packed].map(|columns| x.bytes(2 * x.n * columns));
+    // Not counted as launches: plain calls within attention's own, which is how the host's time for an operator was found.
+    Some(kernel("attention_inputs", moved, [0, 0]))
 }

@@ -15,6 +15,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
     micro_batches_of_dualpipe(plan, refusals);
     data_alone(plan, refusals);
     interleaving(plan, refusals);
+    deepspeed_stages(plan, refusals);
     rank_order(plan, refusals);
     context(plan, refusals);
     instances(plan, refusals);
@@ -178,6 +179,20 @@ const INTERLEAVING: &[Field] =
 /// Settings that its groups of micro-batches follow from.
 const MICRO_BATCHES: &[Field] =
     &[Field::GlobalBatchSize, Field::MicrobatchGroupSizePerVpStage, Field::PipelineModelParallelSize];
+
+/// DeepSpeed's pipeline engine runs ZeRO's stages 0 and 1 alone (`runtime/pipe/engine.py:PipelineEngine.__init__`).
+fn deepspeed_stages(plan: &Plan, refusals: &mut Refusals) {
+    let (layout, recipe) = (plan.layout(), plan.recipe());
+    let rule = &Rule {
+        code: Code::ZeroOfPipelines,
+        fields: &[Field::ZeroStage, Field::PipelineModelParallelSize],
+        sentence: "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism in DeepSpeed",
+        hint: "set the ZeRO stage to 1, or the pipeline size to 1",
+    };
+    let shared = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
+    let piped = layout.pipeline > 1 && recipe.software.semantics().deepspeed_engine;
+    refusals.unless(!(shared && piped), rule, &[]);
+}
 
 /// Interleaving needs a pipeline, and enough micro-batches (`schedules.py`).
 fn interleaving(plan: &Plan, refusals: &mut Refusals) {

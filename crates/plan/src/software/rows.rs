@@ -126,6 +126,7 @@ pub(super) const CORE_TE: Semantics = Semantics {
     loss: None,
     drops_cast_logits: false,
     gathers_pipeline_outputs: false,
+    pipelines_hold_reductions: false,
     keeps_every_second_product: false,
     checkpoints_between: false,
     issue: HostIssue::MegatronCore,
@@ -210,6 +211,7 @@ pub(super) const TORCH_FSDP: Semantics = Semantics {
 
 pub(super) const TORCHTITAN: Semantics = Semantics {
     gathers_pipeline_outputs: true,
+    pipelines_hold_reductions: true,
     keeps_every_second_product: true,
     issue: HostIssue::Compiled,
     attention_build: AttentionBuild::Pytorch,

@@ -49,6 +49,9 @@ pub struct Semantics {
     /// Whether a pipeline gathers the last stage's outputs and has buffers of its own for every micro-batch
     /// (`torch.distributed.pipelining`).
     pub gathers_pipeline_outputs: bool,
+    /// Whether replicas of a pipeline's stage reduce gradients behind its last micro-batch alone, whatever they share
+    /// (`torch/distributed/pipelining/stage.py:backward_maybe_with_nosync`).
+    pub pipelines_hold_reductions: bool,
     /// Whether selective checkpointing keeps every second product of a layer, whatever modules are named.
     pub keeps_every_second_product: bool,
     /// Whether layers at even distances can be checkpointed and those between them kept.

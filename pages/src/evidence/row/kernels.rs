@@ -35,7 +35,8 @@ impl Row {
         }
         // Megatron-Bridge and NeMo 2 fuse the loss (`gpt_provider.py`, `gpt/model/base.py`), the former's recipes with Transformer
         // Engine (`overrides.py`).
-        let by_engine = matches!(self.family(), "megatron-bridge" | "mbridge-skills") || self.has('m');
+        let bridge = matches!(self.family(), "megatron-bridge" | "mbridge-skills");
+        let by_engine = bridge || self.has('m') || self.has('l');
         if by_engine || self.family() == "nemo-docs-25" {
             to.say(Field::CrossEntropyLossFusion, true);
             to.say(Field::CrossEntropyFusionImpl, if by_engine { "te" } else { "native" });

@@ -1,0 +1,96 @@
+//! How often replicas that share gradients reduce them: one rule for the time and for the messages.
+
+use shardscope::estimate::time::time;
+use shardscope::estimate::traffic::{Parallelism, traffic};
+use shardscope::launch::{Resolution, resolve};
+use shardscope::plan::Plan;
+
+fn resolved(software: &str, stage: &str, pipeline: &str, more: &[(&str, &str)]) -> Resolution {
+    let base = [
+        ("software", software),
+        ("num_layers", "4"),
+        ("hidden_size", "1024"),
+        ("num_attention_heads", "16"),
+        ("ffn_hidden_size", "4096"),
+        ("seq_length", "512"),
+        ("vocab_size", "32000"),
+        ("micro_batch_size", "1"),
+        ("bf16", "true"),
+        ("zero_stage", stage),
+        ("overlap_grad_reduce", "false"),
+        ("overlap_param_gather", "false"),
+        ("pipeline_model_parallel_size", pipeline),
+        ("num_nodes", "2"),
+        ("gpus_per_node", "8"),
+        ("accelerator", "H100-SXM"),
+    ];
+    let settings: Vec<(String, String)> =
+        base.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    resolve(&[], &settings)
+}
+
+fn plan(software: &str, stage: &str, pipeline: &str) -> Plan {
+    let resolution = resolved(software, stage, pipeline, &[("global_batch_size", "64")]);
+    resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics))
+}
+
+/// Scatters of gradients on the first stage in a step: bucket by bucket or unit by unit.
+fn scatters(plan: &Plan) -> u64 {
+    let ledger = traffic(plan);
+    let data = ledger.dimension(Parallelism::Data).expect("messages of replicas");
+    data.operations.iter().filter(|one| one.tensor == "gradients").map(|one| one.calls(0)).sum()
+}
+
+/// PyTorch's pipelines reduce behind a stage's last micro-batch (`stage.py:backward_maybe_with_nosync`), whatever is shared;
+/// Megatron's behind each (`megatron_fsdp.py:grad_reduce_every_bprop`), as every software does without a pipeline.
+#[test]
+fn pipelines_of_pytorch_reduce_once_a_step() {
+    // How much more often gradients are sent when a step has twice the micro-batches.
+    let grows = |software: &str, stage: &str, pipeline: &str| {
+        let plan = |batch| {
+            let resolution = resolved(software, stage, pipeline, &[("global_batch_size", batch)]);
+            resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics))
+        };
+        let [once, twice] = [plan("64"), plan("128")];
+        assert_eq!(once.reduces_each_backward(), scatters(&twice) > scatters(&once), "{software} {stage}");
+        scatters(&twice) as f64 / scatters(&once) as f64
+    };
+    for stage in ["2", "3"] {
+        assert_eq!(grows("torchtitan", stage, "2"), 1.0, "{stage}");
+        assert_eq!(grows("torchtitan", stage, "1"), 2.0, "{stage}");
+        assert_eq!(grows("megatron_core_te", stage, "2"), 2.0, "{stage}");
+    }
+}
+
+/// The time follows: PyTorch's pipelines wait as with ZeRO-1, Megatron's for eight reductions instead of one. What tied embeddings
+/// take is in both.
+#[test]
+fn the_time_follows_the_messages() {
+    let data = |plan: &Plan| time(plan).breakdown.child("data").expect("a part").value().get();
+    let [torch, megatron] = ["torchtitan", "megatron_core_te"].map(|software| {
+        let waits = ["1", "2"].map(|stage| data(&plan(software, stage, "2")));
+        waits[1] / waits[0]
+    });
+    assert!((torch - 1.0).abs() < 1e-9, "{torch}");
+    assert!(megatron > 1.5, "{megatron}");
+}
+
+/// `runtime/pipe/engine.py:PipelineEngine.__init__` asserts a stage below 2.
+#[test]
+fn deepspeed_refuses_zero_2_and_3_under_a_pipeline() {
+    for software in ["megatron_deepspeed", "gpt_neox"] {
+        for (stage, pipeline, runs) in
+            [("1", "2", true), ("2", "2", false), ("3", "2", false), ("2", "1", true), ("3", "1", true)]
+        {
+            let resolution = resolved(software, stage, pipeline, &[("global_batch_size", "64")]);
+            let refused = resolution.diagnostics.iter().any(|said| said.code.name() == "zero-of-pipelines");
+            assert_eq!(
+                resolution.plan.is_some(),
+                runs,
+                "{software} {stage} {pipeline}: {:?}",
+                resolution.diagnostics
+            );
+            assert_eq!(refused, !runs, "{software} {stage} {pipeline}");
+        }
+    }
+}
