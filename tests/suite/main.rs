@@ -52,6 +52,7 @@ mod kept_by_unsloth;
 mod launch_bound;
 mod linear_names;
 mod llava;
+mod maxtext;
 mod measured;
 mod memory;
 mod models;
