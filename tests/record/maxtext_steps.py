@@ -123,7 +123,7 @@ def main(what, source):
 
     def arguments(_, values, words, mesh, shardings, *rest):
         with jax.set_mesh(mesh), mesh, rest[-1]:
-            taken = jax.jit(lambda *_: 0, in_shardings=shardings, keep_unused=True)
+            taken = jax.jit(lambda *a: 0, in_shardings=shardings, keep_unused=True)
             kept["compiled"] = taken.lower(*values, **words).compile()
         return kept["compiled"]
 
