@@ -53,6 +53,7 @@ mod kept_by_unsloth;
 mod launch_bound;
 mod linear_names;
 mod llava;
+mod maxtext;
 mod measured;
 mod memory;
 mod models;

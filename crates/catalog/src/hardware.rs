@@ -4,7 +4,8 @@
 //! chapter; DGXC = NVIDIA dgxc-benchmarking peak table; BS = bigscience run logs; TT = torchtitan
 //! benchmark notes; R = recalled from data sheets, not verified in a stored copy. Memory is what the
 //! driver shows as total where that is known, else the label in GiB. Multiprocessors: data sheets (R).
-//! Context: measured on V100 and A100-40GB (BS); the others carry the A100's until they are measured.
+//! Context: measured on V100 and A100-40GB (BS); other GPUs carry the A100's until they are measured. A TPU's is what XLA's compiler
+//! leaves no program of its memory (XLA: libtpu 0.0.42.1, `tests/data/maxtext/steps.jsonl`).
 //! Host link: what copies reach with both directions at work, as NET measured it: 55 of PCIe 5's 63 GB/s on eight H200, 172 of
 //! NVLink-C2C's 450 on half a GB300, whose two directions share the host's memory; other generations of PCIe the same part.
 //! Network: one adapter per accelerator of the usual node of its generation (NET); `catalog::nodes` has others.
@@ -40,7 +41,7 @@ struct Row {
     gpus_per_node: u64,
     /// GB/s per direction and accelerator.
     network: (&'static str, f64),
-    /// The driver's context. Unit: MiB.
+    /// The driver's context, or what a TPU's runtime keeps. Unit: MiB.
     context_mib: u64,
     /// Of the usual node.
     processor: Processor,
@@ -76,10 +77,10 @@ const ROWS: &[Row] = &[
     Row { name: "Ascend-910B", generation: Generation::Ascend910B, capability: None, memory_mib: 65536, memory_tb_s: 1.6, fp32: 47.0, half: 376.0, fp8: None, fp4: None, multiprocessors: 24, fast_link: ("HCCS", 196.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("RoCE", 25.0), context_mib: 1573, processor: Processor::Kunpeng920, source: "all: R (variants 280-400 TFLOPS exist; ModelLink table: Atlas 900 A2 PODc)" },
     Row { name: "RTX-4090", generation: Generation::A100, capability: Some(8), memory_mib: 24576, memory_tb_s: 1.008, fp32: 82.6, half: 165.2, fp8: Some(330.0), fp4: None, multiprocessors: 128, fast_link: ("PCIe 4", 31.0), host_link: ("PCIe 4", 27.0), fast_domain: 1, gpus_per_node: 8, network: ("Ethernet", 3.125), context_mib: 1573, processor: Processor::Desktop, source: "all: R (fp16 with fp32 accumulate)" },
     Row { name: "RTX-5090", generation: Generation::B200, capability: Some(12), memory_mib: 32768, memory_tb_s: 1.79, fp32: 104.8, half: 209.5, fp8: Some(419.0), fp4: None, multiprocessors: 170, fast_link: ("PCIe 5", 63.0), host_link: ("PCIe 5", 55.0), fast_domain: 1, gpus_per_node: 8, network: ("Ethernet", 3.125), context_mib: 1573, processor: Processor::Desktop, source: "all: R" },
-    Row { name: "TPU-v4", generation: Generation::A100, capability: None, memory_mib: 32768, memory_tb_s: 1.2, fp32: 34.375, half: 275.0, fp8: None, fp4: None, multiprocessors: 2, fast_link: ("ICI", 150.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("DCN", 25.0), context_mib: 1573, processor: Processor::Rome, source: "tflops, memory: ST; links: R" },
-    Row { name: "TPU-v5e", generation: Generation::A100, capability: None, memory_mib: 16384, memory_tb_s: 0.82, fp32: 24.625, half: 197.0, fp8: None, fp4: None, multiprocessors: 1, fast_link: ("ICI", 100.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("DCN", 25.0), context_mib: 1573, processor: Processor::Milan, source: "tflops, memory: ST; links: R" },
-    Row { name: "TPU-v5p", generation: Generation::A100, capability: None, memory_mib: 97280, memory_tb_s: 2.76, fp32: 57.375, half: 459.0, fp8: None, fp4: None, multiprocessors: 2, fast_link: ("ICI", 300.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("DCN", 25.0), context_mib: 1573, processor: Processor::Milan, source: "tflops, memory: ST; links: R" },
-    Row { name: "TPU-v6e", generation: Generation::A100, capability: None, memory_mib: 32768, memory_tb_s: 1.64, fp32: 114.75, half: 918.0, fp8: None, fp4: None, multiprocessors: 1, fast_link: ("ICI", 224.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("DCN", 25.0), context_mib: 1573, processor: Processor::Genoa, source: "tflops: ST; memory: R; links: R" },
+    Row { name: "TPU-v4", generation: Generation::A100, capability: None, memory_mib: 32768, memory_tb_s: 1.2, fp32: 34.375, half: 275.0, fp8: None, fp4: None, multiprocessors: 2, fast_link: ("ICI", 150.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("DCN", 25.0), context_mib: 1280, processor: Processor::Rome, source: "tflops, memory: ST; links: R; context: XLA" },
+    Row { name: "TPU-v5e", generation: Generation::A100, capability: None, memory_mib: 16384, memory_tb_s: 0.82, fp32: 24.625, half: 197.0, fp8: None, fp4: None, multiprocessors: 1, fast_link: ("ICI", 100.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("DCN", 25.0), context_mib: 256, processor: Processor::Milan, source: "tflops, memory: ST; links: R; context: XLA" },
+    Row { name: "TPU-v5p", generation: Generation::A100, capability: None, memory_mib: 98304, memory_tb_s: 2.76, fp32: 57.375, half: 459.0, fp8: None, fp4: None, multiprocessors: 2, fast_link: ("ICI", 300.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("DCN", 25.0), context_mib: 266, processor: Processor::Milan, source: "tflops, memory bandwidth: ST; memory: R (ST has its label, 95 GB); links: R; context: XLA" },
+    Row { name: "TPU-v6e", generation: Generation::A100, capability: None, memory_mib: 32768, memory_tb_s: 1.64, fp32: 114.75, half: 918.0, fp8: None, fp4: None, multiprocessors: 1, fast_link: ("ICI", 224.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("DCN", 25.0), context_mib: 768, processor: Processor::Genoa, source: "tflops: ST; memory: R; links: R; context: XLA" },
 ];
 
 /// The accelerator taken when nothing names one.

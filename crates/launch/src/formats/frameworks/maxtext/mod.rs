@@ -1,5 +1,7 @@
 //! MaxText, in JAX. Keys and defaults: `src/maxtext/configs/base.yml`, `src/maxtext/configs/types.py`.
 
+mod named;
+
 use super::jax::{self, Lacking};
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::llama_like::LLAMA_LAYER;
@@ -37,13 +39,13 @@ const BATCH: f64 = 12.0;
 const BLOCKS: [&str; 9] =
     ["default", "llama2", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "deepseek", "gpt3"];
 
-/// How words of its command begin that no other trainer has
-/// (`python3 -m maxtext.trainers.pre_train.train base.yml model_name=… per_device_batch_size=…`).
-const OWN: [&str; 7] = [
+/// How words of its command begin that no other trainer has (`python3 -m maxtext.trainers.pre_train.train base.yml steps=…`).
+const OWN: [&str; 8] = [
     "per_device_batch_size=",
     "max_target_length=",
     "base_output_directory=",
     "remat_policy=",
+    "compile_topology=",
     "ici_",
     "dcn_",
     "global_parameter_scale=",
@@ -124,7 +126,7 @@ fn read(scalars: &Scalars, whole: bool) -> Reading {
     let named = leaves.get("model_name").filter(|leaf| leaf.value != "default");
     let whole = whole && named.is_none();
     if let Some(leaf) = named {
-        take_model(&mut leaves.reading, &leaf.value, &leaf.path, leaf.span);
+        take_model(&mut leaves.reading, named::on_the_hub(&leaf.value), &leaf.path, leaf.span);
     }
     leaves.take_all(PLAIN);
     // A file of a training builds on `base.yml`; which model it is of may stand in the command.
@@ -132,6 +134,7 @@ fn read(scalars: &Scalars, whole: bool) -> Reading {
     sizes(&mut leaves, whole);
     layers(&mut leaves);
     mesh(&mut leaves, based);
+    named::topology(&mut leaves);
     remat(&mut leaves);
     stops(&mut leaves);
     if based {

@@ -1,0 +1,156 @@
+"""What XLA's TPU compiler gives MaxText's train step, recorded without a TPU: one JSON line a case.
+
+    pip install jax==0.10.2 libtpu==0.0.42.1 flax==0.12.8 optax==0.2.8 orbax-checkpoint==0.12.8 omegaconf pydantic chex drjax \
+        ml_collections jaxtyping sympy jinja2 tqdm psutil
+    pip install --no-deps aqtp qwix tokamax einshape immutabledict typeguard==2.13.3
+    python maxtext_steps.py arguments PATH/TO/maxtext/src < words.txt > ../data/maxtext/arguments.jsonl
+    python maxtext_steps.py steps PATH/TO/maxtext/src < words.txt > ../data/maxtext/steps.jsonl
+
+Each line of the input is the words of one `train_compile.py` (AI-Hypercomputer/maxtext at e591f30c), as the rows repeat them. MaxText compiles ahead of time for
+a named topology, which libtpu does on any host. Python 3.12, or 3.11 with `type X = Y` of two kernels written as `X = Y`.
+
+`steps` compiles the whole step: its `memory_analysis()`, per device, or the sentence with which the compiler refuses it.
+`arguments` compiles a function of nothing that takes the same arguments in the same shardings, which takes a second: their bytes, and
+each tensor as the compiler lays it out (shape on one device, order of dimensions, tile). The whole step takes them but
+`targets_position`, which it never reads.
+"""
+
+import contextlib
+import importlib.abc
+import importlib.machinery
+import io
+import json
+import os
+import re
+import sys
+import types
+from abc import ABCMeta
+
+# What reads data, writes checkpoints and reports takes no part in the step; missing packages of that kind are stood in for.
+ABSENT = """grain google.cloud google.api_core transformers tokenizers tiktoken pathwaysutils cloud_accelerator_diagnostics
+sentencepiece huggingface_hub tensorboardX tensorboardx ml_goodput_measurement tensorflow tensorflow_datasets tensorflow_text
+google_cloud_mldiagnostics datasets jax_triton triton PIL torch librosa vllm tunix decord""".split()
+WORDS = """compile_topology_num_slices=1 enable_checkpointing=false dataset_type=synthetic run_name=recorded
+base_output_directory=/tmp/recorded""".split()
+
+
+class Meta(ABCMeta):
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Nothing
+
+    def __or__(cls, other):
+        return cls
+
+    __ror__ = __or__
+
+
+class Nothing(metaclass=Meta):
+    def __init__(self, *_, **__):
+        pass
+
+    def __call__(self, *values, **_):
+        return values[0] if values and callable(values[0]) else self
+
+    def __class_getitem__(cls, _):
+        return cls
+
+
+class Module(types.ModuleType):
+    __path__ = []
+    __version__ = "0"
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Nothing
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path, target=None):
+        if any(name == absent or name.startswith(absent + ".") for absent in ABSENT):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        return Module(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+def parameters(text):
+    """Type with layout and name of each argument, in order."""
+    found = []
+    for line in text.split("ENTRY", 1)[1].splitlines():
+        match = re.match(r"\s+%\S+ = (\w+\[[\d,]*\]\S*) parameter\((\d+)\).*?op_name=\"([^\"]*)\"", line)
+        if match:
+            name = match.group(3).removesuffix(".value")
+            keys = [key for key in re.findall(r"\w+", name) if key not in ("a", "0", "1")]
+            found.append((int(match.group(2)), match.group(1), keys))
+    return [(kind, keys) for _, kind, keys in sorted(found, key=lambda one: one[0])]
+
+
+def sorted_out(tensors):
+    """Weights by name, which Adam's moments equal tensor for tensor; the batch; counters and keys of random numbers."""
+    weights, moments, batch, counters = {}, {"mu": {}, "nu": {}}, [], []
+    for kind, keys in tensors:
+        name = ".".join(key for key in keys if key not in ("model", "optimizer", "opt_state", "mu", "nu", "decoder"))
+        moment = next((key for key in keys if key in moments), None)
+        if moment:
+            moments[moment][name] = kind
+        elif kind.startswith("u32") or kind.startswith("s32[]"):
+            counters.append(kind)
+        elif kind.startswith("s32"):
+            batch.append(kind)
+        else:
+            weights[name] = kind
+    assert moments["mu"] == moments["nu"] == weights, "Adam's moments are laid out as the weights"
+    return {"weights": weights, "batch": batch, "counters": counters}
+
+
+def main(what, source):
+    os.environ.update(
+        TPU_SKIP_MDS_QUERY="1", JAX_PLATFORMS="cpu", TPU_ACCELERATOR_TYPE="v5litepod-4", TPU_WORKER_HOSTNAMES="localhost"
+    )
+    sys.path.insert(0, source)
+    sys.meta_path.insert(0, Finder())
+    import jax
+    from maxtext.trainers.pre_train import train_compile
+
+    kept, whole = {}, train_compile.jit_and_compile
+
+    def arguments(_, values, words, mesh, shardings, *rest):
+        with jax.set_mesh(mesh), mesh, rest[-1]:
+            taken = jax.jit(lambda *a: 0, in_shardings=shardings, keep_unused=True)
+            kept["compiled"] = taken.lower(*values, **words).compile()
+        return kept["compiled"]
+
+    def step(*values, **words):
+        kept["compiled"] = whole(*values, **words)
+        return kept["compiled"]
+
+    train_compile.jit_and_compile = arguments if what == "arguments" else step
+    print(json.dumps({"maxtext": "e591f30c", "jax": jax.__version__, "libtpu": "0.0.42.1"}))
+    for line in sys.stdin:
+        words = line.split()
+        row = {"words": words}
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                train_compile.main(["train_compile", f"{source}/maxtext/configs/base.yml", *WORDS, *words])
+            stats = kept["compiled"].memory_analysis()
+            if what == "arguments":
+                row["bytes"] = stats.argument_size_in_bytes
+                row |= sorted_out(parameters(kept["compiled"].as_text()))
+            else:
+                names = ["argument_size", "output_size", "alias_size", "temp_size", "generated_code_size"]
+                row |= {name: getattr(stats, name + "_in_bytes") for name in names}
+                row["peak_memory"] = stats.peak_memory_in_bytes
+        except jax.errors.JaxRuntimeError as error:
+            row["refused"] = str(error)
+        print(json.dumps(row), flush=True)
+        jax.clear_caches()
+
+
+main(*sys.argv[1:])
