@@ -145,7 +145,7 @@ fn the_compiler_leaves_programs_what_a_device_has_beside_its_runtime() {
     assert_eq!(compared, 4);
 }
 
-/// What `formats/frameworks/jax.rs` says is live where most is, in bytes beside the arguments: not yet the engine's, as three steps
+/// What `formats/frameworks/jax.rs` says is live where most is, in bytes beside the arguments: not yet the engine's, as five steps
 /// are too few to hold any back.
 fn live(plan: &Plan, shards: u64, layers_parameters: u64) -> u64 {
     let model = plan.model();
@@ -179,7 +179,7 @@ fn most_is_live_at_the_end_of_an_mlp_in_the_backward_pass() {
         assert!(off.abs() < 0.03, "{name}: {counted} counted, {peak} recorded");
         compared += 1;
     }
-    assert_eq!(compared, 3);
+    assert_eq!(compared, 5);
 }
 
 #[test]

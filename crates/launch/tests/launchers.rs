@@ -236,7 +236,7 @@ fn what_starts_another_file_asks_for_it_by_name() {
 fn what_is_missing_is_said_in_the_words_of_the_trainer() {
     let hint = |text: &str| {
         let said = script(text).diagnostics.into_iter().find(|said| said.code == Code::MissingSetting);
-        said.and_then(|said| said.hint).map(String::from)
+        said.and_then(|said| said.hint)
     };
     let megatron = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --bf16";
     assert_eq!(hint(megatron).as_deref(), Some("add --seq-length, --micro-batch-size"));

@@ -57,7 +57,8 @@ impl Plan {
         let recipe = &self.recipe;
         let shared = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
         let held = self.layout.pipeline > 1 && recipe.software.semantics().pipelines_hold_reductions;
-        shared && !held && !recipe.defers_reduction()
+        // A trainer may wait for a step's last micro-batch, however its whole gradients are held until then.
+        shared && !held && !recipe.transformers.defers_reduction
     }
 
     /// Batch, precision, optimizer and software.

@@ -24,9 +24,11 @@ const KNOWN: [Known; 9] = [
         }),
         model: "Llama-3.1-405B",
         // Section 3.3.2: the first and the last stage hold a layer less; replicas shard optimizer states and gradients;
-        // the trainer, Meta's own, frees the inputs and outputs of stages as soon as nothing needs them.
+        // the trainer, Meta's own, frees the inputs and outputs of stages as soon as nothing needs them. All 16 micro-batches of a
+        // virtual stage follow each other, so that PyTorch's FSDP reduces its gradients once a step (`defer_reduction`), and
+        // only one virtual stage has them whole.
         link: "/1?accelerator=H100-SXM&account_for_embedding_in_pipeline_split&account_for_loss_in_pipeline_split\
-               &bf16&data_parallel_sharding_strategy=optim_grads&gbs=2048&gpus_per_node=8&mbs=1&nodes=2048\
+               &bf16&data_parallel_sharding_strategy=optim_grads&defer_reduction&gbs=2048&gpus_per_node=8&mbs=1&nodes=2048\
                &num_layers_per_virtual_pipeline_stage=1&overlap_grad_reduce&overlap_param_gather&pp=16&seq=8192&sequence_parallel&tp=8&use_distributed_optimizer&use_megatron_fsdp",
     },
     Known {
@@ -35,7 +37,7 @@ const KNOWN: [Known; 9] = [
         published: Some(Published { beside: ", MFU 38%", ..Published::new(Measure::CausalRate, "380") }),
         model: "Llama-3.1-405B",
         link: "/1?accelerator=H100-SXM&account_for_embedding_in_pipeline_split&account_for_loss_in_pipeline_split\
-               &bf16&cp=16&cp_comm_type=all_gather&data_parallel_sharding_strategy=optim_grads&gbs=128&gpus_per_node=8\
+               &bf16&cp=16&cp_comm_type=all_gather&data_parallel_sharding_strategy=optim_grads&defer_reduction&gbs=128&gpus_per_node=8\
                &mbs=1&nodes=2048\
                &num_layers_per_virtual_pipeline_stage=1&overlap_grad_reduce&overlap_param_gather&pp=16&seq=131072\
                &sequence_parallel&tp=8&use_distributed_optimizer&use_megatron_fsdp",
