@@ -88,7 +88,7 @@ mod tests {
             ("philschmid/llama-3-1-8b-math-orca-spectrum-10k-ep1", Some("meta-llama/Llama-3.1-8B")),
             ("xinlai/Qwen2-7B-SFT", Some("Qwen/Qwen2-7B")),
             ("open-r1/Qwen2.5-Math-7B-RoPE-300k", Some("Qwen/Qwen2.5-Math-7B")),
-            ("PrimeIntellect/Qwen3-0.6B-Reverse-Text-SFT", Some("Qwen/Qwen3-0.6B")),
+            ("acme/Qwen3-0.6B-Reverse-Text-GRPO", Some("Qwen/Qwen3-0.6B")),
             ("/data/DeepSeek-R1-Distill-Qwen-7B-mine/", Some("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B")),
             // The size is another one.
             ("acme/Llama-3.1-18B-mine", None),

@@ -23,10 +23,10 @@ pub(crate) fn is_within(less: &Recompute, more: &Recompute) -> bool {
     }
 }
 
-/// Whether more recomputation takes no less time under `sharding`. Weights gathered for every micro-batch hide behind what is
-/// computed once more, and a step that waits for them may come out a little shorter.
+/// Whether more recomputation takes no less time under `sharding`. Weights gathered and gradients reduced for every micro-batch
+/// hide behind what is computed once more, and a step that waits for them may come out a little shorter.
 pub(crate) fn recomputation_takes_time(sharding: DpSharding) -> bool {
-    sharding != DpSharding::Parameters
+    !matches!(sharding, DpSharding::Parameters | DpSharding::Gradients)
 }
 
 /// Whether a device holds no more under `one` than under `other`.
