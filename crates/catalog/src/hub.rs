@@ -62,7 +62,8 @@ pub(crate) fn named(wanted: &str) -> Option<(Entry, &'static str)> {
     entries().find_map(|entry| Some((entry, entry.names().map(last).find(|name| same(name))?)))
 }
 
-fn last(name: &'static str) -> &'static str {
+/// A model's name without its organisation.
+pub(crate) fn last(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, last)| last)
 }
 

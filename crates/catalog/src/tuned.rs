@@ -1,6 +1,6 @@
 //! Which model of the catalog a checkpoint of another name was probably tuned from.
 
-use crate::hub::{self, Entry};
+use crate::hub::{self, Entry, last};
 
 /// Words at the end of a catalog's name that say what it was tuned for, not how large it is.
 const ENDS: [&str; 7] = ["hf", "base", "instruct", "chat", "it", "pt", "thinking"];
@@ -10,7 +10,7 @@ const ENDS: [&str; 7] = ["hf", "base", "instruct", "chat", "it", "pt", "thinking
 /// one with most words of it. A name proves nothing, so that it is for a proposal alone: LLaMA-Pro adds layers and keeps it.
 #[must_use]
 pub fn tuned_from(name: &str) -> Option<&'static str> {
-    let wanted = words(last(name));
+    let wanted = words(last(name.trim_end_matches('/')));
     let mut best: Option<(&'static str, usize, usize)> = None;
     for known in hub::entries().flat_map(Entry::names) {
         let all = words(last(known));
@@ -27,11 +27,6 @@ pub fn tuned_from(name: &str) -> Option<&'static str> {
         }
     }
     best.map(|(known, ..)| known)
-}
-
-fn last(name: &str) -> &str {
-    let name = name.trim_end_matches('/');
-    name.rsplit_once('/').map_or(name, |(_, last)| last)
 }
 
 /// Runs of letters and runs of digits, in lower case.
