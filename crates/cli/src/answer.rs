@@ -1,7 +1,7 @@
 //! What texts come to, and what keeps them from a plan.
 
 use shardscope::bash::Environment;
-use shardscope::launch::{Question, Request, Resolution, VARIABLES, read};
+use shardscope::launch::{AnswerKind, Question, Request, Resolution, read};
 use shardscope::link::Pasted;
 use shardscope::plan::{Field, Origin, Plan};
 use shardscope::report::Report;
@@ -9,9 +9,6 @@ use shardscope::session::estimated;
 use shardscope::source::{Code, Severity, Source, render};
 
 use crate::output::{CYAN, RED, YELLOW, coloured, harmless};
-
-/// The name of the question for the whole line behind a script.
-pub(crate) const ARGUMENTS: &str = "arguments";
 
 /// What was read, and what it came to.
 pub(crate) struct Answer {
@@ -44,17 +41,15 @@ pub(crate) fn environment(pasted: &Pasted) -> Environment {
 /// The option that answers a question, with what is proposed or a place for the value.
 fn option(question: &Question) -> String {
     let (name, value) = (question.name.as_str(), proposed(question));
-    if name == VARIABLES {
+    match AnswerKind::of(question) {
         // Every word of its answer is a variable of its own.
-        let pairs = value.split(' ').map(|pair| format!("--env {}", word(pair)));
-        pairs.collect::<Vec<_>>().join(" ")
-    } else if name == ARGUMENTS {
-        format!("--args {}", quoted(value))
-    // What is no setting is a variable of the script.
-    } else if Field::named(name).is_some() {
-        format!("--set {}", word(&format!("{name}={value}")))
-    } else {
-        format!("--env {}", word(&format!("{name}={value}")))
+        AnswerKind::Variables => {
+            let pairs = value.split(' ').map(|pair| format!("--env {}", word(pair)));
+            pairs.collect::<Vec<_>>().join(" ")
+        }
+        AnswerKind::Arguments | AnswerKind::Argument => format!("--args {}", quoted(value)),
+        AnswerKind::Setting(_) => format!("--set {}", word(&format!("{name}={value}"))),
+        AnswerKind::Variable => format!("--env {}", word(&format!("{name}={value}"))),
     }
 }
 
@@ -158,7 +153,7 @@ impl Answer {
             // All words behind a script are one option.
             let (words, others): (Vec<&Question>, Vec<&Question>) =
                 // `$1` and its like cannot be given one by one.
-                questions.iter().partition(|question| question.name.starts_with('$'));
+                questions.iter().partition(|question| AnswerKind::of(question) == AnswerKind::Argument);
             let mut options: Vec<String> = others.into_iter().map(option).collect();
             let words: Vec<&str> = words.into_iter().map(proposed).collect();
             options.extend((!words.is_empty()).then(|| format!("--args {}", quoted(&words.join(" ")))));

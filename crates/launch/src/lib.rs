@@ -30,7 +30,7 @@ pub use log::{Iteration, Log, Memory, is_log, read_log};
 pub use minimal::minimal_settings;
 pub use read::{Request, blank, read, readings};
 pub use shardscope_resolve::{
-    BadValue, Effect, Found, MAX_DIAGNOSTICS, NotModelled, NotRead, Origin, Question, Reading, Resolution,
-    Setting, SettingValue, VARIABLES, fitting, resolve,
+    ARGUMENTS, AnswerKind, BadValue, Effect, Found, MAX_DIAGNOSTICS, NotModelled, NotRead, Origin, Question,
+    Reading, Resolution, Setting, SettingValue, VARIABLES, fitting, resolve,
 };
 pub use tables::tables;

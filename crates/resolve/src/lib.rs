@@ -43,7 +43,7 @@ mod whole;
 mod world;
 
 pub use parse::{BadValue, fitting};
-pub use questions::{COMMAND_LINE, RECIPE, VARIABLES};
+pub use questions::{ARGUMENTS, AnswerKind, COMMAND_LINE, RECIPE, VARIABLES};
 pub use reading::{Found, Machines, Reading};
 pub use resolve::{MAX_DIAGNOSTICS, resolve};
 #[doc(no_inline)]

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 use serde_json::Value;
-use shardscope::launch::{Origin, Question, VARIABLES};
-use shardscope::plan::{Field, Plan};
+use shardscope::launch::{AnswerKind, Origin, Question};
+use shardscope::plan::Plan;
 use shardscope::report::Report;
 use shardscope::search::Outcome;
 use shardscope::session::AskedLine;
 use shardscope::source::{Severity, render};
 
-use crate::answer::ARGUMENTS;
 use crate::explain::Explained;
 use crate::gate::Figures;
 use crate::input::Answer;
@@ -148,16 +147,16 @@ impl Estimate {
 /// The argument of the call that answers a question.
 fn argument(question: &Question) -> String {
     let name = question.name.as_str();
-    // `$1` and its like cannot be given one by one.
-    if name == ARGUMENTS || name.starts_with('$') {
-        "arguments: the words after the script in its call".to_owned()
-    } else if name == VARIABLES {
-        "environment: each word of the answer is a variable and its value".to_owned()
-    } else if Field::named(name).is_some() {
-        format!("settings: {{\"{name}\": …}}")
-    } else {
-        // What is no setting is a variable of the script.
-        format!("environment: {{\"{name}\": …}}")
+    match AnswerKind::of(question) {
+        // `$1` and its like cannot be given one by one.
+        AnswerKind::Arguments | AnswerKind::Argument => {
+            "arguments: the words after the script in its call".to_owned()
+        }
+        AnswerKind::Variables => {
+            "environment: each word of the answer is a variable and its value".to_owned()
+        }
+        AnswerKind::Setting(_) => format!("settings: {{\"{name}\": …}}"),
+        AnswerKind::Variable => format!("environment: {{\"{name}\": …}}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Questions for what the text leaves to its environment, each asked once at its root.
 
-use crate::Question;
+use crate::{ARGUMENTS, Question};
 use shardscope_bash::{Hole, HoleId, HoleKind, Script};
 use shardscope_plan::{Field, ValueKind};
 
@@ -127,7 +127,7 @@ pub(super) fn questions(script: &Script, holes: &[(HoleId, String)]) -> Vec<Ques
     }
     if positional > SINGLE_POSITIONALS {
         let mut named = vec![Question {
-            name: "arguments".to_owned(),
+            name: ARGUMENTS.to_owned(),
             prompt: "Which arguments is the script called with? They decide most settings".to_owned(),
             choices: Vec::new(),
             proposal: call_line(script, holes),

@@ -5,7 +5,7 @@ mod values;
 
 use super::parse::{parse, says_nothing};
 use super::switches::{is_displaced, is_overruled};
-use crate::{Effect, Found, Machines, NotModelled, Origin, Question, Reading};
+use crate::{ARGUMENTS, Effect, Found, Machines, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Contradiction, Field, Model, Setting, SettingValue};
 use shardscope_source::{Code, Diagnostic, Span, suggest};
 
@@ -170,7 +170,7 @@ impl Table {
         self.diagnostics.push(Diagnostic::error(Code::OpenValue, message).at_some(found.span));
         // `$1` and its like may be asked for all at once, as the words of the call.
         let positional = hole.starts_with('$') && !hole.starts_with("$(");
-        let decides = |asked: &&Question| asked.name == hole || (positional && asked.name == "arguments");
+        let decides = |asked: &&Question| asked.name == hole || (positional && asked.name == ARGUMENTS);
         if let Some(asked) = self.questions.iter().find(decides) {
             // The answer to that question gives this value, so asking for the setting as well would ask twice.
             self.decided.push((name, asked.name.clone()));

@@ -1,7 +1,7 @@
 //! Questions: which variables are still open, what is proposed, and which questions have become idle.
 
 use super::{MACHINES, Table};
-use crate::Question;
+use crate::{ARGUMENTS, Question};
 use shardscope_plan::Field;
 use shardscope_source::Span;
 
@@ -100,7 +100,7 @@ impl Table {
         let name = decided.map_or(question.name.as_str(), |(_, variable)| variable.as_str());
         match self.questions.iter_mut().find(|asked| asked.name == name) {
             // `arguments` stands for all words of the call; a proposal for one of them would answer it wrongly.
-            Some(asked) if name != "arguments" => {
+            Some(asked) if name != ARGUMENTS => {
                 asked.proposal = asked.proposal.take().or(question.proposal);
             }
             Some(_) => {}
