@@ -142,8 +142,9 @@ pub(super) fn turbo(reading: &mut Reading, overrides: &Node) {
                 .push(NotModelled::new(key, "", Effect::Memory, what).at_some(Some(node.span)));
         }
     }
-    // Stage 1 fuses the router and the permutation, and leaves every buffer as it is; from stage 2 on DeepEP receives into buffers for
-    // the worst case (`rocm_arg_validation.py:_get_sync_free_moe_options`, `primus_turbo.py:PrimusTurboDeepEPTokenDispatcher`).
+    // Stage 1 fuses the router and the permutation; under fp8 the router then pads each expert's tokens, which the experts would do
+    // otherwise. From stage 2 on DeepEP receives into buffers for the worst case
+    // (`rocm_arg_validation.py:_get_sync_free_moe_options`, `experts.py`, `primus_turbo.py:PrimusTurboDeepEPTokenDispatcher`).
     let stage = overrides.get("turbo_sync_free_moe_stage").and_then(|node| Some((node, node.whole()?)));
     match stage {
         Some((node, 1)) => {
