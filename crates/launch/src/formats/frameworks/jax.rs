@@ -9,7 +9,8 @@
 //! together are more than a device's memory was compiled for it.
 
 use crate::formats::leaves::Leaves;
-use crate::{Effect, NotModelled};
+use crate::{Effect, NotModelled, Origin};
+use shardscope_plan::Field;
 
 /// What a run in JAX has beside layers that are computed again whole.
 #[derive(Clone, Copy)]
@@ -34,4 +35,14 @@ pub(super) fn stop(leaves: &mut Leaves<'_>, trainer: &str, lacking: Lacking) {
         }
     };
     leaves.reading.not_modelled.push(NotModelled::new("framework", trainer, Effect::Memory, what));
+}
+
+/// Each layer is recomputed as a whole where nothing is said, which `whose` sets.
+pub(super) fn recompute_by_default(leaves: &mut Leaves<'_>, whose: &str) {
+    let full = [
+        (Field::RecomputeGranularity, "full"),
+        (Field::RecomputeMethod, "uniform"),
+        (Field::RecomputeNumLayers, "1"),
+    ];
+    leaves.state_all(&full, Origin::Default, whose);
 }

@@ -152,13 +152,6 @@ fn remat(leaves: &mut Leaves<'_>) {
             let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
         }
-        None => {
-            let full = [
-                (Field::RecomputeGranularity, "full"),
-                (Field::RecomputeMethod, "uniform"),
-                (Field::RecomputeNumLayers, "1"),
-            ];
-            leaves.state_all(&full, Origin::Default, WHOSE);
-        }
+        None => jax::recompute_by_default(leaves, WHOSE),
     }
 }

@@ -326,14 +326,7 @@ fn remat(leaves: &mut Leaves<'_>) {
             leaves.say(Field::RecomputeNumLayers, "1", leaf);
         }
         Some(_) => {}
-        None => {
-            let full = [
-                (Field::RecomputeGranularity, "full"),
-                (Field::RecomputeMethod, "uniform"),
-                (Field::RecomputeNumLayers, "1"),
-            ];
-            leaves.state_all(&full, Origin::Default, WHOSE);
-        }
+        None => jax::recompute_by_default(leaves, WHOSE),
     }
     let between = policy.is_some_and(|leaf| !matches!(leaf.value.as_str(), "full" | "none"));
     let host = leaves.text("hardware").is_some_and(|name| name.starts_with("gpu"));
