@@ -371,18 +371,6 @@ fields! {
 }
 
 impl Field {
-    /// The setting of a name; `-` counts as `_`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        let same = |known: &str| {
-            known.len() == name.len()
-                && !name.is_empty()
-                && known.bytes().zip(name.bytes()).all(|(a, b)| a == if b == b'-' { b'_' } else { b })
-        };
-        // By their ends, which are at hand: looking for the line breaks takes a third of reading a script.
-        Self::ALL.iter().copied().find(|field| same(field.name()))
-    }
-
     /// Its place in [`Field::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
@@ -393,21 +381,4 @@ impl Field {
 /// The tables of this crate: what each setting is in words.
 pub fn tables() -> impl Iterator<Item = &'static LaterText> {
     [&ABOUTS].into_iter()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Field;
-
-    #[test]
-    fn names_are_found_and_single() {
-        for (index, field) in Field::ALL.iter().enumerate() {
-            assert_eq!(Field::named(field.name()), Some(*field), "{}", field.name());
-            assert_eq!(field.index(), index);
-            assert!(!field.about().is_empty(), "{}", field.name());
-        }
-        assert_eq!(Field::named("num-layers"), Some(Field::NumLayers));
-        assert_eq!(Field::named("num_layer"), None);
-        assert_eq!(Field::NumLayers.about(), "transformer layers");
-    }
 }

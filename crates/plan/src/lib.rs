@@ -25,6 +25,7 @@ mod linear_modules;
 mod marks;
 mod model;
 mod moe;
+mod named;
 mod not_modelled;
 mod number;
 mod offload;
@@ -36,6 +37,7 @@ mod recompute;
 mod resolution;
 mod rollout;
 mod rules;
+mod sampling;
 mod serial;
 mod setting;
 mod silicon;
@@ -80,9 +82,8 @@ pub use quantization::{Quantization, WholeLinears};
 pub use recipe::{HEADROOM, Overlap, Recipe};
 pub use recompute::{Recompute, RecomputeModule};
 pub use resolution::{Question, Resolution};
-pub use rollout::{
-    Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantics, Rollout, RolloutEngine, sampling_bytes,
-};
+pub use rollout::{Bucket, LogProbs, Offloads, Residence, RlFramework, RlSemantics, Rollout, RolloutEngine};
+pub use sampling::sampling_bytes;
 pub use setting::{Origin, Setting, SettingValue};
 pub use silicon::{Generation, Processor};
 pub use software::{

@@ -255,3 +255,77 @@ fn adapters_that_begin_anew_are_adapters() {
     };
     assert_eq!(of(text), of(&format!("{text}{relora}")));
 }
+
+/// `use_unsloth` hands LLaMA-Factory's and Firefly's models to unsloth: its loader, kernels and checkpointing, under the trainer's own
+/// batch, optimizer and launch.
+#[test]
+fn trainers_that_run_unsloths_model_are_read_as_unsloth() {
+    let factory = |more: &str| {
+        let text = format!(
+            "model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct\nfinetuning_type: lora\nlora_target: all\nlora_rank: 8\n\
+             use_unsloth: true\ndo_train: true\ncutoff_len: 2048\nper_device_train_batch_size: 1\nflash_attn: sdpa\n\
+             gradient_accumulation_steps: 8\nbf16: true\n{more}"
+        );
+        said("lf.yaml", &text, &[("world_size", "1")])
+    };
+    let read = factory("stage: sft\nquantization_bit: 4\n");
+    assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{:?}", read.diagnostics);
+    let shown = [
+        Field::Software,
+        Field::TrainType,
+        Field::BaseQuantization,
+        Field::GradientCheckpointing,
+        Field::OffloadLayerInputs,
+        Field::AttnImplementation,
+        Field::LoraRank,
+        Field::Optimizer,
+    ];
+    let expected = ["unsloth", "qlora", "nf4", "true", "true", "flash_attention_2", "8", "adam"];
+    assert_eq!(shown.map(|field| value(&read, field)), expected);
+    assert_eq!(value(&factory("stage: sft\n"), Field::TrainType), "lora");
+    stopped(&factory("stage: dpo\n"), &["unsloth"]);
+    stopped(&factory("stage: sft\nquantization_bit: 8\n"), &["quantization_bit"]);
+    stopped(&factory("stage: sft\nenable_liger_kernel: true\n"), &["enable_liger_kernel"]);
+    stopped(&factory("stage: sft\ndeepspeed: ds_z2_config.json\n"), &["deepspeed"]);
+    stopped(&factory("stage: sft\nadditional_target: embed_tokens,lm_head\n"), &["additional_target"]);
+
+    let firefly = r#"{"output_dir": "o", "model_name_or_path": "mistralai/Mistral-7B-Instruct-v0.1", "train_file": "d.jsonl",
+        "template_name": "mistral", "per_device_train_batch_size": 1, "gradient_accumulation_steps": 16, "learning_rate": 2e-4,
+        "max_seq_length": 1024, "lora_rank": 64, "lora_alpha": 16, "lora_dropout": 0.05, "use_unsloth": true,
+        "gradient_checkpointing": true, "optim": "paged_adamw_32bit", "fp16": true}"#;
+    let read = said("a.json", firefly, &[("world_size", "2")]);
+    let shown = shown.map(|field| value(&read, field));
+    assert_eq!(shown[..4], ["unsloth", "qlora", "nf4", "true"]);
+    // It asks for checkpointing that stays on the device.
+    assert_ne!(shown[4], "true");
+    assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{:?}", read.diagnostics);
+}
+
+/// A program that loads Qwen 3.5 by `AutoModelForCausalLM` gets the decoder without its tower; a trainer that is given the name gets
+/// both, as does a program that says so.
+#[test]
+fn a_causal_model_of_qwen_3_5_has_no_tower() {
+    let program = |class: &str, name: &str| {
+        let text = format!(
+            "from trl import SFTTrainer, SFTConfig\nfrom peft import LoraConfig\n\
+             model = {class}.from_pretrained(\"{name}\", dtype=torch.bfloat16)\n\
+             peft_config = LoraConfig(r=8, lora_alpha=8, target_modules=[\"q_proj\", \"v_proj\"])\n\
+             args = SFTConfig(per_device_train_batch_size=2, max_length=2048, bf16=True, gradient_checkpointing=True)\n\
+             trainer = SFTTrainer(model=model, args=args, train_dataset=d, peft_config=peft_config)\n"
+        );
+        said("tune.py", &text, &[("world_size", "1")])
+    };
+    let tower = |class: &str, name: &str| value(&program(class, name), Field::VisionTower).to_owned();
+    let read = program("AutoModelForCausalLM", "Qwen/Qwen3.5-4B");
+    let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics));
+    assert!(plan.model().vision.is_none() && plan.model().num_layers == 32);
+    assert_eq!(tower("AutoModelForCausalLM", "Qwen/Qwen3.5-4B"), "false");
+    assert_eq!(tower("AutoModelForImageTextToText", "Qwen/Qwen3.5-4B"), "true");
+    let medical = "torchrun --nproc_per_node 2 training/pretraining.py --model_name_or_path Qwen/Qwen3.5-2B --use_peft True \
+        --train_file_dir ./data --per_device_train_batch_size 4 --block_size 512 --target_modules all --lora_rank 8 --bf16 \
+        --torch_dtype bfloat16 --gradient_checkpointing True --gradient_accumulation_steps 8 --do_train";
+    let read = script(medical);
+    assert!(read.plan.expect("a plan").model().vision.is_none());
+    // There is no other class for it.
+    assert_eq!(tower("AutoModelForCausalLM", "google/gemma-3-4b-it"), "true");
+}

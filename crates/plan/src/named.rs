@@ -1,0 +1,34 @@
+//! Settings found by their names.
+
+use super::field::Field;
+
+impl Field {
+    /// The setting of a name; `-` counts as `_`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let same = |known: &str| {
+            known.len() == name.len()
+                && !name.is_empty()
+                && known.bytes().zip(name.bytes()).all(|(a, b)| a == if b == b'-' { b'_' } else { b })
+        };
+        // By their ends, which are at hand: looking for the line breaks takes a third of reading a script.
+        Self::ALL.iter().copied().find(|field| same(field.name()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Field;
+
+    #[test]
+    fn names_are_found_and_single() {
+        for (index, field) in Field::ALL.iter().enumerate() {
+            assert_eq!(Field::named(field.name()), Some(*field), "{}", field.name());
+            assert_eq!(field.index(), index);
+            assert!(!field.about().is_empty(), "{}", field.name());
+        }
+        assert_eq!(Field::named("num-layers"), Some(Field::NumLayers));
+        assert_eq!(Field::named("num_layer"), None);
+        assert_eq!(Field::NumLayers.about(), "transformer layers");
+    }
+}
