@@ -30,6 +30,20 @@ fn every_action_is_pinned_to_a_commit_and_says_which_release_that_is() {
     }
 }
 
+#[test]
+fn every_night_fuzzes_every_target() {
+    let (_, nightly) = workflows().into_iter().find(|(name, _)| name.ends_with("nightly.yml")).unwrap();
+    let list =
+        nightly.lines().find_map(|line| line.trim().strip_prefix("target: [")?.strip_suffix(']')).unwrap();
+    let fuzzed: Vec<_> = list.split(", ").map(str::to_owned).collect();
+    let folder = fs::read_dir(root().join("fuzz/fuzz_targets")).unwrap();
+    let mut targets: Vec<_> = folder
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    targets.sort();
+    assert_eq!(fuzzed, targets);
+}
+
 /// docs.npmjs.com/trusted-publishers: npm 11.5.1 or newer, the repository in the package, no token.
 #[test]
 fn the_release_publishes_to_npm_as_a_trusted_publisher_may() {
