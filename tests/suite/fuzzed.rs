@@ -1,6 +1,7 @@
 //! What must hold of any bytes, on stable: the functions of the fuzz targets (`fuzz/`), run on their seeds, on what once failed,
 //! and on seeds broken at random. `SHARDSCOPE_FUZZED=100000` asks for more than a normal run has.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -134,3 +135,41 @@ macro_rules! targets {
 }
 
 targets!(shell, settings, texts, links, kept, logs, measured, asked, patches, exports, plans);
+
+/// The fuzz targets are a workspace of their own, whose lock file no other build looks at; `tools/fuzz` builds with `--locked`, which ends
+/// where a crate has another dependency since.
+#[test]
+fn the_lock_file_of_the_targets_knows_every_dependency() {
+    let lock = std::fs::read_to_string("fuzz/Cargo.lock").expect("a lock file");
+    let mut met = 0;
+    for package in lock.split("[[package]]").filter(|package| package.contains("\nname = \"shardscope")) {
+        let (_, name) = package.split_once("name = \"shardscope").expect("a name");
+        let name = name.split('"').next().unwrap_or_default().trim_start_matches('-');
+        let folder = match name {
+            "fuzz" => "fuzz".to_owned(),
+            "" => "crates/shardscope".to_owned(),
+            name => format!("crates/{name}"),
+        };
+        let locked = package.split_once("dependencies = [").map_or("", |(_, list)| list);
+        // A name that there are several versions of has its own behind it.
+        let locked: BTreeSet<&str> = locked
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix('"')?.split(['"', ' ']).next())
+            .collect();
+        let manifest = std::fs::read_to_string(format!("{folder}/Cargo.toml")).expect("a manifest");
+        let (_, stated) = manifest.split_once("[dependencies]\n").unwrap_or_default();
+        let stated: BTreeSet<&str> = stated
+            .lines()
+            .take_while(|line| !line.starts_with('['))
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split_once([' ', '.', '='])?.0.into())
+            .filter(|name| !name.is_empty())
+            .collect();
+        assert_eq!(
+            locked, stated,
+            "{folder}: cargo metadata --manifest-path fuzz/Cargo.toml writes the lock file anew"
+        );
+        met += 1;
+    }
+    assert!(met > 20, "{met} crates");
+}
