@@ -61,3 +61,44 @@ fn the_release_publishes_to_npm_as_a_trusted_publisher_may() {
         registries.contains("id-token: write") && registries.contains("rust-lang/crates-io-auth-action@")
     );
 }
+
+/// On a machine that has rustup alone, what takes minutes is said before it begins.
+#[test]
+fn the_commands_say_what_they_install_before_they_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = |name: &str, body: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        let path = folder.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    program("cargo", "echo cargo \"$@\"");
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let told = |target: &str| {
+        let mut call = std::process::Command::new("tools/xtask");
+        call.arg("size")
+            .current_dir(root())
+            .env("PATH", &path)
+            .env("CARGO_TARGET_DIR", folder.path().join(target));
+        String::from_utf8(call.output().unwrap().stdout).unwrap()
+    };
+    let toolchain = fs::read_to_string(root().join("rust-toolchain.toml")).unwrap();
+    let pinned = toolchain.split("channel = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    program("rustup", "echo stable-x86_64-unknown-linux-gnu");
+    let lines = told("none");
+    let order = [
+        format!("installing Rust {pinned} (rustup)"),
+        "compiling this project's own commands".into(),
+        "cargo xtask size".into(),
+    ];
+    let places: Vec<_> = order
+        .iter()
+        .map(|said| lines.find(said.as_str()).unwrap_or_else(|| panic!("{said}: {lines}")))
+        .collect();
+    assert!(places.is_sorted(), "{lines}");
+    program("rustup", &format!("echo {pinned}-x86_64-unknown-linux-gnu"));
+    fs::create_dir_all(folder.path().join("built/debug")).unwrap();
+    fs::copy(folder.path().join("rustup"), folder.path().join("built/debug/xtask")).unwrap();
+    assert_eq!(told("built").lines().last(), Some("cargo xtask size"));
+    assert!(!told("built").contains("==>"), "{}", told("built"));
+}
