@@ -1,4 +1,4 @@
-//! The architecture as rules that a test can hold: no circle of files, no crate above a quarter of the code.
+//! The architecture as rules that a test can hold: no circle of files, no long file, no crate above a quarter of the code.
 //!
 //! Arrows are read from the sources by `syn`: a file points to every file of its own crate whose items it names by
 //! `crate::…`, `super::…` or a child module. Names that a face (`lib.rs`, `mod.rs`) only hands on lead to the file that
@@ -305,4 +305,18 @@ fn no_crate_holds_more_than_a_quarter_of_the_code() {
     for (name, lines) in lines {
         assert!(lines * 4 <= all, "{name} holds {lines} of {all} lines");
     }
+}
+
+/// Most lines of a source: what one sitting reads. A file that grows beyond holds a second matter, which gets a name of its own.
+const LONGEST: usize = 400;
+
+#[test]
+fn no_source_is_longer_than_one_sitting_reads() {
+    let long: Vec<String> = crates()
+        .iter()
+        .flat_map(|(_, files)| files)
+        .filter(|(_, file)| file.lines > LONGEST)
+        .map(|(path, file)| format!("{} has {} lines", path.display(), file.lines))
+        .collect();
+    assert!(long.is_empty(), "{}", long.join("\n"));
 }
