@@ -7,6 +7,7 @@ mod changes;
 mod compare;
 mod export;
 mod gate;
+mod manual;
 mod measured;
 mod review;
 mod submit;
