@@ -69,8 +69,9 @@ impl Page {
         Self::blank_in(Kind::Chromium, folder)
     }
 
+    /// The same in another browser.
     #[track_caller]
-    fn blank_in(kind: Kind, folder: &Path) -> Self {
+    pub fn blank_in(kind: Kind, folder: &Path) -> Self {
         let site = Site { folder: folder.to_owned(), path: SUB_PATH.to_owned(), cross_origin: true };
         let site = Server::bind(site, 0, 1).and_then(Server::start).expect("a free port on 127.0.0.1");
         let scratch = Scratch::new();

@@ -50,7 +50,8 @@ const CHANGE: &str = r"
         document.body.dispatchEvent(new KeyboardEvent('keydown', keys));
         made.undos++;
     };
-    const made = { knobs: 0, edits: 0, undos: 0, panels: 0 };
+    const made = { knobs: 0, edits: 0, undos: 0, panels: 0, machines: 0 };
+    const machines = () => Number(document.querySelector('.plan-name')?.innerText.match(/([\d,]+) ×/)?.[1].replaceAll(',', '') ?? 0);
     (async () => {
         for (let change = 0; change < count; change++) {
             const kind = below(10);
@@ -73,6 +74,7 @@ const CHANGE: &str = r"
                 if (tab) { tab.click(); made.panels++; }
             }
             await wait(below(12) ? 0 : 220);
+            made.machines = Math.max(made.machines, machines());
         }
         await wait(700);
         return made;
@@ -95,13 +97,18 @@ fn thousands_of_changes_leave_nothing_behind() {
     // it, and what the second round adds is left behind. By then undo, drafts and compiled code have filled too.
     let round = wanted.div_ceil(2 * BATCH);
     for batch in 0..2 * round {
-        // Told with a failure: the changes of a batch follow from its number.
-        println!("batch {}", batch % round + 1);
         let said = page.js_async(CHANGE, &[json!(batch % round + 1), json!(BATCH)]);
         let kinds = ["knobs", "edits", "undos", "panels"];
         for (count, kind) in made.iter_mut().zip(kinds) {
-            *count += said[kind].as_u64().unwrap_or_else(|| panic!("{said}"));
+            *count += said[kind].as_u64().unwrap_or_else(|| panic!("batch {}: {said}", batch % round + 1));
         }
+        // Told with a failure: the changes of a batch follow from its number, and the engine's memory from the largest plan.
+        let engine = page.js("return window.engine.memory.buffer.byteLength", &[]);
+        println!(
+            "batch {}: engine {engine} bytes, up to {} accelerators",
+            batch % round + 1,
+            said["machines"]
+        );
         if batch + 1 == round {
             warm = held(&page);
         }
