@@ -6,7 +6,7 @@
     python unsloth_layers.py unsloth unsloth-zoo > ../data/activations/unsloth.jsonl
 
 The functions are unsloth's (`kernels/fast_lora.py`, `rms_layernorm.py`, `rope_embedding.py`, `fused_losses/cross_entropy_loss.py`),
-run as `models/llama.py:LlamaDecoderLayer_fast_forward` and `models/qwen3.py` run them. What needs a GPU has a stand-in: Triton's
+run as `models/llama.py:LlamaDecoderLayer_fast_forward`, `models/qwen3.py` and `models/gemma.py` run them. What needs a GPU has a stand-in: Triton's
 kernels do nothing (what is kept hangs on shapes alone), a product with an adapter is two plain ones, and attention is a function
 that keeps what xFormers' keeps with flash attention (`xformers/ops/fmha/__init__.py:_fMHA`): queries, keys and values, its output,
 the log-sum-exp of each row and head, and the state of the random numbers. Storages are counted once; parameters and buffers are not.
@@ -143,10 +143,11 @@ class Layer:
 
 
 def forward(layer, x, case, lora, norms, rope, tables):
-    """`LlamaDecoderLayer_fast_forward` and `LlamaAttention_fast_forward`; with norms of heads, `Qwen3Attention_fast_forward`."""
+    """`LlamaDecoderLayer_fast_forward` and `LlamaAttention_fast_forward`; with norms of heads, `Qwen3Attention_fast_forward`; with
+    norms by one more than their weights, `GemmaDecoderLayer_fast_forward`, whose MLP differs by its kernel alone."""
     b, s, a, k, d = (case[key] for key in "bsakd")
-    part = layer.parts
-    y = norms.fast_rms_layernorm(layer.norms["first"], x)
+    part, gemma = layer.parts, case["arch"] == "gemma"
+    y = norms.fast_rms_layernorm(layer.norms["first"], x, gemma=gemma)
     q, key, v = lora.LoRA_QKV.apply(y, *part["q"], *part["k"], *part["v"], True)
     del y
     if case["arch"] == "qwen3":
@@ -162,13 +163,15 @@ def forward(layer, x, case, lora, norms, rope, tables):
     out = Attention.apply(q, key, v).reshape(b, s, a * d)
     del q, key, v
     x = x + lora.LoRA_W.apply(out, *part["o"])
-    y = norms.fast_rms_layernorm(layer.norms["second"], x)
+    y = norms.fast_rms_layernorm(layer.norms["second"], x, gemma=gemma)
     gate = lambda e, g: torch.empty_like(e)
     return x + lora.LoRA_MLP.apply(y, *part["gate"], *part["up"], *part["down"], gate, None, True)
 
 
 def record(case, lora, norms, rope, losses):
-    tables = [torch.ones(2 * case["s"], case["d"], dtype=torch.bfloat16) for _ in range(2)]
+    # Gemma's are in fp32 (`gemma.py:FastGemmaModel.post_patch`).
+    rotated = torch.float32 if case["arch"] == "gemma" else torch.bfloat16
+    tables = [torch.ones(2 * case["s"], case["d"], dtype=rotated) for _ in range(2)]
     layers = [Layer(case) for _ in range(case["layers"])]
     head = torch.empty(case["V"], case["h"], dtype=torch.bfloat16)
     last = Layer.norm(case["h"])
@@ -183,14 +186,14 @@ def record(case, lora, norms, rope, losses):
             users[storage.data_ptr()].add(place[-1])
         return tensor
 
-    # The embedding's output, which is made to require a gradient.
+    # The embedding's output, which is made to require a gradient; Gemma's is scaled in place before (`llama.py:LlamaModel_fast_forward`).
     x = torch.zeros(case["b"], case["s"], case["h"], dtype=torch.bfloat16, requires_grad=True)
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         for index, layer in enumerate(layers):
             place.append(f"layer{index}")
             x = forward(layer, x, case, lora, norms, rope, tables)
         place.append("outside")
-        x = norms.fast_rms_layernorm(last, x)
+        x = norms.fast_rms_layernorm(last, x, gemma=case["arch"] == "gemma")
         labels = torch.zeros(case["b"], case["s"], dtype=torch.int64)
         losses.UnslothFusedLoss.apply(losses.compute_fused_ce_loss, x, head, None, labels, None, None, None, True, None, False,
                                       False, dict(n_chunks=1))
@@ -201,8 +204,9 @@ def record(case, lora, norms, rope, losses):
 
 
 def cases():
-    for arch, (b, s) in itertools.product(["llama", "mha", "qwen3"], [(1, 64), (2, 160)]):
-        h, a, k, d, f = dict(llama=(128, 8, 2, 16, 384), mha=(128, 4, 4, 32, 256), qwen3=(128, 4, 2, 64, 256))[arch]
+    for arch, (b, s) in itertools.product(["llama", "mha", "qwen3", "gemma"], [(1, 64), (2, 160)]):
+        h, a, k, d, f = dict(llama=(128, 8, 2, 16, 384), mha=(128, 4, 4, 32, 256), qwen3=(128, 4, 2, 64, 256),
+                             gemma=(128, 4, 1, 64, 512))[arch]
         yield dict(id=f"{arch}-b{b}-s{s}", arch=arch, b=b, s=s, h=h, a=a, k=k, d=d, f=f, V=1024, layers=3)
 
 

@@ -338,6 +338,7 @@ pub(super) const UNSLOTH: Semantics = Semantics {
         norm: NormModule::Kernel,
         rotation: Rotation::Whole,
         repeats_groups: true,
+        views_one_group: true,
         fuses_adapters: true,
         logits_chunk: Some(UNSLOTH_LOGITS),
         ..TRANSFORMERS_MODULES

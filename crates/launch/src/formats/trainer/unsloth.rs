@@ -47,9 +47,8 @@ const IDLE: [&str; 14] = [
 ];
 
 /// Beginnings of names of models that unsloth hands to modules it compiles, or that it writes in a way of their own.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 23] = [
     "gemma",
-    "codegemma",
     "phi",
     "gpt-oss",
     "granite",
@@ -73,6 +72,14 @@ const OTHERS: [&str; 24] = [
     "ministral-3",
     "llama-4",
 ];
+
+/// Beginnings of names of Gemma's first models, whose layers differ from Llama's by kernels alone (`models/gemma.py`).
+const FIRST_GEMMA: [&str; 4] = ["gemma-2b", "gemma-7b", "gemma-1.1-", "codegemma-"];
+
+/// Names of Phi that unsloth has as a Llama or a Mistral, with a projection each for queries, keys, values, gate and up: what its
+/// notebooks print of them ("Fast Llama patching", "Fast Mistral patching", layers of QKV, and 29,884,416 or 65,536,000 trainable
+/// parameters; unslothai/notebooks@bdda2efc7ad5, `nb/Phi_3.5_Mini-Conversational.ipynb`, `Phi_3_Medium-`, `Phi_4-Conversational.ipynb`).
+const UNFUSED_PHI: [&str; 3] = ["phi-3.5-mini-instruct", "phi-3-medium-4k-instruct", "phi-4"];
 
 fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
     let item = NotModelled::new(&leaf.path, &leaf.value, effect, what).at_some(leaf.span);
@@ -245,6 +252,10 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         let what = "training of all weights, for which unsloth compiles transformers' modules";
         leaves.reading.not_modelled.push(NotModelled::new("get_peft_model", "", Effect::Memory, what));
     }
+    let named = leaves.first(&["model_name_or_path", "model_name"]);
+    let lower = named.map(|leaf| leaf.value.trim_end_matches('/').to_ascii_lowercase()).unwrap_or_default();
+    let last = lower.rsplit('/').next().unwrap_or(&lower);
+    let gemma = FIRST_GEMMA.iter().any(|start| last.starts_with(start));
     for field in [
         Field::NumExperts,
         Field::MultiLatentAttention,
@@ -253,7 +264,8 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         Field::Fp32Norms,
         Field::ModuleVariants,
     ] {
-        if leaves.reading.value(field).is_some_and(|said| said != "false") {
+        let is_known = gemma && field == Field::Fp32Norms;
+        if !is_known && leaves.reading.value(field).is_some_and(|said| said != "false") {
             let what = "layers of this model as unsloth runs them";
             leaves.reading.not_modelled.push(NotModelled::new(field.name(), "", Effect::Memory, what));
         }
@@ -262,13 +274,16 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         let what = "a loss of preferences or rewards as unsloth compiles it";
         leaves.reading.not_modelled.push(NotModelled::new("unsloth", "", Effect::Memory, what));
     }
-    let Some(leaf) = leaves.first(&["model_name_or_path", "model_name"]) else { return };
-    let lower = leaf.value.trim_end_matches('/').to_ascii_lowercase();
-    let last = lower.rsplit('/').next().unwrap_or(&lower);
-    if OTHERS.iter().any(|start| last.starts_with(start)) {
+    let Some(leaf) = named else { return };
+    let base = last.strip_suffix("-bnb-4bit").unwrap_or(last);
+    let unfused = lower.starts_with("unsloth/") && UNFUSED_PHI.contains(&base);
+    if unfused {
+        let fused = [Field::FusedQkv, Field::FusedGateUp];
+        leaves.reading.keep(&|found| !fused.contains(&found.field));
+    }
+    if !(unfused || gemma) && OTHERS.iter().any(|start| last.starts_with(start)) {
         lack(leaves, leaf, Effect::Memory, "layers of this model as unsloth runs them");
     }
-    let base = last.strip_suffix("-bnb-4bit").unwrap_or(last);
     let dynamic = names::words("unsloth").any(|name| match name.strip_suffix('*') {
         Some(start) => base.starts_with(start),
         None => base == name,
