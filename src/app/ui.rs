@@ -86,6 +86,8 @@ pub(crate) struct Search {
     pub found: Option<Rc<Found>>,
     /// The changes of the layout that is shown; none: the plan it began with.
     pub chosen: Vec<(String, String)>,
+    /// The layout that was looked at before that one; none before the second.
+    pub before: Option<PtrEq<Pinned>>,
 }
 
 impl Theme {

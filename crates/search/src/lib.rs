@@ -25,7 +25,7 @@ pub use dimension::{Choices, Dimension, Values};
 pub use edits::{Edited, one_edit, single_edits, three_edits, two_edits};
 pub use exhaust::{Exhausted, exhaust};
 pub use floor::least_gpus;
-pub use moved::{Moved, moved};
+pub use moved::{Moved, moved, unmoved};
 pub use outcome::{Outcome, Tally};
 pub use published::{Published, published};
 pub use question::{Inquiry, Question, Reached};

@@ -67,6 +67,13 @@ fn run(plan: &Plan, own: &Variant, edit: &Edit) -> Option<Moved> {
     Some(Moved { dimension: edit.dimension, words: edit.words(own), fits: outcome.1, outcome: outcome.0 })
 }
 
+/// `plan` as it is, beside what moves it, and whether it fits.
+#[must_use]
+pub fn unmoved(plan: &Plan) -> Option<(Outcome, bool)> {
+    let own = Variant::from_plan(plan);
+    outcome(plan, &own, &own)
+}
+
 /// `variant` worked out, and whether it fits; none where the software refuses it.
 pub(crate) fn outcome(plan: &Plan, own: &Variant, variant: &Variant) -> Option<(Outcome, bool)> {
     let changed = variant.apply(plan)?;

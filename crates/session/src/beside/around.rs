@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 use shardscope_plan::Plan;
-use shardscope_search::{Outcome, moved, published};
+use shardscope_search::{Outcome, moved, published, unmoved};
 
 use super::found::Layout;
 
 /// What stands around a plan, whatever its search finds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Around {
+    /// The plan itself; none until it is known.
+    pub own: Option<Neighbour>,
     /// The plan with one setting moved, setting by setting.
     pub moves: Vec<Neighbour>,
     /// Layouts that were published of its model.
@@ -38,7 +40,10 @@ impl Around {
     pub fn new(plan: &Plan) -> Self {
         let moves = moved(plan).into_iter();
         let published = published(plan).into_iter();
+        let own = unmoved(plan)
+            .map(|(outcome, fits)| Neighbour::new("the plan searched".to_owned(), &outcome, fits));
         Self {
+            own,
             moves: moves.map(|one| Neighbour::new(one.words, &one.outcome, one.fits)).collect(),
             published: published
                 .map(|one| Neighbour::new(one.about.to_owned(), &one.outcome, one.fits))

@@ -157,7 +157,7 @@ impl Found {
             around: parts
                 .iter()
                 .map(|part| &part.around)
-                .find(|around| !around.moves.is_empty())
+                .find(|around| around.own.is_some())
                 .cloned()
                 .unwrap_or_default(),
             best,
