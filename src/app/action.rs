@@ -59,6 +59,8 @@ pub(crate) enum Action {
     Read,
     /// The program that reads texts did not arrive, or broke.
     ReaderLost,
+    /// The verdict is on the screen: now the rest, and advice.
+    Whole,
     /// The remark about the address was read.
     DismissUnknown,
     /// Paper needs every panel at once.

@@ -345,6 +345,11 @@ impl AppState {
             }
             Action::Print(on) => ui.printing = on,
             Action::Files(_) | Action::Taken(_) | Action::Read | Action::ReaderLost => {}
+            Action::Whole => {
+                ui.whole = true;
+                // The plan is the same: nothing that hangs on it goes.
+                next.session = Rc::new(apply((*next.session).clone(), Event::Advise));
+            }
             Action::DismissUnknown => ui.unknown = None,
         }
         // After every action: any of them may have made a plan that wants one.

@@ -40,6 +40,8 @@ pub(crate) struct UiState {
     pub printing: bool,
     /// Whether the program that reads texts could not be had for what was last asked of it.
     pub reader_lost: bool,
+    /// Whether more than the verdict is drawn, and advice is there: from the first paint on.
+    pub whole: bool,
     /// What of the address is not known here, in words.
     pub unknown: Option<String>,
 }

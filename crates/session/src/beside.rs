@@ -130,7 +130,8 @@ impl Working {
         let input = restore(&task.kept)?.input;
         Some(Self(match task.work {
             Work::Layouts { part, parts } => {
-                let plan = State::new(input).shown?.plan.clone();
+                // The plan alone: a report, and advice above all, would take longer than the first layouts.
+                let plan = why::planned(&input, &[]).ok()?;
                 let walk = Box::new(Walk::new(&plan).part(part, parts));
                 // Only part 0 goes on to ask how many accelerators would do; else every worker would walk the same
                 // question.

@@ -55,7 +55,7 @@ pub fn why_not_typed(base: &Pinned, text: &str, best: Option<&Layout>) -> Result
 }
 
 /// The plan that `changes` make of `input`, or why they make none. Nothing of it is estimated.
-fn planned(input: &UserInput, changes: &Changes) -> Result<Plan, String> {
+pub(super) fn planned(input: &UserInput, changes: &Changes) -> Result<Plan, String> {
     let mut input = input.clone();
     changes.iter().cloned().for_each(|change| input.put(change));
     // The texts were read for the plan searched.
