@@ -52,7 +52,7 @@ impl Page {
     /// The same in another browser.
     #[track_caller]
     pub fn open_in(kind: Kind, path: &str) -> Self {
-        let page = Self::blank_in(kind, &dist());
+        let page = Self::blank_in(kind);
         page.goto(path);
         page
     }
@@ -63,14 +63,20 @@ impl Page {
         Self::blank_of(&dist())
     }
 
+    /// The same in another browser.
+    #[track_caller]
+    pub fn blank_in(kind: Kind) -> Self {
+        Self::new(kind, &dist())
+    }
+
     /// The same for another folder than `dist/`, as after the next release.
     #[track_caller]
     pub fn blank_of(folder: &Path) -> Self {
-        Self::blank_in(Kind::Chromium, folder)
+        Self::new(Kind::Chromium, folder)
     }
 
     #[track_caller]
-    fn blank_in(kind: Kind, folder: &Path) -> Self {
+    fn new(kind: Kind, folder: &Path) -> Self {
         let site = Site { folder: folder.to_owned(), path: SUB_PATH.to_owned(), cross_origin: true };
         let site = Server::bind(site, 0, 1).and_then(Server::start).expect("a free port on 127.0.0.1");
         let scratch = Scratch::new();
