@@ -2,8 +2,8 @@
 import load, { begin, read } from "./shardscope-reader.js";
 
 const start = async () => {
-  const [answer] = await Promise.all([fetch("tables.json"), load()]);
-  begin(await answer.text());
+  const [answer] = await Promise.all([fetch("tables.txt"), load()]);
+  begin(new Uint8Array(await answer.arrayBuffer()));
 };
 
 let starting = null;

@@ -3,8 +3,8 @@
 import load, { work } from "./shardscope-worker.js";
 
 const loaded = (async () => {
-  const [answer] = await Promise.all([fetch("tables.json"), load()]);
-  return answer.text();
+  const [answer] = await Promise.all([fetch("tables.txt"), load()]);
+  return new Uint8Array(await answer.arrayBuffer());
 })();
 
 export const begin = async (task, slice, tell) => work(await loaded, task, slice, tell);

@@ -17,7 +17,7 @@ fn main() {
 #[cfg(feature = "prerender")]
 fn main() {
     // The build names the file of the engine's tables.
-    let tables = std::env::args().nth(1).and_then(|file| std::fs::read_to_string(file).ok());
+    let tables = std::env::args().nth(1).and_then(|file| std::fs::read(file).ok());
     assert!(tables.is_some_and(|tables| app::provide_tables(&tables)), "the engine's tables cannot be read");
     println!("{}", app::prerendered());
 }

@@ -52,7 +52,7 @@ impl Page {
     /// The same in another browser.
     #[track_caller]
     pub fn open_in(kind: Kind, path: &str) -> Self {
-        let page = Self::blank_in(kind, &dist());
+        let page = Self::blank_in(kind);
         page.goto(path);
         page
     }
@@ -61,6 +61,12 @@ impl Page {
     #[track_caller]
     pub fn blank() -> Self {
         Self::blank_of(&dist())
+    }
+
+    /// The same in another browser.
+    #[track_caller]
+    pub fn blank_in(kind: Kind) -> Self {
+        Self::blank_in(kind, &dist())
     }
 
     /// The same for another folder than `dist/`, as after the next release.

@@ -1,7 +1,6 @@
 //! What every page has around its content: the head, the way back, the way to the others.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -24,16 +23,15 @@ pub fn assets() -> Vec<(&'static str, Cow<'static, str>)> {
     vec![
         ("icon.svg", include_str!("../../assets/icon.svg").into()),
         ("evidence.js", include_str!("../assets/evidence.js").into()),
-        ("tables.json", tables().into()),
+        ("tables.txt", tables().into()),
     ]
 }
 
 /// The texts of the engine's tables by name, which the main page has beside its program.
 fn tables() -> String {
     let given = given();
-    let mut texts: BTreeMap<_, _> = shardscope::tables().map(|table| (table.name(), table.text())).collect();
-    texts.insert(GIVEN, &given);
-    serde_json::json!(texts).to_string()
+    let texts = shardscope::tables().map(|table| (table.name(), table.text()));
+    shardscope::joined(texts.chain([(GIVEN, given.as_str())]))
 }
 
 /// As in `index.html`, the placeholder becomes the digests of the inline scripts when the page is built.

@@ -49,8 +49,8 @@ pub(crate) enum Action {
     Reply(Rc<Reply>),
     /// What holds the run there, as changes of what the question was asked of, is shown; the answer stays.
     Answered(Vec<(String, String)>),
-    /// The layout shown is compared with the plan that the search began with.
-    CompareFound,
+    /// The layout shown is compared with the plan that the search began with, or with the layout looked at before it.
+    CompareFound(bool),
     /// Files take the place of what runs, or lie beside it where they only complete it.
     Files(Vec<File>),
     /// The input with those files.
@@ -59,6 +59,8 @@ pub(crate) enum Action {
     Read,
     /// The program that reads texts did not arrive, or broke.
     ReaderLost,
+    /// The verdict is on the screen: now the rest, and advice.
+    Whole,
     /// The remark about the address was read.
     DismissUnknown,
     /// Paper needs every panel at once.
@@ -78,7 +80,7 @@ impl Action {
                 | Self::Look(_)
                 | Self::Ask(_)
                 | Self::Answered(_)
-                | Self::CompareFound
+                | Self::CompareFound(_)
         )
     }
 

@@ -21,6 +21,8 @@ pub(crate) fn first() -> AppState {
         (session.picked, session.colour) = view.choices(shown);
     }
     let unknown = view.unknown(&session);
+    // The example's answer stands in the page already, whole. Whoever waits for another sees the verdict first.
+    let whole = !session.figures_first || session.shown.is_none();
     let choice = Choice {
         model: "Llama-3.1-70B".to_owned(),
         objective: Objective::PreTrain,
@@ -46,6 +48,7 @@ pub(crate) fn first() -> AppState {
         printing: false,
         reader_lost: false,
         unknown,
+        whole,
     };
     let mut first = AppState::new(session, ui);
     // A link to a plan that does not fit begins its search as if the plan had been made here.
@@ -58,23 +61,23 @@ fn first_session() -> State {
     // Storage of the embedding site's visitors is not this page's to use.
     if browser::is_embedded() {
         // A frame shows what its address says, whoever looks at it, and keeps nothing.
-        return apply(State::new(UserInput::from_text("")), Event::Follow(browser::fragment()));
+        return apply(State::figures_first(UserInput::from_text("")), Event::Follow(browser::fragment()));
     }
     // Going back or reloading: the entry has everything, the link only what settings say.
     if let Some(kept) = browser::history_state().and_then(|text| restore(&text)) {
-        return apply(State::new(kept.input.clone()), Event::Restore(Box::new(kept)));
+        return apply(State::figures_first(kept.input.clone()), Event::Restore(Box::new(kept)));
     }
     let own = browser::kept(browser::INPUT).and_then(|text| restore(&text)).map(|kept| kept.input);
     let fragment = browser::fragment();
     let has_own = own.is_some();
     // `#` alone is no link.
     if fragment.len() < 2 {
-        return own.map_or_else(State::default, State::new);
+        return own.map_or_else(State::default, State::figures_first);
     }
     // The reader's own text is one step back. At a first visit there is nothing before the link: the example's answer
     // would be taken for the link's.
     let before = own.unwrap_or_else(|| UserInput::from_text(""));
-    let mut state = apply(State::new(before), Event::Follow(fragment));
+    let mut state = apply(State::figures_first(before), Event::Follow(fragment));
     if !has_own {
         // A broken first link leaves the example, with the remark beside it.
         if state.input == UserInput::from_text("") {

@@ -53,6 +53,7 @@ pub(crate) fn app(props: &Props) -> Html {
     use_keys(&dispatch);
     use_search(app.ui.search.as_ref(), dispatch.clone());
     use_question(app.ui.inquiry.as_ref(), dispatch.clone());
+    use_rest(&app, &dispatch);
     use_window_event("beforeprint", super::context::send(&dispatch, || Action::Print(true)));
     use_window_event("afterprint", super::context::send(&dispatch, || Action::Print(false)));
     let name = app.session.shown.as_deref().map_or_else(String::new, |shown| title(shown) + " · ");
@@ -83,8 +84,13 @@ fn page() -> Html {
             <a class="skip" href="#answer">{ "Skip to the result" }</a>
             <Header />
             <BrokenLink />
-            <main class={classes!("page", answer_first.then_some("answer-first"))}>
-                <Input />
+            <main class={classes!("page", answer_first.then_some("answer-first"))} aria-busy={(!app.ui.whole).then_some("true")}>
+                if app.ui.whole {
+                    <Input />
+                } else {
+                    // Its place, so that the verdict keeps its own.
+                    <div class="input-side"></div>
+                }
                 <Answer />
             </main>
             <Card />
@@ -94,6 +100,17 @@ fn page() -> Html {
             }
         </>
     }
+}
+
+/// Behind the first paint comes what that did not wait for.
+#[hook]
+fn use_rest(app: &AppContext, dispatch: &Dispatch) {
+    let dispatch = dispatch.clone();
+    use_effect_with(app.ui.whole, move |whole| {
+        if !whole {
+            browser::after_paint(move || dispatch.emit(Action::Whole));
+        }
+    });
 }
 
 /// The answer follows the text when the reader pauses; a long text is announced before it is read.

@@ -22,6 +22,15 @@ pub(crate) fn window() -> Option<Window> {
     if cfg!(target_arch = "wasm32") { web_sys::window() } else { None }
 }
 
+/// Does `then` once what was drawn last is on the screen.
+pub(crate) fn after_paint(then: impl FnOnce() + 'static) {
+    // A frame that begins is painted before what waits behind it.
+    let frame = Closure::once_into_js(move || crate::soon::soon(then));
+    if let Some(window) = window() {
+        let _ = window.request_animation_frame(frame.unchecked_ref());
+    }
+}
+
 pub(crate) fn document() -> Option<Document> {
     window()?.document()
 }

@@ -1,5 +1,6 @@
 //! The engine's tables (flags, recipes, models, model types, terms), which come from the page's own origin beside its program.
 
+use js_sys::Uint8Array;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::Response;
@@ -7,21 +8,23 @@ use web_sys::Response;
 use super::browser;
 use crate::tables::provide;
 
-/// Where they lie: a JSON object with the text of each table by its name, which `pages/src/frame.rs` writes.
-const FILE: &str = "tables.json";
+/// Where they lie: the texts of all tables, which `pages/src/frame.rs` writes.
+const FILE: &str = "tables.txt";
 
 /// Gets the tables and hands them to the engine; `index.html` asks for them ahead. False where they cannot be had: without them
 /// no flag or model is known, so that there is no answer.
 pub(crate) async fn load() -> bool {
-    text().await.is_some_and(|tables| provide(&tables))
+    bytes().await.is_some_and(|tables| provide(&tables))
 }
 
-async fn text() -> Option<String> {
+async fn bytes() -> Option<Vec<u8>> {
     let answer = JsFuture::from(browser::window()?.fetch_with_str(FILE)).await.ok()?;
     let answer: Response = answer.dyn_into().ok()?;
     // A 404 is an answer of its own, with a page for text.
     if !answer.ok() {
         return None;
     }
-    JsFuture::from(answer.text().ok()?).await.ok()?.as_string()
+    // Bytes are copied as they are; a text would be coded anew, letter by letter, before the first answer.
+    let buffer = JsFuture::from(answer.array_buffer().ok()?).await.ok()?;
+    Some(Uint8Array::new(&buffer).to_vec())
 }

@@ -122,8 +122,14 @@ impl AppState {
         match (on, session.shown.clone()) {
             (true, Some(shown)) => {
                 let base = PtrEq::new(Pinned { input: session.input.clone(), shown });
-                self.ui.search =
-                    Some(Search { base, going: true, is_lost: false, found: None, chosen: Vec::new() });
+                self.ui.search = Some(Search {
+                    base,
+                    going: true,
+                    is_lost: false,
+                    found: None,
+                    chosen: Vec::new(),
+                    before: None,
+                });
             }
             // Stopped and not removed: what was found stays to be read.
             _ => {
@@ -137,14 +143,19 @@ impl AppState {
     /// Shows a layout that the search found.
     fn look(&mut self, changes: Vec<(String, String)>) {
         let Some(search) = &self.ui.search else { return };
-        let input = Box::new(search.base.input.clone());
+        let base = Box::new(search.base.input.clone());
         // A refused layout leaves the plan before, so the list must not mark it as shown.
         let chosen = changes.clone();
-        self.keeping_search(Event::TryOn(input, changes));
+        // The plan searched has a button of its own.
+        let looked_at =
+            self.session.shown.clone().filter(|_| !search.chosen.is_empty() && search.chosen != chosen);
+        let input = self.session.input.clone();
+        let before = looked_at.map(|shown| PtrEq::new(Pinned { input, shown }));
+        self.keeping_search(Event::TryOn(base, changes));
         if self.session.refused.is_none()
             && let Some(search) = &mut self.ui.search
         {
-            search.chosen = chosen;
+            (search.chosen, search.before) = (chosen, before);
         }
     }
 
@@ -324,15 +335,21 @@ impl AppState {
                 }
             }
             Action::Answered(changes) => next.answered(changes),
-            Action::CompareFound => {
+            Action::CompareFound(with_before) => {
                 if let Some(search) = &ui.search {
-                    let base = search.base.clone();
+                    let before = search.before.clone().filter(|_| with_before);
+                    let held = before.unwrap_or_else(|| search.base.clone());
                     ui.panel = PanelId::Compare;
-                    next.keeping_search(Event::Hold(base));
+                    next.keeping_search(Event::Hold(held));
                 }
             }
             Action::Print(on) => ui.printing = on,
             Action::Files(_) | Action::Taken(_) | Action::Read | Action::ReaderLost => {}
+            Action::Whole => {
+                ui.whole = true;
+                // The plan is the same: nothing that hangs on it goes.
+                next.session = Rc::new(apply((*next.session).clone(), Event::Advise));
+            }
             Action::DismissUnknown => ui.unknown = None,
         }
         // After every action: any of them may have made a plan that wants one.

@@ -40,6 +40,8 @@ pub(crate) struct UiState {
     pub printing: bool,
     /// Whether the program that reads texts could not be had for what was last asked of it.
     pub reader_lost: bool,
+    /// Whether more than the verdict is drawn, and advice is there: from the first paint on.
+    pub whole: bool,
     /// What of the address is not known here, in words.
     pub unknown: Option<String>,
 }
@@ -86,6 +88,8 @@ pub(crate) struct Search {
     pub found: Option<Rc<Found>>,
     /// The changes of the layout that is shown; none: the plan it began with.
     pub chosen: Vec<(String, String)>,
+    /// The layout that was looked at before that one; none before the second.
+    pub before: Option<PtrEq<Pinned>>,
 }
 
 impl Theme {

@@ -18,7 +18,7 @@ fn main() {
 /// # Errors
 /// Where they are not of this edition.
 #[wasm_bindgen]
-pub fn begin(tables: &str) -> Result<(), JsValue> {
+pub fn begin(tables: &[u8]) -> Result<(), JsValue> {
     if tables::provide(tables) { Ok(()) } else { Err("the engine's tables are of another edition".into()) }
 }
 

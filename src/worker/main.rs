@@ -29,7 +29,7 @@ const AT_ONCE: u64 = 1;
 /// # Errors
 /// Where the tables or the task are not of this edition.
 #[wasm_bindgen]
-pub fn work(tables: &str, task: &str, slice: f64, tell: Function) -> Result<(), JsValue> {
+pub fn work(tables: &[u8], task: &str, slice: f64, tell: Function) -> Result<(), JsValue> {
     if !tables::provide(tables) {
         return Err("the engine's tables are of another edition".into());
     }

@@ -28,7 +28,7 @@ pub const LATER: [&str; 10] = [
     "shardscope-reader_bg.wasm",
     "shardscope-worker.js",
     "shardscope-worker_bg.wasm",
-    "tables.json",
+    "tables.txt",
     "worker.js",
 ];
 

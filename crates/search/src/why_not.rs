@@ -2,7 +2,7 @@
 
 use shardscope_estimate::time::{Time, part_words, time};
 use shardscope_estimate::{Verdict, memory};
-use shardscope_plan::{Contradiction, Plan};
+use shardscope_plan::{Contradiction, Plan, Stage};
 use shardscope_sorting::sort_by;
 use shardscope_units::{Bytes, Quantity, Seconds, gib, percent, seconds};
 
@@ -95,7 +95,7 @@ pub fn why_not(layout: &Result<Plan, Vec<Contradiction>>, best: &Plan) -> WhyNot
             return WhyNot::OutOfMemory(Lack { pipeline_rank: rank.pipeline_rank, at: rank.at, by, most });
         }
     }
-    let slower = slower(&time(plan), &time(best));
+    let slower = slower(plan, best);
     if memory.verdict == Verdict::Tight {
         let room = memory.capacity.number() * (1.0 - memory.headroom);
         let over = shardscope_units::Count::rounded_up((memory.worst.peak_reserved.number() - room).max(0.0));
@@ -104,21 +104,44 @@ pub fn why_not(layout: &Result<Plan, Vec<Contradiction>>, best: &Plan) -> WhyNot
     if slower.by <= Seconds::ZERO { WhyNot::AsGood } else { WhyNot::Slower(slower) }
 }
 
-fn slower(own: &Time, best: &Time) -> Slower {
+fn slower(plan: &Plan, best: &Plan) -> Slower {
+    let (own, theirs) = (time(plan), time(best));
     // A step of no time would make every share infinite.
-    let whole = best.step.get().max(f64::MIN_POSITIVE);
+    let whole = theirs.step.get().max(f64::MIN_POSITIVE);
     let mut parts: Vec<(String, Seconds)> = Vec::new();
-    for part in own.breakdown.children() {
-        let label = part.label();
-        let theirs = best.breakdown.child(label).map_or(Seconds::ZERO, shardscope_explain::Breakdown::value);
-        let more = part.value() - theirs;
+    let (own_parts, their_parts) = (parts_of(&own), parts_of(&theirs));
+    for (label, value) in own_parts {
+        let known = their_parts.iter().find(|(other, _)| *other == label);
+        let more = value - known.map_or(Seconds::ZERO, |(_, value)| *value);
         if more.get() > whole * TOLD {
-            parts.push((label.to_owned(), more));
+            // As many FLOPs on each GPU take longer only where the products are smaller.
+            let smaller = label == GEMMS && stages(plan) == stages(best);
+            parts.push((if smaller { SMALLER.to_owned() } else { label.to_owned() }, more));
         }
     }
     sort_by(&mut parts, |one, other| other.1.get().total_cmp(&one.1.get()));
-    let by = own.step - best.step;
+    let by = own.step - theirs.step;
     Slower { by, share: by.get() / whole, parts }
+}
+
+/// What the report calls products of matrices, and what is said of those that run below the speed of larger ones.
+const GEMMS: &str = "GEMMs";
+const SMALLER: &str = "GEMMs, as they are smaller";
+
+/// Parts of a step, what is computed by its own parts.
+fn parts_of(time: &Time) -> Vec<(&str, Seconds)> {
+    let parts = time.breakdown.children().iter();
+    let each = parts.flat_map(|part| match part.children() {
+        [] => std::slice::from_ref(part),
+        inside => inside,
+    });
+    each.map(|part| (part.label(), part.value())).collect()
+}
+
+/// The number of stages and the layers of the fullest: where both are equal, so is what a GPU multiplies.
+fn stages(plan: &Plan) -> (u64, Option<u64>) {
+    let stages = &plan.layout().stages.stages;
+    (plan.layout().pipeline, stages.iter().map(Stage::layers).max())
 }
 
 impl WhyNot {
@@ -159,5 +182,42 @@ impl Slower {
             .collect();
         let reason = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
         format!("takes {} ({}) longer{reason}", seconds(self.by), percent(self.share))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pairs::plan;
+    use crate::space::typed;
+
+    fn against(text: &str, best: &str) -> WhyNot {
+        let plan = plan("llama-3 70b, 128 H100");
+        let read = |text: &str| typed(&plan, text).expect("understood").checked(&plan);
+        why_not(&read(text), &read(best).expect("a plan"))
+    }
+
+    #[test]
+    fn what_a_layout_takes_longer_for_is_told_by_its_parts() {
+        let told = |text: &str, best: &str| match against(text, best) {
+            WhyNot::Slower(slower) => slower,
+            other => panic!("{text}: {other:?}"),
+        };
+        // Chunks are what a bubble is made smaller by.
+        let flat = told("TP 8 PP 4 VPP 1", "TP 8 PP 4 VPP 5");
+        assert_eq!(flat.parts[0].0, "bubble", "{flat:?}");
+        // Halves of the products of TP 4, on as many stages of as many layers.
+        let smaller = told("TP 8 PP 8", "TP 4 PP 8");
+        assert!(smaller.parts.iter().any(|(part, _)| part == SMALLER), "{smaller:?}");
+        // Of more stages the one with the output layer has more than its share: there are more products, not smaller ones.
+        let deeper = told("TP 8 PP 8", "TP 8 PP 4");
+        assert!(deeper.parts.iter().any(|(part, _)| part == GEMMS), "{deeper:?}");
+    }
+
+    #[test]
+    fn what_does_not_start_or_does_not_fit_says_why() {
+        assert!(matches!(against("TP 3", "TP 8"), WhyNot::Refused(_)));
+        assert!(matches!(against("TP 1 PP 1", "TP 8"), WhyNot::OutOfMemory(_)));
+        assert_eq!(against("TP 8 PP 4", "TP 8 PP 4"), WhyNot::AsGood);
     }
 }

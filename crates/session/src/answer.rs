@@ -2,7 +2,7 @@
 
 use super::phases::phase_memories;
 use super::{Fit, PhaseMemory, PtrEq, StageMemory, UserInput, stage_memories, texts};
-use shardscope_advice::advised;
+use shardscope_advice::{advice, advised, reported};
 use shardscope_estimate::Fault;
 use shardscope_launch::{Resolution, resolve};
 use shardscope_plan::Plan;
@@ -58,6 +58,14 @@ impl Shown {
         text(&self.plan, &self.report)
     }
 
+    /// The same with its advice.
+    #[must_use]
+    pub(crate) fn with_advice(&self) -> Self {
+        let mut shown = self.clone();
+        shown.report.advice = advice(&self.plan, &self.report);
+        shown
+    }
+
     // Memory is one figure per stage: all ranks of a stage hold equal shards.
     fn stage_of(&self, rank: Rank) -> Option<usize> {
         usize::try_from(Groups::new(self.plan.layout()).coordinates(rank).pipeline).ok()
@@ -84,9 +92,16 @@ impl Shown {
 /// diagnostic and there is no report.
 #[must_use]
 pub fn estimated(resolution: &mut Resolution) -> Option<(Plan, Report)> {
+    estimated_by(advised, resolution)
+}
+
+fn estimated_by(
+    estimate: fn(&Plan) -> Result<Report, Fault>,
+    resolution: &mut Resolution,
+) -> Option<(Plan, Report)> {
     // A clone, since the resolution goes on to own its plan beside the diagnostics pushed below.
     let plan = resolution.plan.clone()?;
-    match advised(&plan) {
+    match estimate(&plan) {
         Ok(report) => Some((plan, report)),
         Err(fault) => {
             let impossible = Diagnostic::error(Code::ImpossibleEstimate, fault.message());
@@ -100,13 +115,26 @@ pub fn estimated(resolution: &mut Resolution) -> Option<(Plan, Report)> {
 /// another program ([`texts`]).
 #[must_use]
 pub fn answer(input: &UserInput) -> (PtrEq<Answer>, Option<Shown>) {
+    answer_by(advised, input)
+}
+
+/// The same without advice, which takes ten times as long: [`Shown::with_advice`] brings it.
+#[must_use]
+pub(crate) fn figures(input: &UserInput) -> (PtrEq<Answer>, Option<Shown>) {
+    answer_by(reported, input)
+}
+
+fn answer_by(
+    estimate: fn(&Plan) -> Result<Report, Fault>,
+    input: &UserInput,
+) -> (PtrEq<Answer>, Option<Shown>) {
     let source = input.source();
     let readings = texts::readings(input);
     // Texts that nobody has read yet: an empty resolution has neither plan nor diagnostics, so nothing untrue is said
     // meanwhile.
     let mut resolution =
         readings.map_or_else(Resolution::default, |readings| resolve(&readings, &input.settings));
-    let found = estimated(&mut resolution);
+    let found = estimated_by(estimate, &mut resolution);
     let answer = PtrEq::new(Answer { source, resolution });
     let shown = found.map(|(plan, report)| Shown {
         answer: answer.clone(),

@@ -2,10 +2,12 @@
 //! for workers beside the page. Tasks and their results are JSON texts: page and worker are separate WebAssembly
 //! programs and share no memory.
 
+mod around;
 mod file;
 mod found;
 mod reply;
 mod row;
+mod why;
 
 use serde::{Deserialize, Serialize};
 pub use shardscope_measured::Provenance;
@@ -16,10 +18,12 @@ use super::asked::{Asked, Asking};
 use super::keep::{keep_input, restore};
 use super::state::State;
 use super::user_input::UserInput;
+pub use around::{Around, Neighbour};
 pub use file::PlanFile;
 pub use found::{DEGREES, Found, Layout, Recomputed};
 pub use reply::{Reached, Reply, ReplyLine};
 pub use row::EvidenceRow;
+pub use why::{Tried, why_not_best, why_not_typed};
 
 /// A task for a worker, with all that it needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,9 +108,9 @@ pub struct Working(Stage);
 #[derive(Debug)]
 enum Stage {
     /// A part of the space, with the plan that it lies around.
-    Layouts { walk: Box<Walk>, plan: Box<Plan>, is_first: bool },
+    Layouts { walk: Box<Walk>, plan: Box<Plan>, is_first: bool, around: Around },
     /// All layouts are decided and none fits: how many accelerators would do?
-    Enough { walk: Box<Walk>, inquiry: Box<Inquiry>, goes_on: bool },
+    Enough { walk: Box<Walk>, around: Around, inquiry: Box<Inquiry>, goes_on: bool },
     /// A question, and whether more is looked at.
     Question(Box<Asking>, bool),
     /// A question that cannot be asked, and why.
@@ -126,11 +130,12 @@ impl Working {
         let input = restore(&task.kept)?.input;
         Some(Self(match task.work {
             Work::Layouts { part, parts } => {
-                let plan = State::new(input).shown?.plan.clone();
+                // The plan alone: a report, and advice above all, would take longer than the first layouts.
+                let plan = why::planned(&input, &[]).ok()?;
                 let walk = Box::new(Walk::new(&plan).part(part, parts));
                 // Only part 0 goes on to ask how many accelerators would do; else every worker would walk the same
                 // question.
-                Stage::Layouts { walk, plan: Box::new(plan), is_first: part == 0 }
+                Stage::Layouts { walk, plan: Box::new(plan), is_first: part == 0, around: Around::default() }
             }
             Work::Question(asked) => match Asking::new(&input, &asked) {
                 Ok(asking) => Stage::Question(Box::new(asking), true),
@@ -146,9 +151,13 @@ impl Working {
     /// Looks at up to `count` more candidates; `false` once there are none.
     pub fn step(&mut self, count: u64) -> bool {
         match &mut self.0 {
-            Stage::Layouts { walk, plan, is_first } => {
+            Stage::Layouts { walk, plan, is_first, around } => {
                 if walk.step(count) {
                     return true;
+                }
+                // At the end, so that no layout waits for it.
+                if *is_first {
+                    *around = Around::new(plan);
                 }
                 // Where nothing fits, the next question is how many accelerators would do. One part asks it; where another
                 // has found something its answer is left out.
@@ -157,7 +166,8 @@ impl Working {
                     let inquiry = Box::new(Inquiry::new(plan, Question::FewestGpus, Choices::default()));
                     // The walk goes along by clone, because `known` reports its tallies beside the answer and
                     // `self.0` is borrowed here.
-                    self.0 = Stage::Enough { walk: walk.clone(), inquiry, goes_on: true };
+                    self.0 =
+                        Stage::Enough { walk: walk.clone(), around: around.clone(), inquiry, goes_on: true };
                 }
                 asks
             }
@@ -179,13 +189,19 @@ impl Working {
     #[must_use]
     pub fn known(&self) -> Told {
         match &self.0 {
-            Stage::Layouts { walk, .. } => Told::Found(Found::from_walk(walk)),
-            // All parts of the walk are done here. Without one more thing outstanding the page would end the search
-            // before the answer.
-            Stage::Enough { walk, goes_on: true, .. } => Told::Found(Found::from_walk(walk).with_one_more()),
-            Stage::Enough { walk, inquiry, goes_on: false } => {
-                let chosen = inquiry.chosen().and_then(|chosen| inquiry.reached().get(chosen));
-                Told::Found(Found { needs: chosen.map(|reached| reached.gpus), ..Found::from_walk(walk) })
+            Stage::Layouts { walk, around, .. } => {
+                Told::Found(Found { around: around.clone(), ..Found::from_walk(walk) })
+            }
+            Stage::Enough { walk, around, inquiry, goes_on } => {
+                let found = Found { around: around.clone(), ..Found::from_walk(walk) };
+                Told::Found(if *goes_on {
+                    // All parts of the walk are done here. Without one more thing outstanding the page would end the search
+                    // before the answer.
+                    found.with_one_more()
+                } else {
+                    let chosen = inquiry.chosen().and_then(|chosen| inquiry.reached().get(chosen));
+                    Found { needs: chosen.map(|reached| reached.gpus), ..found }
+                })
             }
             Stage::Question(asking, goes_on) => Told::Reply(Reply::new(asking, *goes_on)),
             Stage::Refused(why) => Told::Reply(Reply::refused(why)),

@@ -40,6 +40,8 @@ pub enum Event {
     Edit(String),
     /// The reader paused.
     Settle,
+    /// The advice of an answer that was given without it, for the figures to be there sooner.
+    Advise,
     /// Another input, such as a file or an example, replaces the one in hand.
     Open(Box<UserInput>),
     /// The same for settings alone, which amend such a plan in hand: no entry of its own in the history.

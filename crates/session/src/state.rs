@@ -1,5 +1,6 @@
 //! The state and what changes it.
 
+use super::answer::figures;
 use super::event::{Event, Pinned, Refused};
 use super::map::Colour;
 use super::{Answer, EXAMPLE, PtrEq, Shown, Steps, UserInput, answer};
@@ -32,6 +33,8 @@ pub struct State {
     pub steps: Steps,
     /// Why the last link could not be opened; `None` where it could, or the reader has read it.
     pub broken_link: Option<LinkError>,
+    /// Whether answers come without their advice until it is asked for ([`Event::Advise`]).
+    pub figures_first: bool,
     /// Counts the plans taken up whole, each an entry of its own in the browser's history.
     pub entries: u64,
     /// Counts the events applied. Equal revisions are equal states, so components need not compare them whole.
@@ -42,6 +45,16 @@ impl State {
     /// The state with `input`, answered.
     #[must_use]
     pub fn new(input: UserInput) -> Self {
+        Self::answered_by(answer, input)
+    }
+
+    /// The same without advice, which comes with [`Event::Advise`].
+    #[must_use]
+    pub fn figures_first(input: UserInput) -> Self {
+        Self { figures_first: true, ..Self::answered_by(figures, input) }
+    }
+
+    fn answered_by(answer: fn(&UserInput) -> (PtrEq<Answer>, Option<Shown>), input: UserInput) -> Self {
         let (found, shown) = answer(&input);
         Self {
             answered: input.clone(),
@@ -55,6 +68,7 @@ impl State {
             pinned: None,
             steps: Steps::default(),
             broken_link: None,
+            figures_first: false,
             entries: 0,
             revision: 0,
         }
@@ -65,7 +79,7 @@ impl State {
         if self.answered == self.input {
             return;
         }
-        let (found, shown) = answer(&self.input);
+        let (found, shown) = if self.figures_first { figures(&self.input) } else { answer(&self.input) };
         // Before `answered` is moved on: it is the text that the last answer belonged to.
         self.is_another = self.input.replaces(&self.answered);
         self.answered = self.input.clone();
@@ -180,7 +194,7 @@ pub fn apply(mut state: State, event: Event) -> State {
     }
     state.revision += 1;
     // Looking around does not make the remark about a refused value go away; every other event answers it.
-    if !matches!(event, Event::Paint(_) | Event::Pick(_)) {
+    if !matches!(event, Event::Paint(_) | Event::Pick(_) | Event::Advise) {
         state.refused = None;
     }
     match event {
@@ -190,6 +204,11 @@ pub fn apply(mut state: State, event: Event) -> State {
             state.input = state.input.with_text(&text);
         }
         Event::Settle => state.settle(),
+        Event::Advise => {
+            if std::mem::take(&mut state.figures_first) {
+                state.shown = state.shown.map(|shown| PtrEq::new(shown.with_advice()));
+            }
+        }
         Event::Open(input) => {
             state.entries += 1;
             // Counted even where the input is the same: opening is what the browser's history follows.
@@ -248,152 +267,4 @@ fn pin(input: UserInput) -> Option<PtrEq<Pinned>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn after(events: Vec<Event>) -> State {
-        events.into_iter().fold(State::default(), apply)
-    }
-
-    #[test]
-    fn the_example_is_a_plan_of_sixteen() {
-        let state = State::default();
-        let plan = state.shown.map(|shown| shown.plan.layout().world_size);
-        assert_eq!(plan, Some(16), "{:?}", state.answer.resolution.diagnostics);
-    }
-
-    #[test]
-    fn a_text_without_a_plan_shows_no_other_plan() {
-        let state = after(vec![Event::Edit("prose, not a script".into())]);
-        assert!(state.shown.is_some() && !state.is_settled(), "the answer waits for the pause");
-        let state = apply(state, Event::Settle);
-        assert!(state.shown.is_none() && state.is_settled());
-        let state = apply(state, Event::Open(Box::new(UserInput::from_text(EXAMPLE))));
-        assert!(state.shown.is_some());
-    }
-
-    #[test]
-    fn a_refused_value_leaves_the_plan_and_says_why() {
-        let before = State::default();
-        let state = apply(before.clone(), set("tensor_model_parallel_size", "16"));
-        let refused = state.refused.clone().expect("TP 16 × PP 2 needs 32 GPUs");
-        assert_eq!(refused.values, [("tensor_model_parallel_size".to_owned(), "16".to_owned())]);
-        assert!(refused.reason.contains("32"), "{}", refused.reason);
-        assert_eq!((&state.input, &state.shown), (&before.input, &before.shown));
-        assert!(!state.steps.can_undo(), "nothing happened that could be undone");
-        let state = apply(state, set("num_nodes", "4"));
-        assert!(state.refused.is_none() && world(&state) == Some(32));
-    }
-
-    #[test]
-    fn an_answered_question_is_open_no_more() {
-        let script = "deepspeed --num_gpus 8 finetune.py --deepspeed ds/my_zero.json --model_name_or_path \
-            meta-llama/Llama-3.1-8B-Instruct --per_device_train_batch_size 1 --max_seq_length 4096 --bf16";
-        let asked = |state: &State| -> Vec<String> {
-            state.answer.resolution.questions.iter().map(|question| question.name.clone()).collect()
-        };
-        let state = after(vec![Event::Open(Box::new(UserInput::from_text(script)))]);
-        assert_eq!((asked(&state), state.shown.is_some()), (vec!["zero_stage".to_owned()], false));
-        let answered = apply(state.clone(), set("zero_stage", "3"));
-        assert_eq!((asked(&answered), answered.shown.is_some()), (vec![], true));
-        let unreadable = apply(state, set("zero_stage", "three"));
-        assert_eq!(asked(&unreadable), ["zero_stage"], "what cannot be read answers nothing");
-    }
-
-    #[test]
-    fn layouts_of_a_list_are_tried_on_the_plan_that_it_was_searched_from() {
-        let first = State::default();
-        let tried = |state: State, name: &str, value: &str| {
-            let values = vec![(name.to_owned(), value.to_owned())];
-            apply(state, Event::TryOn(Box::new(first.input.clone()), values))
-        };
-        let one = tried(first.clone(), "tensor_model_parallel_size", "4");
-        let two = tried(one, "micro_batch_size", "2");
-        let shown = two.shown.clone().expect("a plan");
-        assert_eq!(shown.plan.layout().tensor, 2, "nothing of the first is left");
-        assert_eq!(shown.plan.recipe().micro_batch_size, 2);
-        let back = apply(apply(two, Event::Undo), Event::Undo);
-        assert_eq!(back.input, first.input);
-    }
-
-    #[test]
-    fn a_value_given_by_hand_counts_until_taken_back() {
-        let set = Event::Set { name: "num_nodes".into(), value: "4".into() };
-        let state = after(vec![set, Event::Pick(Some(Rank::new(20)))]);
-        assert_eq!(state.shown.as_ref().map(|shown| shown.plan.layout().world_size), Some(32));
-        assert_eq!(state.picked, Some(Rank::new(20)));
-        let state = apply(state, Event::Unset("num_nodes".into()));
-        assert_eq!(state.shown.as_ref().map(|shown| shown.plan.layout().world_size), Some(16));
-        assert_eq!(state.picked, None, "it is no more");
-    }
-
-    fn set(name: &str, value: &str) -> Event {
-        Event::Set { name: name.into(), value: value.into() }
-    }
-
-    fn world(state: &State) -> Option<u64> {
-        state.shown.as_ref().map(|shown| shown.plan.layout().world_size)
-    }
-
-    #[test]
-    fn a_text_pasted_over_another_is_no_change_of_it() {
-        let own = EXAMPLE.replace("--num-layers 24", "--num-layers 12");
-        let state = after(vec![Event::Edit(own), Event::Settle]);
-        assert!(!state.is_another, "one value is a change");
-        let config = "{\"model_type\": \"llama\"}".to_owned();
-        let state = apply(apply(state, Event::Edit(config)), Event::Settle);
-        assert!(state.is_another);
-        let state = apply(state, Event::Undo);
-        assert!(state.is_another, "the way back leads to another text too");
-        assert!(!apply(state, set("num_nodes", "4")).is_another);
-    }
-
-    #[test]
-    fn every_change_can_be_undone_and_done_again() {
-        let input = UserInput::of_settings(vec![("num_layers".into(), "2".into())]);
-        let events =
-            vec![set("num_nodes", "4"), Event::Edit("x".into()), Event::Settle, Event::Open(Box::new(input))];
-        let state = after(events);
-        let last = state.input.clone();
-        let state = apply(apply(state, Event::Undo), Event::Undo);
-        assert_eq!(world(&state), Some(32));
-        let state = apply(apply(state, Event::Undo), Event::Undo);
-        assert_eq!((world(&state), state.steps.can_undo()), (Some(16), false));
-        let state = (0..4).fold(state, |state, _| apply(state, Event::Redo));
-        assert_eq!(state.input, last);
-    }
-
-    #[test]
-    fn a_link_is_taken_up_and_a_broken_one_leaves_everything() {
-        let state = after(vec![Event::Follow("#z1:AAAA".into())]);
-        assert!(state.broken_link.is_some());
-        assert_eq!(&*state.input.text, EXAMPLE);
-        let state = apply(
-            state,
-            Event::Follow(
-                "#/1?layers=2&hidden=64&heads=4&seq=32&mbs=1&nodes=1&gpus_per_node=8&colour=red&bf16".into(),
-            ),
-        );
-        assert_eq!(world(&state), Some(8), "{:?}", state.answer.resolution.diagnostics);
-        assert!(state.broken_link.is_none() && state.input.is_settings_alone());
-        let told = |code| state.answer.resolution.diagnostics.iter().any(|said| said.code.name() == code);
-        assert!(told("unknown-setting"), "a newer version's setting is told");
-        let state = apply(state, Event::Follow("#memory".into()));
-        assert!(state.input.is_settings_alone(), "an anchor is no link");
-        assert_eq!(&*apply(state, Event::Undo).input.text, EXAMPLE);
-    }
-
-    #[test]
-    fn a_pinned_plan_stays_and_changes_places() {
-        let state = after(vec![Event::Pin, set("num_nodes", "4")]);
-        let pinned =
-            |state: &State| state.pinned.as_ref().map(|pinned| pinned.shown.plan.layout().world_size);
-        assert_eq!((pinned(&state), world(&state)), (Some(16), Some(32)));
-        let state = apply(state, Event::Swap);
-        assert_eq!((pinned(&state), world(&state)), (Some(32), Some(16)));
-        let prose = apply(apply(state.clone(), Event::Edit("prose".into())), Event::Swap);
-        assert_eq!((pinned(&prose), world(&prose)), (Some(32), None), "nothing to change places with");
-        assert_eq!(pinned(&apply(prose, Event::Pin)), Some(32), "nor to hold in its place");
-        assert_eq!(pinned(&apply(state, Event::Unpin)), None);
-    }
-}
+mod tests;

@@ -40,7 +40,7 @@ pub use run::{Run, estimate};
 pub use shardscope_plan::{NotModelled, Origin, Plan, Question, Setting, SettingValue};
 pub use shardscope_report::Report;
 pub use shardscope_source::{Code, Diagnostic, Severity};
-pub use tables::tables;
+pub use tables::{joined, separated, tables};
 
 pub use shardscope_advice as advice;
 pub use shardscope_bash as bash;

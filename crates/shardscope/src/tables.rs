@@ -10,3 +10,40 @@ pub fn tables() -> impl Iterator<Item = &'static LaterText> {
         .chain(shardscope_launch::tables())
         .chain(shardscope_report::analysis_tool::tables())
 }
+
+/// Texts by name as one, for a program that gives each to its table: a line with the name and the length in bytes before each.
+/// It is cut and never parsed, as it is large and a page waits for it.
+#[must_use]
+pub fn joined<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    texts.map(|(name, text)| format!("{name}\t{}\n{text}", text.len())).collect()
+}
+
+/// The texts that [`joined`] made one of, by name; none where it is of another form.
+#[must_use]
+pub fn separated(mut whole: &str) -> Option<Vec<(&str, &str)>> {
+    let mut texts = Vec::new();
+    while !whole.is_empty() {
+        let (head, rest) = whole.split_once('\n')?;
+        let (name, length) = head.split_once('\t')?;
+        let (text, behind) = rest.split_at_checked(length.parse().ok()?)?;
+        texts.push((name, text));
+        whole = behind;
+    }
+    Some(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{joined, separated};
+
+    #[test]
+    fn what_was_joined_is_separated_again() {
+        let texts = [("one", "a\tb\nc\n"), ("empty", ""), ("two", "é\n7\t3\n")];
+        let whole = joined(texts.into_iter());
+        assert_eq!(separated(&whole).as_deref(), Some(&texts[..]));
+        assert_eq!(separated(""), Some(Vec::new()));
+        for other in ["{}", "one\t9\nshort", "one\tx\n", "one\t1\né", "<!doctype html>\n<html>"] {
+            assert_eq!(separated(other), None, "{other}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use e2e::{Page, Scratch, root};
+use e2e::{Kind, Page, Scratch, root};
 use serde_json::json;
 use xtask::site::{Running, Server, Site};
 
@@ -73,8 +73,27 @@ fn turns(page: &Page, theme: &str) {
 }
 
 #[test]
-fn a_chapter_of_mdbook_shows_a_panel_in_its_own_theme() {
-    let (page, folder) = (Page::blank(), Scratch::new());
+fn a_chapter_of_mdbook_shows_a_panel() {
+    a_chapter_of_mdbook_shows_a_panel_in_its_own_theme(Kind::Chromium);
+}
+
+#[test]
+fn in_firefox_a_chapter_of_mdbook_shows_a_panel() {
+    a_chapter_of_mdbook_shows_a_panel_in_its_own_theme(Kind::Firefox);
+}
+
+#[test]
+fn a_page_of_mkdocs_shows_a_panel() {
+    a_page_of_mkdocs_shows_a_panel_in_its_own_theme(Kind::Chromium);
+}
+
+#[test]
+fn in_firefox_a_page_of_mkdocs_shows_a_panel() {
+    a_page_of_mkdocs_shows_a_panel_in_its_own_theme(Kind::Firefox);
+}
+
+fn a_chapter_of_mdbook_shows_a_panel_in_its_own_theme(kind: Kind) {
+    let (page, folder) = (Page::blank_in(kind), Scratch::new());
     let Some(site) = built(&page, "mdbook", &folder) else { return };
     page.visit(&format!("{}memory.html", site.url()));
     assert!(shown(&page).contains("theme=light"));
@@ -85,9 +104,8 @@ fn a_chapter_of_mdbook_shows_a_panel_in_its_own_theme() {
     page.screenshot("docs-mdbook-dark");
 }
 
-#[test]
-fn a_page_of_mkdocs_shows_a_panel_in_its_own_theme() {
-    let (page, folder) = (Page::blank(), Scratch::new());
+fn a_page_of_mkdocs_shows_a_panel_in_its_own_theme(kind: Kind) {
+    let (page, folder) = (Page::blank_in(kind), Scratch::new());
     let Some(site) = built(&page, "mkdocs", &folder) else { return };
     page.visit(site.url());
     assert!(shown(&page).contains("theme=light"));

@@ -47,7 +47,7 @@ fn without_its_engine_the_page_has_its_heading_and_says_what_is_wrong() {
 fn without_the_engine_s_tables_there_is_no_answer_and_the_page_says_so() {
     let page = Page::blank();
     page.devtools("Network.enable", json!({}));
-    page.devtools("Network.setBlockedURLs", json!({ "urls": ["*tables.json"] }));
+    page.devtools("Network.setBlockedURLs", json!({ "urls": ["*tables.txt"] }));
     page.goto_shell("");
     page.wait_text("#loading", "could not be loaded");
 }

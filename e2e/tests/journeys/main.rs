@@ -1,6 +1,7 @@
 //! Journeys through the built page in a real browser; `README.md` of this crate says how to add one.
 
 mod answers;
+mod beside;
 mod docs;
 mod embedding;
 mod evidence;

@@ -25,6 +25,8 @@ pub(crate) struct Props {
     pub follows: bool,
     /// Whether only a plan that does not fit is worth the room.
     pub brief: bool,
+    /// Whether what could be better is still to come.
+    pub waits: bool,
 }
 
 #[component(BestAction)]
@@ -36,6 +38,10 @@ pub(crate) fn best_action(props: &Props) -> Html {
     if props.brief && !lacking {
         // A narrow place has room only for what is urgent.
         return html!();
+    }
+    if props.waits {
+        // Its place, so that nothing moves when it comes.
+        return html! { <div class="act"><div class="act-said"><span class="soft">{ "Trying changes…" }</span></div></div> };
     }
     let count = shown.report.advice.len();
     let more = |label: String| {

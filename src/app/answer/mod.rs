@@ -72,6 +72,7 @@ pub(crate) fn answer() -> Html {
                     // A search that ends in another plan would replace this one: its suggestions wait.
                     follows={app.is_followed()}
                     brief={!overview}
+                    waits={!app.ui.whole}
                 />
                 <Tabs
                     label="Details"
@@ -86,7 +87,9 @@ pub(crate) fn answer() -> Html {
                 aria-labelledby={format!("{}-tab", panel.name())}
                 tabindex="-1"
             >
-                <PanelView {panel} shown={shown.clone()} />
+                if app.ui.whole {
+                    <PanelView {panel} shown={shown.clone()} />
+                }
                 { for on_paper.into_iter().flatten() }
             </div>
         </div>

@@ -6,6 +6,7 @@ use shardscope::units::{decimal, gib, seconds};
 use yew::prelude::*;
 
 use super::layouts::{capacity, change};
+use super::why_not::Why;
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::ui::Search;
@@ -18,6 +19,8 @@ const EDGE: (f64, f64) = (44.0, 30.0);
 const MARGIN: f64 = 20.0;
 /// Radius of a point, and of what the pointer meets.
 const POINT: (&str, &str) = ("4.5", "9");
+/// Side of the square of a published layout.
+const SQUARE: f64 = 9.0;
 /// About as many marks of an axis.
 const TICKS: f64 = 4.0;
 
@@ -64,33 +67,58 @@ impl Axis {
     }
 }
 
-/// All layouts that are known, those of the front among them, each once.
-fn points(found: &Found) -> Vec<(&Layout, bool)> {
-    let front = found.frontier.iter().map(|one| (one, true));
+/// A layout with its place in the picture.
+#[derive(Clone, Copy, PartialEq)]
+struct Dot<'a> {
+    layout: &'a Layout,
+    on_front: bool,
+    /// By whom it was published.
+    published: Option<&'a str>,
+}
+
+/// Layouts above so much of the capacity would press all others to the left.
+const BEYOND: f64 = 1.3;
+
+/// All layouts that are known, each once: those found, the plan searched, what was published of its model, above them the front.
+fn dots(found: &Found, whole: f64) -> Vec<Dot<'_>> {
+    let dot = |layout, on_front, published| Dot { layout, on_front, published };
     // A layout of the front may be on the list as well, and is drawn once, above the others.
-    let others = found.best.iter().filter(|one| !found.frontier.contains(one)).map(|one| (one, false));
-    others.chain(front).collect()
+    let mut dots: Vec<Dot<'_>> = found
+        .best
+        .iter()
+        .filter(|one| !found.frontier.contains(one))
+        .map(|one| dot(one, false, None))
+        .collect();
+    dots.extend(found.frontier.iter().map(|one| dot(one, true, None)));
+    let known =
+        |layout: &Layout| found.best.iter().chain(&found.frontier).any(|one| one.changes == layout.changes);
+    let own =
+        found.around.own.iter().filter(|own| !known(&own.layout)).map(|own| dot(&own.layout, false, None));
+    let published =
+        found.around.published.iter().map(|one| dot(&one.layout, false, Some(one.about.as_str())));
+    dots.extend(own.chain(published).filter(|dot| dot.layout.peak().in_gib() <= whole * BEYOND));
+    dots
 }
 
 #[component(Front)]
 pub(crate) fn front(Props { search, found }: &Props) -> Html {
     let read = use_state_eq(|| None::<Layout>);
-    let points = points(found);
+    let whole = capacity(search).in_gib();
+    let dots = dots(found, whole);
     // One point is no picture.
-    if points.len() < 2 {
+    if dots.len() < 2 {
         return html!();
     }
-    let whole = capacity(search).in_gib();
-    let steps = || points.iter().map(|(one, _)| one.step().get());
+    let steps = || dots.iter().map(|dot| dot.layout.step().get());
     let (quick, slow) = (steps().fold(f64::MAX, f64::min), steps().fold(0.0, f64::max));
-    let least = points.iter().map(|(one, _)| one.peak().in_gib()).fold(f64::MAX, f64::min);
+    let least = dots.iter().map(|dot| dot.layout.peak().in_gib()).fold(f64::MAX, f64::min);
     // Some room above and below, less where all steps are nearly equal.
     let room = 1.0 + ((slow / quick).max(1.02) - 1.0).min(1.0) * 0.08;
     let x = Axis {
         logarithmic: false,
         from: (least * 0.9).floor(),
         // Tight layouts lie right of the capacity; the plot must have them.
-        to: points.iter().map(|(one, _)| one.peak().in_gib() * 1.01).fold(whole, f64::max),
+        to: dots.iter().map(|dot| dot.layout.peak().in_gib() * 1.01).fold(whole, f64::max),
         start: EDGE.0,
         end: SIZE.0 - MARGIN,
     };
@@ -107,7 +135,7 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
     });
     let label = format!(
         "Peak memory by step time of {} layouts, from {:.0} GiB and {:.1} s to {:.0} GiB and {:.1} s; the table has the same",
-        points.len(),
+        dots.len(),
         least,
         slow,
         whole,
@@ -117,8 +145,9 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
     let digits = usize::from(slow - quick < 8.0);
     // What the pointer reads, else the layout that is shown.
     let told = (*read).clone().or_else(|| {
-        points.iter().find(|(one, _)| one.changes == search.chosen).map(|(one, _)| (*one).clone())
+        dots.iter().find(|dot| dot.layout.changes == search.chosen).map(|dot| dot.layout.clone())
     });
+    let by = told.as_ref().and_then(|told| dots.iter().find(|dot| dot.layout == told)?.published);
     html! {
         <figure class="front">
             <svg viewBox={format!("0 0 {} {}", SIZE.0, SIZE.1)} role="img" aria-label={label}>
@@ -128,23 +157,32 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
                 <text x="0" y="10">{ "step, s" }</text>
                 <line class="limit" x1={limit.clone()} x2={limit} y1={y.end.to_string()} y2={y.start.to_string()} />
                 <path class="pareto" d={line} />
-                { for points.iter().map(|(one, on_front)| html! {
-                    <Point search={search.clone()} layout={(*one).clone()} place={at(one)} on_front={*on_front} read={read.setter()} />
+                { for dots.iter().map(|dot| html! {
+                    <Point
+                        search={search.clone()}
+                        layout={dot.layout.clone()}
+                        place={at(dot.layout)}
+                        on_front={dot.on_front}
+                        published={dot.published.map(ToOwned::to_owned)}
+                        read={read.setter()}
+                    />
                 }) }
             </svg>
             <figcaption class="small">
                 <span role="status">
                     { told.as_ref().map_or_else(
-                        || html! { <span class="soft">{ "Each point is a layout that fits, hollow where it is tight: at the edge of the device, or beyond it until PyTorch releases cached blocks. The line is the Pareto front. Hover a point to read it, click to apply it." }</span> },
+                        || html! { <span class="soft">{ "Each point is a layout that fits, hollow where it is tight: at the edge of the device, or beyond it until PyTorch releases cached blocks. The line is the Pareto front; squares are published layouts of this model, on these GPUs. Hover a point to read it, click to try it on." }</span> },
                         |one| html! { <>
                             <strong>{ format!("{}, peak {}", seconds(one.step()), gib(one.peak())) }</strong>
                             { format!(": {}", one.words()) }
+                            { by.map(|by| format!(", {by}")).unwrap_or_default() }
                             if one.tight { <span class="tight-mark">{ " (tight)" }</span> }
+                            <Why base={search.base.clone()} changes={one.changes.clone()} best={found.best.first().cloned()} />
                         </> },
                     ) }
                 </span>
                 if !search.chosen.is_empty() {
-                    <Chosen />
+                    <Chosen before={search.before.is_some()} />
                 }
             </figcaption>
         </figure>
@@ -177,6 +215,7 @@ struct PointProps {
     layout: Layout,
     place: (f64, f64),
     on_front: bool,
+    published: Option<String>,
     read: UseStateSetter<Option<Layout>>,
 }
 
@@ -184,12 +223,13 @@ struct PointProps {
 fn point(props: &PointProps) -> Html {
     let dispatch = use_dispatch();
     // No changes: the plan that the search began with.
-    let PointProps { search, layout, place, on_front, read } = props;
+    let PointProps { search, layout, place, on_front, published, read } = props;
     let (x, y) = (decimal(place.0, 1), decimal(place.1, 1));
     let base = layout.changes.is_empty().then_some("base");
     let class = classes!(
         "point",
         on_front.then_some("on-front"),
+        published.as_ref().map(|_| "published"),
         base,
         layout.tight.then_some("tight"),
         (layout.changes == search.chosen).then_some("now"),
@@ -205,26 +245,41 @@ fn point(props: &PointProps) -> Html {
     let changes = layout.changes.clone();
     html! {
         <g {class} onmouseenter={over} onmouseleave={out} onclick={send(&dispatch, move || Action::Look(changes.clone()))}>
-            <title>{ change(layout) }</title>
+            <title>{ published.clone().unwrap_or_else(|| change(layout)) }</title>
             // A larger circle that is not seen: fingers miss one of nine pixels.
             <circle class="near" cx={x.clone()} cy={y.clone()} r={POINT.1} />
-            <circle cx={x} cy={y} r={POINT.0} />
+            if published.is_some() {
+                <rect class="dot" x={decimal(place.0 - SQUARE / 2.0, 1)} y={decimal(place.1 - SQUARE / 2.0, 1)} width={SQUARE.to_string()} height={SQUARE.to_string()} />
+            } else {
+                <circle class="dot" cx={x} cy={y} r={POINT.0} />
+            }
         </g>
     }
 }
 
 /// What there is to do with the layout that is shown.
 #[component(Chosen)]
-fn chosen() -> Html {
+fn chosen(ChosenProps { before }: &ChosenProps) -> Html {
     let dispatch = use_dispatch();
     html! {
         <span class="chosen-layout">
-            <button type="button" class="button" onclick={send(&dispatch, || Action::CompareFound)}>
+            <button type="button" class="button" onclick={send(&dispatch, || Action::CompareFound(false))}>
                 { "Compare with the plan searched" }
             </button>
+            if *before {
+                <button type="button" class="button" onclick={send(&dispatch, || Action::CompareFound(true))}>
+                    { "Compare with the layout before" }
+                </button>
+            }
             <button type="button" class="button quiet" onclick={send(&dispatch, || Action::Look(Vec::new()))}>
                 { "Back to the plan searched" }
             </button>
         </span>
     }
+}
+
+#[derive(Properties, PartialEq)]
+struct ChosenProps {
+    /// Whether another layout was looked at before.
+    before: bool,
 }

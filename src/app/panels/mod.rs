@@ -2,6 +2,7 @@
 //! that file, a line in the list here, its name in `panel_id.rs`, and its style sheet.
 
 mod advice;
+mod around;
 mod communication;
 mod compare;
 mod contribute;
@@ -26,6 +27,7 @@ mod stage_bars;
 mod step_bar;
 mod time;
 mod tool;
+mod why_not;
 
 pub(crate) use front::Front;
 pub(crate) use layouts::Layouts;

@@ -6,10 +6,12 @@ use shardscope::session::beside::Found;
 use shardscope::units::grouped;
 use yew::prelude::*;
 
+use super::around::Around;
 use super::front::Front;
 use super::layouts::Layouts;
 use super::panel::{Panel, PlanProps};
 use super::question::Questions;
+use super::why_not::WhyNot;
 use crate::app::action::Action;
 use crate::app::beside::LOST;
 use crate::app::context::{AppContext, use_dispatch};
@@ -86,6 +88,11 @@ fn results(search: &Search) -> Html {
                 <Layouts search={search.clone()} layouts={found.listed().to_vec()} />
                 { copied(found) }
             }
+            // Whether or not anything fits: then above all it is asked what would help.
+            if !search.going || !found.best.is_empty() {
+                <WhyNot search={search.clone()} />
+            }
+            <Around search={search.clone()} found={found.clone()} />
         </>
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn write_first_answer(page: &Path) -> Result<()> {
         "prerender",
         "--",
     ]);
-    draw.arg(page.with_file_name("tables.json"));
+    draw.arg(page.with_file_name("tables.txt"));
     let answer = output(&mut draw).context("the first answer could not be drawn")?;
     fs::write(page, with_answer(&html, answer.trim())?)?;
     Ok(())

@@ -111,7 +111,7 @@ pub(crate) fn singles(space: &Space, from: &Variant) -> Vec<Edit> {
 }
 
 /// Expert tensor and sequence parallelism follow the tensor size as they stand beside it now.
-fn with_tensor(from: &Variant, tensor: u64) -> Variant {
+pub(super) fn with_tensor(from: &Variant, tensor: u64) -> Variant {
     let expert_tensor = if from.expert_tensor == from.tensor { tensor } else { from.expert_tensor };
     let sequence_parallel = tensor > 1 && (from.sequence_parallel || from.tensor == 1);
     let mut variant = Variant { tensor, expert_tensor, sequence_parallel, ..from.clone() };
@@ -121,7 +121,7 @@ fn with_tensor(from: &Variant, tensor: u64) -> Variant {
 
 /// Another number of stages, split as now where that divides, else evenly, else the first way there is; chunks as now where
 /// they divide, else one.
-fn with_pipeline(plan: &Plan, from: &Variant, choices: &Choices, pipeline: u64) -> Variant {
+pub(super) fn with_pipeline(plan: &Plan, from: &Variant, choices: &Choices, pipeline: u64) -> Variant {
     let own = from.schedule.own_chunks().filter(|_| pipeline > 1);
     let ways = splits::ways(plan, from, choices, pipeline, own);
     let rank = |(split, chunks): &(StageSplit, u64)| {

@@ -8,8 +8,10 @@ mod recomputations;
 mod rests;
 mod sizes;
 mod splits;
+mod typed;
 mod values;
 
 pub use edits::Edit;
 pub(crate) use edits::singles;
+pub use typed::typed;
 pub use values::Space;

@@ -9,6 +9,8 @@ use shardscope_report::text::inert;
 use shardscope_search::{Outcome, Walk};
 use shardscope_units::{Bytes, Seconds, gib, seconds};
 
+use super::around::Around;
+
 /// Layouts of the list that are handed on.
 // More would only be scrolled past; `frontier` has the rest that matters.
 const LISTED: usize = 12;
@@ -35,6 +37,8 @@ pub struct Found {
     pub best: Vec<Layout>,
     /// Those of which none is both smaller and faster, the fastest first.
     pub frontier: Vec<Layout>,
+    /// What moves the plan searched, and what others ran: known once all is decided.
+    pub around: Around,
 }
 
 /// One layout that fits.
@@ -98,6 +102,7 @@ impl Found {
             needs: None,
             best: walk.ranked().map(Layout::from_outcome).collect(),
             frontier: walk.frontier().iter().map(Layout::from_outcome).collect(),
+            around: Around::default(),
         }
     }
 
@@ -148,6 +153,13 @@ impl Found {
             // Part 0 may have asked because itself found nothing; a layout found by another part makes its answer
             // beside the point.
             needs: parts.iter().find_map(|part| part.needs).filter(|_| best.is_empty()),
+            // One part alone works it out.
+            around: parts
+                .iter()
+                .map(|part| &part.around)
+                .find(|around| around.own.is_some())
+                .cloned()
+                .unwrap_or_default(),
             best,
             frontier,
         }

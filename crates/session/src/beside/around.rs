@@ -1,0 +1,53 @@
+//! What stands beside the layouts that a search has found: what moves the plan's step and peak, and what others ran.
+
+use serde::{Deserialize, Serialize};
+use shardscope_plan::Plan;
+use shardscope_search::{Outcome, moved, published, unmoved};
+
+use super::found::Layout;
+
+/// What stands around a plan, whatever its search finds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Around {
+    /// The plan itself; none until it is known.
+    pub own: Option<Neighbour>,
+    /// The plan with one setting moved, setting by setting.
+    pub moves: Vec<Neighbour>,
+    /// Layouts that were published of its model.
+    pub published: Vec<Neighbour>,
+}
+
+/// A layout that no search had to find.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Neighbour {
+    /// What it is: a change (`TP 4 → 8`), or by whom it was published.
+    pub about: String,
+    /// The layout; it may not fit.
+    pub layout: Layout,
+    /// Whether it fits.
+    pub fits: bool,
+}
+
+impl Neighbour {
+    fn new(about: String, outcome: &Outcome, fits: bool) -> Self {
+        Self { about, layout: Layout::from_outcome(outcome), fits }
+    }
+}
+
+impl Around {
+    /// What stands around `plan`.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let moves = moved(plan).into_iter();
+        let published = published(plan).into_iter();
+        let own = unmoved(plan)
+            .map(|(outcome, fits)| Neighbour::new("the plan searched".to_owned(), &outcome, fits));
+        Self {
+            own,
+            moves: moves.map(|one| Neighbour::new(one.words, &one.outcome, one.fits)).collect(),
+            published: published
+                .map(|one| Neighbour::new(one.about.to_owned(), &one.outcome, one.fits))
+                .collect(),
+        }
+    }
+}
