@@ -62,7 +62,7 @@ fn what_a_program_computes_is_no_default() {
         format!(
             "from transformers import Trainer\nTARGETS = \"c_proj,c_attn\"\nmodel = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\n\
              config = LoraConfig(r=8, lora_alpha=32, target_modules={targets}, bias='none')\n\
-             args = TrainingArguments(per_device_train_batch_size=2, {more})\ntrainer = Trainer(model, args=args)\n"
+             args = TrainingArguments(per_device_train_batch_size=2, {more})\ntrainer = Trainer(get_peft_model(model, config), args=args)\n"
         )
     };
     let asks = |text: &str| {
@@ -83,7 +83,9 @@ fn what_a_program_computes_is_no_default() {
     // Biases train where they are said to.
     stopped(&program(&text("['q_proj']", "bf16=True").replace("'none'", "'lora_only'")), &["bias"]);
     let bits = "quant = BitsAndBytesConfig(load_in_4bit=args.bits == 4)\n";
-    stopped(&program(&(bits.to_owned() + &text("['q_proj']", "bf16=True"))), &["load_in_4bit"]);
+    let handed_on =
+        text("['q_proj']", "bf16=True").replace("Qwen3-8B'", "Qwen3-8B', quantization_config=quant");
+    stopped(&program(&(bits.to_owned() + &handed_on)), &["load_in_4bit"]);
     // A name within a function is what all its assignments say.
     let inside = |more: &str| {
         let program = text("targets", "bf16=True");

@@ -8,6 +8,7 @@ use super::vocabulary;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Question, Reading};
 use literal::call_end;
 use options::Options;
+use owned::{Owned, is_used};
 use prepared::Preparation;
 use program::{MOST, Program};
 use shardscope_plan::Field;
@@ -17,8 +18,10 @@ mod hands;
 mod line;
 mod literal;
 mod options;
+mod owned;
 mod prepared;
 mod program;
+mod versions;
 
 /// Calls whose keywords are settings of a training.
 const CONFIGS: [&str; 13] = [
@@ -126,6 +129,14 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let mut preparation = Preparation::default();
     // Calls whose conditions were looked at; each is a walk through the text.
     let mut looked = 0;
+    let owned = Owned::new(text, &|name| {
+        CONFIGS.contains(&name)
+            || PREFERENCES.contains(&name)
+            || name == "Trainer"
+            || PREFERENCE_TRAINERS.contains(&name)
+    });
+    let mut own_trainer = None;
+    let mut four = false;
     while let Some((name, open)) = program.next_call(at) {
         at = open + 1;
         let last = name.rsplit('.').next().unwrap_or(name);
@@ -134,7 +145,16 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         }
         parses |= PARSERS.contains(&last);
         has_trainer |= last.ends_with("Trainer");
-        let known = CONFIGS.contains(&last) || PREFERENCES.contains(&last);
+        let mut known = CONFIGS.contains(&last) || PREFERENCES.contains(&last);
+        if owned.has(last) && !name.contains('.') {
+            own_trainer = own_trainer.or_else(|| last.ends_with("Trainer").then_some(last));
+            continue;
+        }
+        if matches!(last, "LoraConfig" | "BitsAndBytesConfig") && looked < MOST {
+            looked += 1;
+            known &= is_used(text, open - name.len());
+        }
+        four |= versions::is_of_four(text.get(open..call_end(text, open)).unwrap_or_default(), last);
         let checkpoints = last == "gradient_checkpointing_enable";
         let replaces = last.contains("monkey_patch") || last.starts_with("replace_") && last.contains("attn");
         let mut runs = Some(true);
@@ -217,6 +237,13 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     };
     let computed = std::mem::take(&mut program.computed);
     let open = std::mem::take(&mut program.open);
+    let plain = is_called(&ARGUMENTS[..2]) && !is_called(&ARGUMENTS[2..]) && !is_called(&PREFERENCES);
+    let stated = |key: &str| {
+        program.leaves.iter().any(|leaf| leaf.path == key)
+            || open.iter().any(|(field, ..)| field.name() == key)
+    };
+    let more = versions::defaults(dialect, plain, has("LoraConfig") && !by_line, &stated);
+    program.leaves.extend(more);
     let options = std::mem::take(&mut program.options);
     let mut leaves = std::mem::take(&mut program.leaves);
     let asks = by_line && words.is_empty();
@@ -239,6 +266,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     if loaded && dialect == Dialect::Trl {
         in_its_own_format(&mut reading);
     }
+    if four && loaded && !dialect.is_unsloth() {
+        versions::loads_in_fp32(&mut reading);
+    }
     if !dialect.is_unsloth() {
         left_open(&mut reading, open);
         if !asks {
@@ -254,6 +284,11 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
             Effect::Memory,
             "modules as unsloth compiles them, which keep less than transformers' own",
         );
+    }
+    if let Some(trainer) = own_trainer {
+        lack(trainer, Effect::Memory, "a trainer of the program's own");
+    } else if by_trainer && !has_trainer && !by_line && (plain || owned.writes_trainer) {
+        lack("program", Effect::Memory, "arguments of a training that this program does not start");
     }
     if !by_trainer {
         lack(

@@ -4,18 +4,48 @@ use super::options::Options;
 use crate::Effect;
 
 /// Ways of changing a model, told by what stands in a line.
-const HANDS: [(&[&str], Effect, &str); 3] = [
+const HANDS: [(&[&str], Effect, &str); 8] = [
     (
         &[".requires_grad_(", ".requires_grad = "],
         Effect::Model,
         "parts of the model that the program itself freezes or trains",
     ),
     (
-        &["module.to(", "param.data.to(", "param.to("],
+        &[
+            "module.to(",
+            "param.data.to(",
+            "param.to(",
+            "model.half(",
+            "model.bfloat16(",
+            "model.float(",
+            "model.to(torch.",
+            "model.to(dtype",
+        ],
         Effect::Memory,
         "parts of the model that the program itself casts to another type",
     ),
     (&["model.lm_head = "], Effect::Memory, "an output layer of the program's own"),
+    (
+        &["def compute_loss(", "def training_step(", "compute_loss_func="],
+        Effect::Memory,
+        "a loss or a step of the program's own",
+    ),
+    (&["(nn.Module):", "(torch.nn.Module):"], Effect::Model, "modules of the program's own"),
+    (
+        &["optimizers=(", "optimizers = (", "def create_optimizer("],
+        Effect::Memory,
+        "an optimizer that the program itself makes",
+    ),
+    (
+        &["apply_liger_kernel_to_", "AutoLigerKernelForCausalLM.", "torch.compile(model"],
+        Effect::Memory,
+        "kernels that the program itself puts into the model",
+    ),
+    (
+        &["DataParallel(", "DataParallelPlugin(", "DeepSpeedPlugin("],
+        Effect::Memory,
+        "how the program itself spreads the model over GPUs",
+    ),
 ];
 
 /// The first thing of each kind that it does, as far as conditions on its options let it; `adapted`: adapters train, beside which the
@@ -41,14 +71,17 @@ pub(super) fn of_its_own<'a>(
             // A hook on the input of the first layer, which checkpointing over frozen weights needs.
             let hook = words.contains("output.requires_grad_") || words.contains("def ");
             let freezes = words.ends_with("False") || words.contains("requires_grad_(False)");
-            if hook || freezes && adapted {
+            let hook = hook && !sign.starts_with("def ");
+            if hook || freezes && adapted || words.starts_with("from ") || words.contains("(None, None)") {
                 continue;
             }
             looked += 1;
             if looked <= LOOKED_AT && options.runs(text, start, at) == Some(false) {
                 continue;
             }
-            found.push((sign.trim_matches(['.', '(', ' ', '=']), effect, what));
+            let name = sign.trim_start_matches("def ").trim_start_matches(['.', '(']);
+            let name = name.split('(').next().unwrap_or(name).trim_matches(['.', ')', ':', ' ', '=']);
+            found.push((name, effect, what));
         }
     }
     found

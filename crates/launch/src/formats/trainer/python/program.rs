@@ -8,13 +8,38 @@ use shardscope_plan::Field;
 use shardscope_source::Span;
 
 /// Settings that are asked for where a call computes them; a default in their place would be another training's.
-const ASKED: [Field; 5] =
-    [Field::MicroBatchSize, Field::NumMicroBatches, Field::SeqLength, Field::Optimizer, Field::LoraRank];
+const ASKED: [Field; 6] = [
+    Field::MicroBatchSize,
+    Field::NumMicroBatches,
+    Field::SeqLength,
+    Field::Optimizer,
+    Field::LoraRank,
+    Field::LoraDropout,
+];
 /// The same of keywords that are read by code of their own.
-const ASKED_OWN: [(&str, Field); 3] = [
+const ASKED_OWN: [(&str, Field); 7] = [
+    ("attn_implementation", Field::AttnImplementation),
+    ("torch_dtype", Field::ParamsDtype),
+    ("dtype", Field::ParamsDtype),
+    ("packing", Field::Packing),
     ("target_modules", Field::LoraTargetModules),
     ("gradient_checkpointing", Field::GradientCheckpointing),
     ("bf16", Field::Bf16),
+];
+/// Keywords whose computed values nothing can be asked for: what they change has other questions for each value.
+const COMPUTED: [&str; 12] = [
+    "load_in_4bit",
+    "load_in_8bit",
+    "use_vllm",
+    "vllm_mode",
+    "modules_to_save",
+    "deepspeed",
+    "fsdp",
+    "fsdp_config",
+    "use_liger_kernel",
+    "num_generations",
+    "max_completion_length",
+    "loss_type",
 ];
 /// What stands for a computed value, which is asked for.
 const UNKNOWN: &str = "?";
@@ -147,7 +172,7 @@ impl<'a> Program<'a> {
                 b'(' | b'[' | b'{' => depth += 1,
                 b')' | b']' | b'}' if depth > 0 => depth -= 1,
                 sign @ (b',' | b')') if depth == 0 => {
-                    self.argument(start, at, loads && count == 0, loads);
+                    self.argument(call, start, at, loads && count == 0, loads);
                     let rest = self.text.get(start..at).unwrap_or("");
                     if !loads && rest.trim_start().starts_with("**") {
                         self.computed = self.computed.or(Some(call));
@@ -164,7 +189,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn argument(&mut self, start: usize, end: usize, may_be_model: bool, loads: bool) {
+    fn argument(&mut self, call: &'a str, start: usize, end: usize, may_be_model: bool, loads: bool) {
         let Some(written) = self.text.get(start..end) else { return };
         // Comments before the argument.
         let kept = written.trim_start();
@@ -203,6 +228,13 @@ impl<'a> Program<'a> {
             return;
         }
         let Some(value) = literal(value).or(named).or_else(|| self.only(value)) else {
+            // bf16 wherever the accelerator has it.
+            if matches!(key, "torch_dtype" | "dtype")
+                && value.starts_with("torch.bfloat16 if")
+                && value.contains("supported(")
+            {
+                return self.push(key, "torch.bfloat16", Some(span));
+            }
             // True wherever the accelerator has it.
             if key == "bf16" && value.contains("supported(") && !value.starts_with("not ") {
                 return self.push(key, "true", Some(span));
@@ -210,7 +242,8 @@ impl<'a> Program<'a> {
             if let Some((_, field)) = ASKED_OWN.iter().find(|(known, _)| *known == key) {
                 self.open.push((*field, shown(value), span));
             }
-            if matches!(key, "load_in_4bit" | "load_in_8bit" | "use_vllm" | "vllm_mode" | "modules_to_save") {
+            // Rollouts have a reference beside the policy unless beta is 0.
+            if COMPUTED.contains(&key) || key == "beta" && call == "GRPOConfig" {
                 self.computed = self.computed.or(Some(key));
             }
             let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));

@@ -187,3 +187,86 @@ fn hostile_programs_end_soon() {
         }
     }
 }
+
+#[test]
+fn what_a_program_builds_and_never_hands_on_counts_for_nothing() {
+    let read = |quantized: &str, adapters: &str| {
+        let text = format!(
+            "bnb = BitsAndBytesConfig(load_in_4bit=True)\nlora = LoraConfig(r=16, target_modules=['q_proj'])\n\
+             model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B'{quantized})\n\
+             trainer = SFTTrainer(model=model, args=SFTConfig(max_length=512){adapters})\ntrainer.train()\n"
+        );
+        read_python(&text, 0).expect("calls")
+    };
+    let both = read(", quantization_config=bnb", ", peft_config=lora");
+    assert_eq!(both.value(Field::TrainType), Some("qlora"));
+    let plain = read("", ", peft_config=lora");
+    assert_eq!((plain.value(Field::TrainType), plain.value(Field::BaseQuantization)), (Some("lora"), None));
+    assert_eq!(read("", "").value(Field::TrainType), Some("full"));
+}
+
+#[test]
+fn trls_trainer_with_transformers_arguments_has_their_defaults_and_loraconfig_those_of_peft() {
+    let read = |arguments: &str| {
+        let text = format!(
+            "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B', torch_dtype=torch.bfloat16)\n\
+             trainer = SFTTrainer(model=model, peft_config=LoraConfig(target_modules=['q_proj']), args={arguments})\ntrainer.train()\n"
+        );
+        let reading = read_python(&text, 0).expect("calls");
+        let value = |field| reading.value(field).map(str::to_owned);
+        [Field::GradientCheckpointing, Field::Bf16, Field::LoraRank, Field::LoraAlpha, Field::LoraDropout]
+            .map(value)
+    };
+    let some = |word: &str| Some(word.to_owned());
+    let peft = [some("8"), some("8"), some("0")];
+    let [layers, bf16, adapters @ ..] = read("TrainingArguments(fp16=True)");
+    assert_eq!((layers, bf16, &adapters), (some("false"), None, &peft));
+    let [layers, bf16, adapters @ ..] = read("SFTConfig(max_length=512)");
+    assert_eq!((layers, bf16, &adapters), (some("true"), some("true"), &peft));
+    assert_eq!(read("TrainingArguments(gradient_checkpointing=True)")[0], some("true"));
+}
+
+#[test]
+fn arguments_of_transformers_4_load_in_fp32() {
+    let read = |arguments: &str, model: &str| {
+        let text = format!(
+            "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B'{model})\n\
+             trainer = Trainer(model=model, args=TrainingArguments(output_dir='out', {arguments}))\ntrainer.train()\n"
+        );
+        read_python(&text, 0).expect("calls").value(Field::ParamsDtype).map(str::to_owned)
+    };
+    assert_eq!(read("eval_strategy='no', fp16=True", "").as_deref(), Some("fp16"));
+    assert_eq!(read("evaluation_strategy='no', fp16=True", "").as_deref(), Some("fp32"));
+    let told = ", torch_dtype=torch.bfloat16";
+    assert_eq!(read("evaluation_strategy='no'", told).as_deref(), Some("torch.bfloat16"));
+}
+
+#[test]
+fn trainers_of_the_programs_own_and_trainings_that_it_does_not_start_stop() {
+    let lacks = |text: &str| {
+        let reading = read_python(text, 0).expect("calls");
+        reading.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>()
+    };
+    let model = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\nargs = TrainingArguments(bf16=True)\n";
+    assert_eq!(lacks(&format!("{model}Trainer(model, args).train()\n")), [""; 0]);
+    assert_eq!(lacks(model), ["program"]);
+    // A class of its own that only saves in its own way is the library's; another loss is not.
+    let saves = "class MyTrainer(Trainer):\n    def save_model(self):\n        pass\n";
+    assert_eq!(lacks(&format!("{saves}{model}MyTrainer(model, args).train()\n")), [""; 0]);
+    let loses = "class MyTrainer(Trainer):\n    def compute_loss(self, model, inputs):\n        pass\n";
+    assert_eq!(lacks(&format!("{loses}{model}MyTrainer(model, args).train()\n")), ["compute_loss"]);
+    let beside = "from src.own import SFTTrainer\n";
+    assert_eq!(lacks(&format!("{beside}{model}SFTTrainer(model, args).train()\n")), ["SFTTrainer"]);
+    // With nothing but a class of that name it is no training of TRL's.
+    assert!(read_python(&format!("{beside}SFTTrainer(model).train()\n"), 0).is_none());
+    for (line, name) in [
+        ("apply_liger_kernel_to_qwen3()\n", "apply_liger_kernel_to_"),
+        ("optimizers=(adam, None)\n", "optimizers"),
+        ("model = torch.compile(model)\n", "torch.compile"),
+        ("model.half()\n", "model.half"),
+        ("plugin = FullyShardedDataParallelPlugin()\n", "DataParallelPlugin"),
+        ("class Head(nn.Module):\n    pass\n", "nn.Module"),
+    ] {
+        assert_eq!(lacks(&format!("{model}{line}Trainer(model, args).train()\n")), [name]);
+    }
+}

@@ -1,0 +1,144 @@
+//! Which names of a program are its own, and which of what it builds it hands on.
+
+/// Libraries whose classes keep their meaning under their names; some hand on those of others.
+const LIBRARIES: [&str; 14] = [
+    "transformers",
+    "trl",
+    "peft",
+    "unsloth",
+    "unsloth_zoo",
+    "accelerate",
+    "bitsandbytes",
+    "modelscope",
+    "torch",
+    "liger_kernel",
+    "optimum",
+    "alignment",
+    "open_r1",
+    "llm_blender",
+];
+/// Names kept of one program.
+const MOST: usize = 512;
+
+/// Classes of trainers that the program takes from a module beside it, and classes that it writes itself under a library's name: trainers,
+/// and arguments that are made of nothing. What it makes of a library's trainer under another name is that trainer, but for what it overrides.
+#[derive(Default)]
+pub(super) struct Owned<'a> {
+    names: Vec<&'a str>,
+    /// Whether it writes a trainer.
+    pub(super) writes_trainer: bool,
+}
+
+impl<'a> Owned<'a> {
+    pub(super) fn new(text: &'a str, is_known: &dyn Fn(&str) -> bool) -> Self {
+        let mut own: Vec<&'a str> = Vec::new();
+        let (mut foreign, mut writes_trainer) = (false, false);
+        for line in text.lines() {
+            let words = line.split('#').next().unwrap_or_default().trim();
+            let (named, opens) = if let Some((module, rest)) =
+                words.strip_prefix("from ").and_then(|rest| rest.split_once(" import "))
+            {
+                let first = module.trim().split('.').next().unwrap_or_default();
+                if LIBRARIES.contains(&first) {
+                    continue;
+                }
+                (rest, rest.contains('(') && !rest.contains(')'))
+            } else if let Some(head) = words.strip_prefix("class ") {
+                let (name, bases) = head.split_at(head.find(|sign| !is_of_name(sign)).unwrap_or(head.len()));
+                let bare =
+                    bases.starts_with(':') || bases.starts_with("():") || bases.starts_with("(object)");
+                let trainer = name.ends_with("Trainer");
+                writes_trainer |= trainer;
+                if own.len() < MOST && (trainer || bare) && is_known(name) {
+                    own.push(name);
+                }
+                continue;
+            } else if foreign {
+                (words, !words.contains(')'))
+            } else {
+                continue;
+            };
+            foreign = opens;
+            for name in named.split(|sign| !is_of_name(sign)).filter(|name| name.ends_with("Trainer")) {
+                if own.len() < MOST {
+                    own.push(name);
+                }
+            }
+        }
+        Self { names: own, writes_trainer }
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.contains(&name)
+    }
+}
+
+/// Whether what the call that begins at `start` builds is used: it stands within another call, or the name that it is given stands
+/// somewhere else than where it is given something.
+pub(super) fn is_used(text: &str, start: usize) -> bool {
+    let line = text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+    let before = text.get(line..start).unwrap_or_default().trim();
+    let Some(name) = before.strip_suffix('=').map(str::trim_end) else { return true };
+    // `name: Kind = …`
+    let name = name.split(':').next().unwrap_or(name).trim_end();
+    // A keyword that begins its line.
+    let above = text.get(..line).unwrap_or_default().trim_end();
+    let above =
+        above.rsplit('\n').next().unwrap_or_default().split(" #").next().unwrap_or_default().trim_end();
+    if name.is_empty() || !name.chars().all(is_of_name) || above.ends_with(['(', '[', '{', ',']) {
+        return true;
+    }
+    text.lines().any(|line| {
+        let line = line.split('#').next().unwrap_or_default();
+        line.match_indices(name).any(|(at, _)| {
+            let before = line.get(..at).unwrap_or_default();
+            let behind = line.get(at + name.len()..).unwrap_or_default();
+            let whole =
+                !before.ends_with(|sign| is_of_name(sign) || sign == '.') && !behind.starts_with(is_of_name);
+            let behind = behind.trim_start();
+            let given = before.trim().is_empty()
+                && (behind.starts_with('=') && !behind.starts_with("==") || behind.starts_with(':'));
+            whole && !given
+        })
+    })
+}
+
+fn is_of_name(sign: char) -> bool {
+    sign.is_ascii_alphanumeric() || sign == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Owned, is_used};
+
+    #[test]
+    fn what_is_taken_from_beside_the_program_is_its_own() {
+        let text = "from trl import SFTTrainer, DPOTrainer\nfrom .sft import KTOTrainer\nfrom src.a.b import (\n    x,\n    ORPOTrainer,\n)\n\
+            class GRPOTrainer(Trainer):\n    pass\n@dataclass\nclass GRPOConfig:\n    pass\nclass SFTConfig(trl.SFTConfig):\n    pass\n\
+            class MyTrainer(Trainer):\n    pass\n";
+        let owned = Owned::new(text, &|name| name.starts_with("GRPO"));
+        for name in ["KTOTrainer", "ORPOTrainer", "GRPOTrainer", "GRPOConfig"] {
+            assert!(owned.has(name), "{name}");
+        }
+        for name in ["SFTTrainer", "DPOTrainer", "SFTConfig", "MyTrainer"] {
+            assert!(!owned.has(name), "{name}");
+        }
+        assert!(owned.writes_trainer);
+        assert!(!Owned::new("from trl import SFTTrainer", &|_| true).writes_trainer);
+    }
+
+    #[test]
+    fn what_is_built_and_never_handed_on_is_not_used() {
+        for (text, used) in [
+            ("bnb = BitsAndBytesConfig()\nm = f(name)  # bnb\n", false),
+            ("bnb = BitsAndBytesConfig()\nm = f(name, q=bnb)\n", true),
+            ("m = f(name, q=BitsAndBytesConfig())\n", true),
+            ("m = f(\n    name,  # its name\n    q=BitsAndBytesConfig()\n    if a else None)\n", true),
+            ("bnb: Q = BitsAndBytesConfig()\nbnb_2 = bnb_1\n", false),
+            ("    bnb = BitsAndBytesConfig()\nelse:\n    bnb = None\nx.bnb = 1\n", false),
+        ] {
+            let start = text.find("BitsAndBytesConfig").unwrap_or_default();
+            assert_eq!(is_used(text, start), used, "{text}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What the arguments of a call tell of the libraries behind it: which release of transformers has them, and whose defaults count.
+
+use super::super::dialect::Dialect;
+use crate::formats::scalars::Leaf;
+use crate::{Found, Origin, Reading};
+use shardscope_plan::Field;
+
+/// Arguments that transformers 4 had and 5 refuses (`training_args.py` of 4.46.3 beside 5.23).
+const OF_FOUR: [&str; 17] = [
+    "evaluation_strategy",
+    "overwrite_output_dir",
+    "warmup_ratio",
+    "logging_dir",
+    "group_by_length",
+    "save_safetensors",
+    "per_gpu_train_batch_size",
+    "per_gpu_eval_batch_size",
+    "fp16_backend",
+    "half_precision_backend",
+    "fp16_opt_level",
+    "no_cuda",
+    "use_ipex",
+    "jit_mode_eval",
+    "ray_scope",
+    "push_to_hub_token",
+    "include_tokens_per_second",
+];
+
+/// Whether a call can only be one of transformers 4: of its arguments, or of a trainer that takes the tokenizer by the name it had until
+/// then (`trainer.py:Trainer.__init__`, 5.23, has `processing_class` alone; so have TRL's trainers).
+pub(super) fn is_of_four(arguments: &str, call: &str) -> bool {
+    let given = |key: &str| {
+        arguments.match_indices(key).any(|(at, _)| {
+            let before = arguments.get(..at).unwrap_or_default().trim_end();
+            let behind = arguments.get(at + key.len()..).unwrap_or_default().trim_start();
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            before.ends_with(['(', ',']) && !line.contains('#') && behind.starts_with('=')
+                || before.ends_with('\n') && behind.starts_with('=')
+        })
+    };
+    match call {
+        "TrainingArguments" | "Seq2SeqTrainingArguments" => OF_FOUR.iter().any(|key| given(key)),
+        _ if call.ends_with("Trainer") => given("tokenizer"),
+        _ => false,
+    }
+}
+
+/// The format of weights that transformers 4 loads where its program names none: `from_pretrained` takes PyTorch's default type
+/// (`modeling_utils.py`, 4.46: `torch_dtype`). Of quantized ones the rest is cast elsewhere, and DeepSpeed's engine casts all.
+pub(super) fn loads_in_fp32(reading: &mut Reading) {
+    let by_default = |found: &Found| found.field == Field::ParamsDtype && found.origin == Origin::Default;
+    let quantized = !matches!(reading.value(Field::BaseQuantization), None | Some("" | "none"));
+    let engine = reading.value(Field::DataParallelEngine) == Some("deepspeed");
+    if !quantized && !engine && reading.found.iter().any(by_default) {
+        let note = "transformers 4, whose arguments these are, loads a model in fp32 unless its program says otherwise";
+        reading.take(Found::new(Field::ParamsDtype, "fp32", Origin::Default).note(note));
+    }
+}
+
+/// Where TRL's trainer is given transformers' own arguments it fills its own in from them (`sft_trainer.py`: `SFTConfig(**args.to_dict())`),
+/// so that their defaults count; and `LoraConfig` has PEFT's (`peft/tuners/lora/config.py`), not those of TRL's command line.
+pub(super) fn defaults(
+    dialect: Dialect,
+    plain: bool,
+    adapters: bool,
+    stated: &dyn Fn(&str) -> bool,
+) -> Vec<Leaf> {
+    let mut leaves = Vec::new();
+    let mut state = |key: &str, value: &str| {
+        if !stated(key) {
+            leaves.push(Leaf { path: key.to_owned(), value: value.to_owned(), ..Leaf::default() });
+        }
+    };
+    if dialect == Dialect::Trl && plain {
+        state("gradient_checkpointing", "false");
+        state("bf16", "false");
+    }
+    if dialect == Dialect::Trl && adapters {
+        state("r", "8");
+        state("lora_alpha", "8");
+        state("lora_dropout", "0");
+    }
+    leaves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_four;
+
+    #[test]
+    fn arguments_that_the_next_release_refuses_tell_the_release() {
+        assert!(is_of_four("(output_dir='a',\n    evaluation_strategy=\"no\")", "TrainingArguments"));
+        assert!(is_of_four("(logging_dir='a')", "TrainingArguments"));
+        assert!(!is_of_four("(eval_strategy='no', report_logging_dir=1)", "TrainingArguments"));
+        assert!(!is_of_four("(a=1, # evaluation_strategy='no'\n b=2)", "TrainingArguments"));
+        assert!(is_of_four("(model=model, tokenizer=tokenizer)", "Trainer"));
+        assert!(!is_of_four("(model=model, processing_class=tokenizer)", "Trainer"));
+        assert!(!is_of_four("(model=model, tokenizer=tokenizer)", "pipeline"));
+    }
+}
