@@ -66,18 +66,18 @@ impl Page {
     /// The same in another browser.
     #[track_caller]
     pub fn blank_in(kind: Kind) -> Self {
-        Self::blank_in(kind, &dist())
+        Self::blank_in_of(kind, &dist())
     }
 
     /// The same for another folder than `dist/`, as after the next release.
     #[track_caller]
     pub fn blank_of(folder: &Path) -> Self {
-        Self::blank_in(Kind::Chromium, folder)
+        Self::blank_in_of(Kind::Chromium, folder)
     }
 
-    /// The same in another browser.
+    /// The same in either browser for any folder.
     #[track_caller]
-    pub fn blank_in(kind: Kind, folder: &Path) -> Self {
+    pub fn blank_in_of(kind: Kind, folder: &Path) -> Self {
         let site = Site { folder: folder.to_owned(), path: SUB_PATH.to_owned(), cross_origin: true };
         let site = Server::bind(site, 0, 1).and_then(Server::start).expect("a free port on 127.0.0.1");
         let scratch = Scratch::new();

@@ -98,7 +98,7 @@ const START: &str = "
 
 /// What the program writes in a browser.
 fn written(kind: Kind, folder: &Scratch, words: &[String]) -> Result<String, String> {
-    let page = Page::blank_in(kind, folder.path());
+    let page = Page::blank_in_of(kind, folder.path());
     page.goto_shell("");
     page.js(START, &[json!(words)]);
     let started = Instant::now();
