@@ -20,6 +20,7 @@ mod several;
 mod started;
 mod strangers;
 mod tables;
+mod telling;
 mod template;
 
 pub use argument::Argument;

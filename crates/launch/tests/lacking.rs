@@ -1,9 +1,10 @@
 //! What is not modelled stops the verdict until the reader goes on without it.
 
+use shardscope_bash::Environment;
 use shardscope_launch::Argument;
-use shardscope_launch::{Resolution, megatron, minimal_settings, resolve};
+use shardscope_launch::{Request, Resolution, megatron, minimal_settings, read, resolve};
 use shardscope_plan::Marks;
-use shardscope_source::Code;
+use shardscope_source::{Code, Source};
 
 const RUN: &str = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 --bf16 \
     --vocab-size 1000 --world-size 8 --optimizer came";
@@ -75,4 +76,52 @@ fn what_the_user_sets_takes_the_place_of_what_is_not_modelled() {
     assert!(resolved(RUN, &[("optimizer", "adam")]).plan.is_some());
     let other = resolved(RUN, &[("optimizer", "adam"), ("without", "train_type")]);
     assert!(other.plan.is_some_and(|plan| plan.recipe().marks.is_empty()), "a mark for what is not there");
+}
+
+/// The names of what stops a command that has `more` beside a dense model's settings.
+fn stops(more: &str) -> Vec<String> {
+    let line = format!("{} {more}", RUN.replace(" --optimizer came", ""));
+    resolved(&line, &[])
+        .not_modelled
+        .into_iter()
+        .map(|item| item.name.trim_start_matches("--").to_owned())
+        .collect()
+}
+
+#[test]
+fn flags_of_forks_stop_mark_or_change_nothing() {
+    // MindSpeed's experts overlapped with their exchanges, Gaudi's kernels, Hygon's messages.
+    for flag in ["moe-alltoall-overlap-comm", "moe-fb-overlap", "use-fused-sdpa true", "use-quantize-comm"] {
+        let name = flag.split(' ').next().unwrap_or_default();
+        assert_eq!(stops(&format!("--{flag}")), [name], "{flag}");
+    }
+    // DeepSpeed's MoE layer is no Megatron's; without experts its capacities say nothing.
+    let experts = "--deepspeed --zero-stage 1 --num-experts 8 --topk 1 --moe-train-capacity-factor 1.0";
+    assert_eq!(stops(experts), ["num-experts"]);
+    assert_eq!(
+        stops("--deepspeed --zero-stage 1 --num-experts 1 --moe-min-capacity 4"),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn unknown_settings_whose_names_tell_stop_in_every_format() {
+    assert_eq!(stops("--cut-experts-in-halves 2"), ["cut-experts-in-halves"]);
+    assert_eq!(stops("--cut-experts-in-halves false"), Vec::<String>::new());
+    // The next flag is no value of a switch.
+    let line = format!("{} --freeze-half --log-interval 1", RUN.replace(" --optimizer came", ""));
+    let item = resolved(&line, &[]).not_modelled.into_iter().next().expect("stopped");
+    assert_eq!((item.name.as_str(), item.value.as_str()), ("--freeze-half", ""));
+    // llm-foundry's MPT with experts was answered as a dense one.
+    let text = "max_seq_len: 128\nmodel:\n  name: mpt_causal_lm\n  d_model: 128\n  ffn_config: {ffn_type: mb_dmoe, moe_num_experts: 4}\n  \
+        n_heads: 2\n  n_layers: 2\n  vocab_size: 50368\ntrain_loader:\n  name: text\nglobal_train_batch_size: 8\n\
+        device_train_microbatch_size: 1\nprecision: amp_bf16\n";
+    let source = Source::from_files([("config.yaml", text)]);
+    let environment = Environment::default();
+    let read = read(&Request { source: &source, environment: &environment, overrides: &[] });
+    assert!(
+        read.not_modelled.iter().any(|item| item.name.ends_with("moe_num_experts")),
+        "{:?}",
+        read.not_modelled
+    );
 }

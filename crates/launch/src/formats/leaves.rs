@@ -3,8 +3,9 @@
 use super::names::words;
 use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
-use crate::megatron::reason_anywhere;
-use crate::{Found, NotRead, Origin, Reading};
+use crate::megatron::{reason_anywhere, reason_of};
+use crate::telling;
+use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, ValueKind};
 use shardscope_source::{Code, Diagnostic};
 use std::collections::HashSet;
@@ -232,6 +233,12 @@ impl<'t> Leaves<'t> {
                 format!("read as {format}; {count} of its keys change none of the figures: {names}");
             self.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(first.span));
         }
+        // Names that say what they change stop the verdict; others only mark it.
+        let (telling, unread): (Vec<_>, Vec<_>) = unread.into_iter().partition(|leaf| tells(leaf));
+        for leaf in telling {
+            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, telling::WHAT);
+            self.reading.not_modelled.push(item.at_some(leaf.span));
+        }
         if let Some(first) = unread.first() {
             let (count, names) = (unread.len(), listed(&unread));
             let message = format!(
@@ -245,6 +252,13 @@ impl<'t> Leaves<'t> {
         }
         self.reading
     }
+}
+
+/// Whether a key's name says what it changes. Many readers' groups hold Megatron's own settings, of which some change next to
+/// nothing whatever their names say.
+fn tells(leaf: &Leaf) -> bool {
+    let last = leaf.path.rsplit('.').next().unwrap_or(&leaf.path).replace('_', "-");
+    telling::tells(&leaf.path, &leaf.value) && reason_of(&last).is_none()
 }
 
 /// Whether a key changes none of the figures, for a reason that holds in any training.

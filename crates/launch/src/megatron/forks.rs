@@ -53,6 +53,9 @@ const LORA: Option<&str> = Some("lora");
 /// ms-swift's `megatron sft`, whose words these are, takes its adapters from mcore-bridge.
 const MCORE_BRIDGE: Option<&str> = Some("mcore-bridge");
 const PARTS: &str = "a model of several parts, of which the decoder alone would be counted";
+/// MindSpeed's functions of experts.
+const EXCHANGES: &str = "MindSpeed's overlap of experts' products and exchanges, which keeps other tensors";
+const GAUDI: &str = "Gaudi's own kernels and graphs";
 const DIFFUSION: &str = "a diffusion model in the place of a decoder";
 const VISION: &str = "a vision model beside the decoder";
 /// slime's option that leaves the rollout engine out.
@@ -113,7 +116,11 @@ const FORKS: &[Fork] = &[
     takes("train-tokens", &[]),
     switch("repeated-dataloader", &[]),
     takes("moe-loss-coeff", &[]),
+    // Of DeepSpeed's MoE layer, which stops where there are experts.
     takes("moe-eval-capacity-factor", &[]),
+    takes("moe-train-capacity-factor", &[]),
+    takes("moe-min-capacity", &[]),
+    switch("moe-no-drop-tokens", &[]),
     switch("enable-zbh1-pipeline", &[(Field::PipelineSchedule, Some("zb-h1"))]),
     lacking("mlp-type", Arity::One, Effect::Model, "residual experts"),
     // bigscience.
@@ -171,6 +178,13 @@ const FORKS: &[Fork] = &[
     ),
     lacking("recompute-norm", Arity::On, Effect::Memory, "recomputation of norms"),
     lacking("moe-zero-memory", Arity::One, Effect::Memory, "MindSpeed's recomputation of experts"),
+    // The experts' products and exchanges are one autograd function there, with tensors of its own for backward
+    // (`mindspeed/core/transformer/moe/moe_feature/overlap/`).
+    switch("moe-permutation-async-comm", &[]),
+    switch("use-fused-moe-token-permute-and-unpermute", &[(Field::MoePermuteFusion, YES)]),
+    lacking("moe-alltoall-overlap-comm", Arity::On, Effect::Memory, EXCHANGES),
+    lacking("moe-allgather-overlap-comm", Arity::On, Effect::Memory, EXCHANGES),
+    lacking("moe-fb-overlap", Arity::On, Effect::Memory, EXCHANGES),
     lacking("tp-2d", Arity::On, Effect::Communication, "two-dimensional tensor parallelism"),
     lacking(
         "stage",
@@ -317,6 +331,12 @@ const FORKS: &[Fork] = &[
         "expert weights gathered on use (megablocks)",
     ),
     lacking("parallel-attn", Arity::On, Effect::Model, "attention and MLP side by side"),
+    // Intel's fork (`HabanaAI/Megatron-LM`, `megatron/training/arguments.py`).
+    lacking("use-fused-sdpa", Arity::One, Effect::Memory, GAUDI),
+    lacking("use-fused-sdpa-with-recompute", Arity::One, Effect::Memory, GAUDI),
+    lacking("use-torch-compile", Arity::One, Effect::Memory, GAUDI),
+    // Hygon's (`megatron/training/arguments.py`).
+    lacking("use-quantize-comm", Arity::On, Effect::Communication, "messages in lower precision"),
 ];
 
 /// What a fork's flag says; `_` counts as `-`.

@@ -53,12 +53,15 @@ fn reasons() -> &'static [Reason] {
 /// The line below the reasons that hold for any program.
 const BORDER: &str = "====";
 
-/// Options of slime and miles beside Megatron's: how rollouts are sampled and rewarded, and what the launch tells by itself.
+/// Options of slime and miles beside Megatron's: how rollouts are sampled and rewarded, and what the launch tells by itself. A
+/// teacher behind an address runs elsewhere. SGLang cuts experts by number or by width over the same accelerators, as many bytes
+/// on each either way (`sglang/srt/layers/moe/fused_moe_triton/layer.py`).
 const ROLLOUTS: &str = "apply-chat-template input-key label-key metadata-key tool-key rm-type custom-rm-path reward-key \
     eval-reward-key num-rollout num-epoch rollout-shuffle rollout-seed rollout-temperature rollout-top-p rollout-top-k \
     rollout-stop rollout-stop-token-ids balance-data eps-clip eps-clip-high kl-loss-coef kl-loss-type kl-coef use-kl-loss \
     use-tis tis-clip tis-clip-low n-samples-per-eval-prompt actor-num-nodes actor-num-gpus-per-node hf-checkpoint rollout-function-path \
-    disable-compute-advantages-and-returns use-opd opd-type opd-kl-coef opd-teacher-ckpt-step";
+    disable-compute-advantages-and-returns use-opd opd-type opd-kl-coef opd-teacher-ckpt-step opd-teacher-urls \
+    opd-teacher-key sglang-expert-parallel-size sglang-ep-size sglang-moe-runner-backend sglang-lora-backend";
 
 /// Whether such an option changes none of the figures at its value: PPO's estimator brings a critic, and a weight of the
 /// entropy its gradient.
@@ -76,8 +79,13 @@ pub(crate) fn reason_anywhere(name: &str) -> Option<&'static str> {
 }
 
 /// Why a flag, without dashes and dashed, changes none of the figures; none when no reason is known.
-pub(super) fn reason_of(name: &str) -> Option<&'static str> {
+pub(crate) fn reason_of(name: &str) -> Option<&'static str> {
     reason_among(name, |_| true)
+}
+
+/// Why a fork's flag, named whole, changes none of the figures: beginnings hold for Megatron-LM's own flags alone.
+pub(super) fn reason_named(name: &str) -> Option<&'static str> {
+    names().get(name).map(|reason| reason.why)
 }
 
 /// Whole flags with their reasons.
@@ -104,7 +112,7 @@ fn reason_among(name: &str, holds: fn(&Reason) -> bool) -> Option<&'static str> 
 
 #[cfg(test)]
 mod tests {
-    use super::{reason_anywhere, reason_of};
+    use super::{reason_anywhere, reason_named, reason_of};
     use crate::megatron::{flags, renamed, unmodelled};
     use shardscope_plan::Field;
 
@@ -141,5 +149,6 @@ mod tests {
         assert_eq!(reason_of("no-such-flag"), None);
         assert_eq!(reason_anywhere("log-interval"), Some("logging"));
         assert_eq!((reason_anywhere("rope-theta"), reason_of("rope-theta").is_some()), (None, true));
+        assert_eq!((reason_named("rope-theta"), reason_named("shape-order").is_some()), (None, true));
     }
 }

@@ -17,7 +17,7 @@ mod width;
 pub(crate) use flags::TABLE as FLAGS;
 pub use flags::{flags_of, known_flags};
 pub(crate) use idle::TABLE as IDLE;
-pub(crate) use idle::reason_anywhere;
+pub(crate) use idle::{reason_anywhere, reason_of};
 pub use reader::read;
 pub use release::known_releases;
 pub(crate) use spell::spell;

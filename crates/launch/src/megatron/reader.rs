@@ -10,6 +10,7 @@ use super::software::{Signs, software};
 use super::width::Multiple;
 use super::{idle, unmodelled};
 use crate::named::quantized_word;
+use crate::telling;
 use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, ValueKind};
 use shardscope_source::{Code, Diagnostic, Severity, Span};
@@ -256,9 +257,16 @@ impl ArgumentReader<'_> {
             self.rollout_weights(value, word.span);
         }
         let rollouts = idle::is_of_rollouts(&dashed, value).then_some("how rollouts are made and rewarded");
-        if let Some(why) = idle::reason_anywhere(&dashed).or(rollouts) {
+        let known = idle::reason_anywhere(&dashed).or_else(|| idle::reason_named(&dashed));
+        if let Some(why) = known.or(rollouts) {
             self.first_idle = self.first_idle.or(word.span);
             self.idle.push(Idle { flag: format!("--{name}"), why });
+            return;
+        }
+        let value = if value.starts_with("--") { "" } else { value };
+        if telling::tells(&dashed, value) {
+            let item = NotModelled::new(&format!("--{name}"), value, Effect::Model, telling::WHAT);
+            self.reading.not_modelled.push(item.at_some(word.span));
             return;
         }
         self.reading.not_read.push(NotRead::new(&format!("--{name}"), word.span));
@@ -316,6 +324,11 @@ impl ArgumentReader<'_> {
         if self.train_only && self.reading.value(Field::RlFramework).is_some() {
             let found = Found::new(Field::RolloutGpus, "0", Origin::Derived);
             self.reading.take(found.note("no rollout engine is started"));
+        }
+        // `deepspeed/moe/sharded_moe.py`: masks of tokens by experts by places, and an exchange of every place, taken or not.
+        if self.deepspeed && self.reading.count(Field::NumExperts).is_some_and(|experts| experts > 1) {
+            let what = "DeepSpeed's MoE layer in the place of Megatron's";
+            self.reading.not_modelled.push(NotModelled::new("--num-experts", "", Effect::Memory, what));
         }
         if let Some(file) = self.engine_file.take().filter(|_| self.deepspeed) {
             engine::leave(&mut self.reading, &file);

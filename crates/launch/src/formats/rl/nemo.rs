@@ -304,6 +304,8 @@ fn quantization(leaves: &mut Leaves<'_>) {
             "a draft model that is trained beside the policy (EAGLE)",
         )],
     );
+    // What the group says of a draft model that is not there counts for nothing.
+    leaves.pass_below(&["policy.draft."]);
     if let Some(leaf) = leaves.get("policy.quant_cfg") {
         lack(leaves, leaf, Effect::Memory, "quantization-aware training (ModelOpt)");
     }

@@ -140,7 +140,10 @@ const ENGINE: &str =
 /// A reward model that a worker runs: sharded as the policy is, in bf16, its weights on the host (`CPUOffload`) until its layers are
 /// gathered. Where it is not said how it is split into micro-batches, an engine serves it, verl's default today.
 fn reward(leaves: &mut Leaves<'_>, megatron: bool) {
-    let Some(enabled) = leaves.yes("reward_model.enable") else { return };
+    let Some(enabled) = leaves.yes("reward_model.enable") else {
+        // How a reward model that is not there would be sharded; what rewards without one (`reward_manager`) changes nothing.
+        return leaves.pass_below(&["reward_model."]);
+    };
     let path = |key: &str| format!("reward_model.{key}");
     let served = leaves
         .yes("reward_model.use_reward_loop")

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::names;
+use crate::telling;
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
 use shardscope_plan::{Field, Software};
@@ -32,62 +33,7 @@ pub(in crate::formats) fn read_scalars(dialect: Dialect, scalars: &Scalars) -> R
 
 /// Whether an option's name says that it changes what trains, what is held or how it is sharded, and its value that it does.
 pub(super) fn changes(leaf: &Leaf) -> bool {
-    /// How a part of such a name begins.
-    const TELLING: [&str; 23] = [
-        "lora",
-        "lowrank",
-        "qlora",
-        "peft",
-        "adapter",
-        "freez",
-        "frozen",
-        "unfreez",
-        "trainable",
-        "medusa",
-        "eagle",
-        "teacher",
-        "student",
-        "distill",
-        "quantiz",
-        "critic",
-        "offload",
-        "virtual",
-        "parallel",
-        "tune",
-        // Another encoder beside the decoder, or experts made of its MLPs (MGM's `vision_tower_aux`, MoE-LLaVA's `moe_enable`).
-        "tower",
-        "moe",
-        "expert",
-    ];
-    const WHOLE: [&str; 4] = ["pre_seq_len", "prefix_projection", "bits", "train_modules"];
-    /// How the weight of a loss ends that the program adds, over samples of its own kind (RRHF's `rrhf_weight`).
-    const OF_A_LOSS: [&str; 4] = ["loss_weight", "loss_coef", "loss_coeff", "_weight"];
-    let name = leaf.path.rsplit('.').next().unwrap_or(&leaf.path).to_ascii_lowercase();
-    let tells = WHOLE.contains(&name.as_str())
-        || OF_A_LOSS.iter().any(|end| name.ends_with(end))
-        || name
-            .replace("low_rank", "lowrank")
-            .split('_')
-            .any(|part| TELLING.iter().any(|known| part.starts_with(known)));
-    // A degree of 1 cuts nothing; of a switch it says yes.
-    let whole = name.contains("parallel") && leaf.whole() == Some(1);
-    // Whatever is not tuned is frozen.
-    let tunes = name.starts_with("tune");
-    let off =
-        !tunes && (whole || leaf.flag() == Some(false) || matches!(leaf.value.as_str(), "0" | "none" | "no"));
-    tells && !off
-}
-
-/// Unknown options whose names say that they change what trains, what is held or how it is sharded: they stop the verdict, where
-/// others only mark it.
-fn telling_names(leaves: &mut Leaves<'_>) {
-    let (_, unread) = leaves.left();
-    for leaf in unread.into_iter().filter(|leaf| changes(leaf)) {
-        leaf.used.set(true);
-        let what = "an unknown option whose name suggests that it changes what trains and on what, what is held or how it is sharded";
-        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
-        leaves.reading.not_modelled.push(item);
-    }
+    telling::tells(&leaf.path, &leaf.value)
 }
 
 /// `is_file`: no program is named beside the keys.
@@ -147,7 +93,6 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     open(&mut leaves, dialect);
     let software = if fast { Software::Unsloth } else { Software::HfTransformers };
     leaves.reading.software = Some((software, format!("{} trains models of transformers", dialect.name())));
-    telling_names(&mut leaves);
     leaves.finish(dialect.name())
 }
 
