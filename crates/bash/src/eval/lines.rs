@@ -122,7 +122,11 @@ fn shared_out(line: &Value, separates: &dyn Fn(char) -> bool, count: usize) -> V
 
 pub(super) fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
     let name = arguments.last().map(Word::text).filter(|text| is_name(text)).unwrap_or("MAPFILE");
-    let Some(input) = shell.input.take() else { return };
+    let Some(input) = shell.input.take() else {
+        // Lines of a command that is not run.
+        let value = shell.unknown(HoleKind::Command, &format!("mapfile {name}"), span, Vec::new());
+        return shell.set_elements(name, Shape::Array, Elements::scalar(value), span);
+    };
     let options: Vec<&str> = arguments.iter().map(Word::text).filter(|text| *text != name).collect();
     if options.iter().any(|option| *option != "-t") {
         let value = shell.unknown(HoleKind::Command, &format!("mapfile {name}"), span, input.holes());

@@ -59,6 +59,18 @@ fn read(root: &Node) -> Reading {
     leaves.finish("a DeepSpeed configuration")
 }
 
+/// A configuration that stands among the keys of a trainer, under a key of its own: what the trainer's keys say counts, and what is
+/// not known here marks the verdict.
+pub(super) fn read_within(leaves: &[Leaf]) -> Reading {
+    let scalars = Scalars::from_leaves(leaves.to_vec());
+    let mut leaves = Leaves::over(&scalars);
+    keys(&mut leaves);
+    for path in IDLE {
+        leaves.pass(path);
+    }
+    leaves.finish("a DeepSpeed configuration")
+}
+
 /// "auto" is filled in by transformers' Trainer (`transformers/integrations/deepspeed.py`): by its own defaults where no
 /// argument says otherwise (`training_args.py`: a batch of 8, no accumulation), and in the format of the checkpoint.
 fn left_to_trainer(leaves: &mut Leaves<'_>) -> bool {
@@ -121,6 +133,7 @@ const LACKING: &[(&str, Effect, &str)] = &[
         Effect::Memory,
         "saved layer inputs offloaded to the host",
     ),
+    ("communication_data_type", Effect::Communication, "gradients reduced in a format of their own"),
     ("sparse_attention.mode", Effect::Memory, "sparse attention"),
     ("tensor_parallel.autotp_size", Effect::Memory, "tensor parallelism of DeepSpeed's own (AutoTP)"),
 ];

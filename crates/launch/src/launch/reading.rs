@@ -17,7 +17,7 @@ use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use shardscope_bash::{self as shell, Branch, Environment, Hole, HoleId, HoleKind, Script, Word};
 use shardscope_plan::Field;
 use shardscope_sorting::sort_by_key;
-use shardscope_source::{Code, Diagnostic, Severity, Source};
+use shardscope_source::{Code, Diagnostic, Severity, Source, Span};
 
 /// A script with the training it starts.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +38,8 @@ pub struct Launch {
     doubts: Vec<(Branch, Vec<String>)>,
     /// Variables that hold options under conditions that are not decided.
     open_options: Vec<(HoleId, String)>,
+    /// A command whose output is options.
+    printed: Option<(String, Span)>,
     /// The recipe that the reader names.
     recipe: Option<String>,
     /// The file that the command takes its settings from, which is not at hand.
@@ -160,6 +162,10 @@ impl Launch {
                 }
                 continue;
             }
+            if !follows_flag && let Some(name) = printed(script, word) {
+                self.printed.get_or_insert((name.to_owned(), word.origin()));
+                continue;
+            }
             let argument = self.argument(script, word);
             self.arguments.push(argument);
         }
@@ -243,6 +249,12 @@ impl Launch {
             purposes::tell_stranger(&mut reading, &self.line, claim);
         }
         self.tell_device_map(&mut reading);
+        if let Some((name, span)) = &self.printed {
+            let what = "options that a command of this script prints; what it prints is not known";
+            reading
+                .not_modelled
+                .push(NotModelled::new("options", name, Effect::Model, what).at_some(Some(*span)));
+        }
         // Where Ray starts the workers, the framework's own keys say on how many accelerators; the launcher starts one driver.
         let told = elsewhere::is_launched(&self.arguments)
             || reading.value(Field::RlFramework).is_some()
@@ -354,6 +366,14 @@ impl Launch {
     fn is_worldless(&self) -> bool {
         self.world.nodes.is_none()
     }
+}
+
+/// What prints the options that a word stands for, if it is nothing else.
+fn printed<'s>(script: &'s Script, word: &Word) -> Option<&'s str> {
+    /// The folder of miles' program that prints the shape of the model of which `--hf-checkpoint` is the name.
+    const SHAPES: &str = "external_utils/";
+    let hole = script.hole(word.value.only_hole()?).filter(|hole| !hole.name.contains(SHAPES))?;
+    (hole.kind == HoleKind::Command).then_some(hole.name.as_str())
 }
 
 /// A variable that is not set, if the word is that and nothing else.

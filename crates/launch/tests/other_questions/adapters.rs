@@ -328,4 +328,42 @@ fn a_causal_model_of_qwen_3_5_has_no_tower() {
     assert!(read.plan.expect("a plan").model().vision.is_none());
     // There is no other class for it.
     assert_eq!(tower("AutoModelForCausalLM", "google/gemma-3-4b-it"), "true");
+
+/// `qlora.py` of artidoro/qlora without a word of adapters (its own `scripts/finetune.sh`, and those of forks) was read as full training.
+#[test]
+fn qloras_program_trains_adapters_unless_it_is_told_to_train_all() {
+    let run = |more: &str| {
+        script(&format!(
+            "python3 qlora.py --model_name_or_path huggyllama/llama-30b --do_eval False --do_mmlu_eval False --source_max_len 3072 \
+             --target_max_len 384 --per_device_train_batch_size 4 --gradient_accumulation_steps 4 --optim paged_adamw_32bit {more}\n"
+        ))
+    };
+    let fields = [Field::TrainType, Field::BaseQuantization, Field::LoraRank, Field::SeqLength];
+    let plain = run("");
+    assert!(plain.plan.is_some(), "{:?}", plain.diagnostics);
+    assert_eq!(fields.map(|field| value(&plain, field)), ["qlora", "nf4", "64", "3456"]);
+    assert_eq!(value(&run("--full_finetune True --bits 16"), Field::TrainType), "full");
+}
+
+/// `--rank 16 --lora_alpha 32` for a program of somebody's own was given PEFT's rank of 8.
+#[test]
+fn a_scale_without_a_rank_asks_for_it() {
+    let run = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 2 sft.py --model_name_or_path Qwen/Qwen2.5-1.5B --bf16 --per_device_train_batch_size 8 \
+             --model_max_length 1024 --lora_alpha 32 --use_lora True --lora_target_modules q_proj {more}\n"
+        ))
+    };
+    let rank = |more: &str| {
+        let read = run(more);
+        let question = read.questions.iter().find(|question| question.name == "lora_rank").cloned();
+        question.and_then(|question| question.proposal)
+    };
+    assert_eq!(rank("--rank 16").as_deref(), Some("16"));
+    assert_eq!(rank("").as_deref(), Some("8"));
+    assert_eq!(rank("--lora_r 4"), None);
+    let text = "torchrun --nproc_per_node 2 sft.py --model_name_or_path Qwen/Qwen2.5-1.5B --bf16 --per_device_train_batch_size 8 \
+        --model_max_length 1024 --rank 16 --lora_alpha 32\n";
+    let names: Vec<String> = script(text).questions.into_iter().map(|question| question.name).collect();
+    assert!(names.contains(&"lora_rank".to_owned()), "{names:?}");
 }

@@ -80,3 +80,18 @@ fn weights_are_on_the_host_from_stage_3_on() {
     };
     assert_eq!((chat("2"), chat("3")), ((false, true), (true, false)));
 }
+
+/// `deepspeed:` of LLaMA-Factory as a group of keys was passed over: ZeRO-2 with states on the host, priced as plain data parallelism.
+#[test]
+fn deepspeeds_configuration_among_a_trainers_keys_counts() {
+    let text = "model_name_or_path: Qwen/Qwen2.5-7B-Instruct\nstage: sft\nfinetuning_type: lora\nlora_target: q_proj\ncutoff_len: 2048\n\
+        per_device_train_batch_size: 1\ngradient_accumulation_steps: 16\nfp16: true\ndeepspeed:\n  zero_optimization:\n    stage: 2\n    \
+        offload_optimizer:\n      device: cpu\n  fp16:\n    enabled: true\n  train_micro_batch_size_per_gpu: 2\n";
+    let read = said("a.yaml", text, &[("world_size", "4")]);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    let fields =
+        [Field::DataParallelEngine, Field::ZeroStage, Field::OffloadOptimizer, Field::MicroBatchSize];
+    assert_eq!(fields.map(|field| value(&read, field)), ["deepspeed", "2", "true", "1"]);
+    let reduced = format!("{text}  communication_data_type: fp32\n");
+    stopped(&said("a.yaml", &reduced, &[("world_size", "4")]), &["communication_data_type"]);
+}

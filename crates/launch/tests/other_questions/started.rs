@@ -176,3 +176,27 @@ fn a_program_with_hands_of_its_own_stops() {
     let checkpointed = answered(&with("    model.gradient_checkpointing_enable()\n"), LINE);
     assert_eq!(value(&checkpointed, Field::GradientCheckpointing), "true");
 }
+
+/// A program that declares its options by argparse: their defaults are the proposed line, and what the line gives counts.
+#[test]
+fn options_of_argparse_are_one_line_that_is_asked_for() {
+    let program = "import argparse\nfrom transformers import Trainer, TrainingArguments\nBASE = 'Qwen/Qwen2.5-7B'\nparser = argparse.ArgumentParser()\n\
+        parser.add_argument('--base-model', default=BASE)\nparser.add_argument('--batch-size', type=int, default=4)\n\
+        parser.add_argument('--rank', type=int, default=16)\nparser.add_argument('--out', default='out')\nargs = parser.parse_args()\n\
+        model = AutoModelForCausalLM.from_pretrained(args.base_model, torch_dtype=torch.bfloat16)\n\
+        model = get_peft_model(model, LoraConfig(r=args.rank, target_modules=['q_proj']))\n\
+        args = TrainingArguments(output_dir=args.out, per_device_train_batch_size=args.batch_size, bf16=True)\nTrainer(model=model, args=args).train()\n";
+    let source = Source::from_files([("train.py", program)]);
+    let first = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+    assert_eq!(names(&first), ["command_line"]);
+    let line = "python train.py --base-model Qwen/Qwen2.5-7B --rank 16 --out out --batch-size 4";
+    assert_eq!(first.questions[0].proposal.as_deref(), Some(line));
+    let fields = [Field::MicroBatchSize, Field::LoraRank, Field::NumLayers, Field::WorldSize];
+    let said = |line: &str| {
+        let read = answered(program, line);
+        assert_eq!(names(&read), ["seq_length"], "{:?}", read.diagnostics);
+        fields.map(|field| value(&read, field))
+    };
+    assert_eq!(said(line), ["4", "16", "28", "1"]);
+    assert_eq!(said("torchrun --nproc_per_node 4 train.py --batch-size 2"), ["2", "16", "28", "4"]);
+}

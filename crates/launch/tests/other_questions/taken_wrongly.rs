@@ -132,3 +132,26 @@ fn a_named_tokenizer_that_is_not_known_leaves_the_vocabulary_open() {
         named.questions.iter().find(|question| question.name == "vocab_size").expect("it is asked for");
     assert_eq!(question.proposal.as_deref(), Some("50257"));
 }
+
+/// The options of `swift sft "${ARGS[@]}"` came from a program that the script runs; ms-swift's defaults stood in their place.
+#[test]
+fn options_that_a_command_prints_are_not_known() {
+    for text in [
+        "mapfile -t ARGS < <(python3 - \"$1\")\nswift sft \"${ARGS[@]}\"\n",
+        "ARGS=($(python3 options.py))\nswift sft \"${ARGS[@]}\"\n",
+        "swift sft --model Qwen/Qwen3-8B $(python3 options.py)\n",
+    ] {
+        stopped(&script(text), &["options"]);
+    }
+    let stated = script("ARGS=(--model Qwen/Qwen3-8B)\nswift sft \"${ARGS[@]}\" --output_dir $(date +%F)\n");
+    assert!(stated.not_modelled.is_empty(), "{:?}", stated.not_modelled);
+}
+
+/// transformers refuses both formats at once; weights had been held in one and multiplied in the other.
+#[test]
+fn two_formats_at_once_are_none() {
+    let text = "base_model: Qwen/Qwen2.5-7B\nadapter: lora\nlora_r: 8\nlora_target_linear: true\nmicro_batch_size: 1\nsequence_len: 512\n";
+    let read = |more: &str| said("a.yaml", &format!("{text}{more}"), &[("world_size", "1")]);
+    stopped(&read("bf16: auto\nfp16: true\n"), &["fp16"]);
+    assert!(read("bf16: auto\nfp16: false\n").plan.is_some());
+}

@@ -174,7 +174,8 @@ fn two_lengths(leaves: &mut Leaves<'_>) {
         leaves.state(Field::GradientCheckpointing, "true", Origin::Default, why);
     }
     // Of QLoRA's own program (`qlora.py`); TinyLlama's keeps its states in plain AdamW.
-    let own = ["double_quant", "quant_type", "lora_modules"].iter().any(|path| leaves.has(path));
+    let own =
+        ["double_quant", "quant_type", "lora_modules", "do_mmlu_eval"].iter().any(|path| leaves.has(path));
     let why = "default of QLoRA's program";
     if own && !leaves.has("optim") {
         leaves.state(Field::Optimizer, "paged_adamw_32bit", Origin::Default, why);
@@ -303,11 +304,13 @@ pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
         let prompt = "Which linear layers have adapters? The program that reads these options has a default of its own";
         left_open(leaves, Field::LoraTargetModules, prompt, "q_proj v_proj");
     }
-    if known || !by_switch {
+    if known || !by_switch && (!sized || leaves.has("use_peft")) {
         return;
     }
     let prompt = "Rank of the adapters? The program that reads these options has a default of its own";
-    left_open(leaves, Field::LoraRank, prompt, "8");
+    // Beside options of LoRA's a bare rank is likely theirs.
+    let likely = leaves.get("rank").filter(|leaf| leaf.whole().is_some());
+    left_open(leaves, Field::LoraRank, prompt, likely.map_or("8", |leaf| leaf.value.as_str()));
 }
 
 /// Adapters whose rank and layers stand in a file of PEFT's that an option names (QwenLM/Qwen2.5-Coder `finetuning/sft/train.py`, BELLE's

@@ -5,7 +5,7 @@ use super::super::scalars::{Leaf, Scalars};
 use super::dialect::Dialect;
 use super::read::{changes, read_scalars};
 use super::vocabulary;
-use crate::{Argument, Effect, Found, NotModelled, Origin, Question, Reading};
+use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use literal::call_end;
 use options::Options;
 use owned::{Owned, is_used};
@@ -14,6 +14,7 @@ use program::{MOST, Program};
 use shardscope_plan::Field;
 use shardscope_source::Span;
 
+mod argparse;
 mod hands;
 mod line;
 mod literal;
@@ -110,12 +111,15 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         looked: 0,
         open: Vec::new(),
         computed: None,
+        taken: Vec::new(),
         options: Options::default(),
     };
     let parsed = parsed(text);
-    if !parsed.is_empty() {
+    if !parsed.is_empty() || text.contains(".add_argument(") {
         program.options = Options::new(text, base, &parsed, words);
     }
+    // Options decide branches where the program has a parser of classes, or its line is here.
+    let decides = !parsed.is_empty() || !words.is_empty();
     let mut seen: Vec<&str> = Vec::new();
     let mut at = 0;
     // What is loaded once more behind the training, or behind unsloth's own call, is for inference.
@@ -162,13 +166,13 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         if looked < MOST && (known || checkpoints || replaces || prepares || last == "from_pretrained") {
             looked += 1;
             runs = program.options.runs(text, open - name.len(), call_end(text, open));
-            if runs == Some(false) && !parsed.is_empty() {
+            if runs == Some(false) && decides {
                 continue;
             }
         }
         if checkpoints && runs == Some(true) {
             program.state("gradient_checkpointing", "true");
-        } else if checkpoints && !parsed.is_empty() {
+        } else if checkpoints && decides {
             program.computed = program.computed.or(Some(last));
         }
         if prepares {
@@ -178,7 +182,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         if replaces {
             replaced = replaced.or(Some(last));
         }
-        if runs.is_none() && !parsed.is_empty() {
+        if runs.is_none() && decides {
             unsure |= matches!(last, "LoraConfig" | "get_peft_model");
             if last == "BitsAndBytesConfig" {
                 program.computed = program.computed.or(Some(last));
@@ -245,8 +249,13 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let more = versions::defaults(dialect, plain, has("LoraConfig") && !by_line, &stated);
     program.leaves.extend(more);
     let options = std::mem::take(&mut program.options);
+    let taken: Vec<(String, String)> = std::mem::take(&mut program.taken)
+        .into_iter()
+        .filter_map(|name| Some((name.clone(), options.unless_given(&name)?.to_owned())))
+        .collect();
     let mut leaves = std::mem::take(&mut program.leaves);
-    let asks = by_line && words.is_empty();
+    let own = if by_line { None } else { line::by_default(text, file, &taken) };
+    let asks = words.is_empty() && (by_line || own.is_some());
     if by_line && !asks {
         let wanted = |leaf: &Leaf| {
             let key = leaf.path.as_str();
@@ -329,9 +338,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         );
     }
     if asks {
-        line::ask(&mut reading, text, file, options.unless_given("model_name_or_path"));
-    } else if by_line && unsure && with_adapters {
-        ask_for_adapters(&mut reading);
+        line::ask(&mut reading, text, file, options.unless_given("model_name_or_path"), own);
+    } else if (by_line || !words.is_empty()) && unsure && with_adapters {
+        line::ask_for_adapters(&mut reading);
     }
     Some(reading)
 }
@@ -350,21 +359,6 @@ fn parsed(text: &str) -> String {
         }
     }
     words
-}
-
-/// Adapters under a condition that is not decided here.
-fn ask_for_adapters(reading: &mut Reading) {
-    let mut found = Found::new(Field::TrainType, String::new(), Origin::Script);
-    found.hole = Some("a condition of the program".to_owned());
-    reading.take(found);
-    reading.questions.push(Question {
-        name: Field::TrainType.name().to_owned(),
-        prompt: "The program sets up LoRA under a condition that is not decided here. Does it train adapters (lora) or all weights \
-                 (full)?"
-            .to_owned(),
-        choices: ["lora", "full"].map(str::to_owned).to_vec(),
-        proposal: Some("lora".to_owned()),
-    });
 }
 
 /// Settings that the program computes, in the place of defaults.

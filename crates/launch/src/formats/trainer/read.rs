@@ -216,6 +216,13 @@ fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
             leaves.switch(field, true, leaf);
         }
     }
+    // `training_args.py:__post_init__` refuses both (of axolotl's "auto" as well, wherever the accelerator has bf16).
+    let both = [Field::Bf16, Field::Fp16].iter().all(|field| leaves.reading.value(*field) == Some("true"));
+    if let Some(leaf) = leaves.first(&["fp16", "float16"]).filter(|_| both) {
+        let what = "bf16 and fp16 at once, which the Trainer refuses";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
     if let Some(leaf) = leaves.get("mixed_precision") {
         match leaf.value.as_str() {
             "bf16" => leaves.switch(Field::Bf16, true, leaf),

@@ -37,6 +37,7 @@ pub(in crate::formats) fn spread(leaves: &mut Leaves<'_>) {
             _ => left_to_file(leaves, leaf),
         }
     }
+    written_out(leaves);
     for path in ["deepspeed", "fsdp", "fsdp_config"] {
         for leaf in leaves.all().iter().filter(|leaf| leaf.path.starts_with(path)) {
             leaf.used.set(true);
@@ -234,6 +235,28 @@ fn mesh(leaves: &mut Leaves<'_>) {
             leaves.reading.not_modelled.push(item);
         }
     }
+}
+
+/// DeepSpeed's configuration as a group of keys (`training_args.py`: `deepspeed` is a file or what would stand in it).
+fn written_out(leaves: &mut Leaves<'_>) {
+    let within = |leaf: &Leaf| {
+        let path = leaf.path.strip_prefix("deepspeed.")?.to_owned();
+        Some(Leaf { path, ..leaf.clone() })
+    };
+    let inner: Vec<Leaf> = leaves.all().iter().filter_map(within).collect();
+    let Some(first) = inner.first() else { return };
+    let engine = Found::new(Field::DataParallelEngine, "deepspeed", Origin::Script);
+    leaves.reading.take(engine.by("deepspeed", first.span));
+    let read = crate::formats::deepspeed::read_within(&inner);
+    for found in read.found {
+        let known = leaves.reading.found.iter().any(|known| known.field == found.field);
+        if !known {
+            leaves.reading.take(found);
+        }
+    }
+    leaves.reading.not_modelled.extend(read.not_modelled);
+    leaves.reading.not_read.extend(read.not_read);
+    leaves.reading.diagnostics.extend(read.diagnostics);
 }
 
 /// The words of `--fsdp`, and the keys of its configuration (`transformers/training_args.py`).

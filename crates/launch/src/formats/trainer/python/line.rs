@@ -1,7 +1,8 @@
 //! The line that starts a program, which says what its classes of arguments leave open: one question with a proposal.
 
-use crate::{Question, Reading};
+use crate::{Found, Origin, Question, Reading};
 use shardscope_bash::base_name;
+use shardscope_plan::Field;
 use shardscope_resolve::COMMAND_LINE;
 use shardscope_source::{Code, Diagnostic};
 
@@ -11,8 +12,8 @@ const LAUNCHERS: [&str; 6] = ["torchrun ", "deepspeed ", "accelerate launch ", "
 const MOST_LINES: usize = 40;
 const LONGEST: usize = 1_000;
 
-/// Asks for it.
-pub(super) fn ask(reading: &mut Reading, text: &str, file: &str, model: Option<&str>) {
+/// Asks for it. `own`: a line of a program that declares its options itself.
+pub(super) fn ask(reading: &mut Reading, text: &str, file: &str, model: Option<&str>, own: Option<String>) {
     let message = "this program takes its settings from the line that starts it, which is not here";
     let hint = "paste that line beside it, or answer the question";
     reading.diagnostics.push(Diagnostic::error(Code::NoCommandLine, message).hint(hint));
@@ -20,7 +21,10 @@ pub(super) fn ask(reading: &mut Reading, text: &str, file: &str, model: Option<&
         name: COMMAND_LINE.to_owned(),
         prompt: "Which line starts this program? It is read as if it were pasted beside it".to_owned(),
         choices: Vec::new(),
-        proposal: Some(usage(text).unwrap_or_else(|| usual(file, model))),
+        proposal: Some(match own {
+            Some(own) => usage(text).filter(|line| line.contains(base_name(file))).unwrap_or(own),
+            None => usage(text).unwrap_or_else(|| usual(file, model)),
+        }),
     });
 }
 
@@ -50,6 +54,31 @@ fn usage(text: &str) -> Option<String> {
     None
 }
 
+/// The program with the options that it takes as their defaults are: on one accelerator, as `python` starts it.
+pub(super) fn by_default(text: &str, file: &str, taken: &[(String, String)]) -> Option<String> {
+    let bare = |text: &str| {
+        !text.is_empty() && !text.contains(|sign: char| sign.is_whitespace() || "'\"$`".contains(sign))
+    };
+    let mut words: Vec<String> = Vec::new();
+    for (name, value) in taken.iter().filter(|(_, value)| bare(value)) {
+        // As the program spells it.
+        let dashed = name.replace('_', "-");
+        let is_spelt = |quote: char| text.contains(&format!("{quote}--{dashed}{quote}"));
+        let name = if is_spelt('"') || is_spelt('\'') { &dashed } else { name };
+        let word = match value.as_str() {
+            // A switch that is off is not said.
+            "false" => continue,
+            "true" => format!("--{name}"),
+            value => format!("--{name} {value}"),
+        };
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    let program = Some(base_name(file)).filter(|name| name.ends_with(".py")).unwrap_or("train.py");
+    (!words.is_empty()).then(|| format!("python {program} {}", words.join(" ")))
+}
+
 /// One node of eight with a model of the program's own, in the format that most train in.
 fn usual(file: &str, model: Option<&str>) -> String {
     let program = Some(base_name(file)).filter(|name| name.ends_with(".py")).unwrap_or("train.py");
@@ -58,4 +87,19 @@ fn usual(file: &str, model: Option<&str>) -> String {
     format!(
         "torchrun --nproc_per_node 8 {program} {model}--per_device_train_batch_size 1 --bf16 True --output_dir output"
     )
+}
+
+/// Adapters under a condition that is not decided here.
+pub(super) fn ask_for_adapters(reading: &mut Reading) {
+    let mut found = Found::new(Field::TrainType, String::new(), Origin::Script);
+    found.hole = Some("a condition of the program".to_owned());
+    reading.take(found);
+    reading.questions.push(Question {
+        name: Field::TrainType.name().to_owned(),
+        prompt: "The program sets up LoRA under a condition that is not decided here. Does it train adapters (lora) or all weights \
+                 (full)?"
+            .to_owned(),
+        choices: ["lora", "full"].map(str::to_owned).to_vec(),
+        proposal: Some("lora".to_owned()),
+    });
 }

@@ -1,9 +1,11 @@
 //! What a program takes from the line that starts it: fields of its classes of arguments, as that line or else the class has them, and
 //! which conditions on them hold. Nothing is evaluated but names, literals, `not`, `and`, `or` and equality.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use super::super::words;
+use super::argparse::declared;
 use super::literal::{literal, plain, string_end};
 use crate::Argument;
 use crate::formats::scalars::Leaf;
@@ -18,10 +20,12 @@ const AROUND: usize = 2_000;
 
 /// One field of a class of arguments.
 struct Field<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     /// Its default as a settings file would have it; none where that is computed, or there is none.
     default: Option<String>,
     span: Span,
+    /// Whether it is one of argparse's.
+    declared: bool,
 }
 
 /// The options of a program.
@@ -70,21 +74,37 @@ impl<'a> Options<'a> {
             let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(base);
             let start = next - line.len() + line.len() - line.trim_start().len();
             options.fields.push(Field {
-                name: name.trim(),
+                name: Cow::Borrowed(name.trim()),
                 default: default(text.get(from..end).unwrap_or_default().trim()),
                 span: Span::new(place(start), place(end)),
+                declared: false,
             });
             at = end.max(next);
         }
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(base);
+        for option in declared(text) {
+            let name = Cow::Owned(option.name);
+            let span = Span::new(place(option.place.0), place(option.place.1));
+            options.fields.push(Field { name, default: option.default, span, declared: true });
+        }
         options
+    }
+
+    /// The option that a value is, `args.name` or a variable that is given it, and whose value the line says that is not here.
+    pub(super) fn named(&self, written: &str) -> Option<&str> {
+        let path = if written.chars().all(is_of_name) { self.handed(written)? } else { written };
+        let (owner, name) = path.rsplit_once('.')?;
+        let declared = self.fields.iter().find(|field| field.declared && field.name == name)?;
+        (self.given.is_empty() && owner.ends_with("args") && owner.chars().all(is_of_name))
+            .then_some(&declared.name)
     }
 
     /// The keys that the line gives, and behind them those of fields that it leaves at their defaults.
     pub(super) fn leaves(&self, wanted: impl Fn(&Leaf) -> bool) -> Vec<Leaf> {
         let mut leaves = self.given.clone();
-        for field in self.fields.iter().filter(|field| self.is_silent(field.name)) {
+        for field in self.fields.iter().filter(|field| self.is_silent(&field.name)) {
             let Some(value) = field.default.as_deref().filter(|value| !value.is_empty()) else { continue };
-            let (path, value) = (field.name.to_owned(), value.to_owned());
+            let (path, value) = (field.name.clone().into_owned(), value.to_owned());
             let leaf = Leaf { path, value, span: Some(field.span), ..Leaf::default() };
             leaves.extend(wanted(&leaf).then_some(leaf));
         }
@@ -118,9 +138,16 @@ impl<'a> Options<'a> {
 
     /// The one option that a variable or a parameter of that name is given: `rank = lora_args.lora_r`, `f(rank=lora_args.lora_r)`.
     fn handed_on(&self, name: &str) -> Option<&'a str> {
+        if self.given.is_empty() {
+            return None;
+        }
+        self.handed(name)
+    }
+
+    fn handed(&self, name: &str) -> Option<&'a str> {
         /// Names that are looked for behind each other.
         const LOOKED_AT: usize = 64;
-        if self.given.is_empty() || self.looked.get() == LOOKED_FOR {
+        if name.is_empty() || self.looked.get() == LOOKED_FOR {
             return None;
         }
         self.looked.set(self.looked.get() + 1);

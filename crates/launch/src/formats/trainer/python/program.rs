@@ -59,6 +59,8 @@ pub(super) struct Program<'a> {
     pub(super) open: Vec<(Field, String, Span)>,
     /// A call that takes keywords from a value of the program's.
     pub(super) computed: Option<&'a str>,
+    /// Options of argparse that its calls take and whose line is not here.
+    pub(super) taken: Vec<String>,
     /// What it takes from the line that starts it.
     pub(super) options: Options<'a>,
 }
@@ -226,6 +228,9 @@ impl<'a> Program<'a> {
                 self.push(key, &given, Some(span));
             }
             return;
+        }
+        if let Some(option) = self.options.named(value) {
+            self.taken.push(option.to_owned());
         }
         let Some(value) = literal(value).or(named).or_else(|| self.only(value)) else {
             // bf16 wherever the accelerator has it.

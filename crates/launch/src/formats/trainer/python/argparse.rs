@@ -1,0 +1,102 @@
+//! Options that a program declares by Python's `argparse`, with their literal defaults.
+
+use super::literal::{call_end, literal, plain};
+
+/// Options read of one program, and bytes of it that are looked through.
+const MOST: usize = 128;
+const CALL: &str = ".add_argument(";
+
+/// An option's name as an attribute, its default as a settings file would have it, and where it is declared.
+pub(super) struct Declared {
+    pub(super) name: String,
+    pub(super) default: Option<String>,
+    pub(super) place: (usize, usize),
+}
+
+/// The options of a program.
+pub(super) fn declared(text: &str) -> Vec<Declared> {
+    let calls = text.match_indices(CALL).take(MOST);
+    calls.filter_map(|(at, _)| option(text, at + CALL.len() - 1)).collect()
+}
+
+fn option(text: &str, open: usize) -> Option<Declared> {
+    let line = text.get(..open)?.rsplit('\n').next()?;
+    if line.contains('#') {
+        return None;
+    }
+    let end = call_end(text, open);
+    let inner = text.get(open + 1..end)?.strip_suffix(')')?;
+    let given = |key: &str| {
+        inner.match_indices(key).find_map(|(at, _)| {
+            let begins = inner.get(..at)?.trim_end().ends_with(',');
+            let value = inner.get(at + key.len()..)?.trim_start().strip_prefix('=')?.trim_start();
+            begins.then_some(value)
+        })
+    };
+    // The long name of several, or the word of `dest`.
+    let dest = given("dest").and_then(|value| word(value));
+    let long = || {
+        let names = inner.split(',').map_while(|part| word(part.trim()));
+        names.filter_map(|name| name.strip_prefix("--")).next().map(str::to_owned)
+    };
+    let name = dest.map(str::to_owned).or_else(long)?.replace('-', "_");
+    let switched = given("action").and_then(|value| word(value));
+    let default = match (given("default").and_then(|value| value_of(text, value)), switched) {
+        (Some(default), _) => Some(default),
+        (None, Some("store_true")) => Some("false".to_owned()),
+        (None, Some("store_false")) => Some("true".to_owned()),
+        _ => None,
+    };
+    Some(Declared { name, default, place: (open, end) })
+}
+
+/// The word in quotes that a text begins with.
+fn word(text: &str) -> Option<&str> {
+    let quote = text.chars().next().filter(|sign| matches!(sign, '"' | '\''))?;
+    text.get(1..)?.split(quote).next()
+}
+
+/// The literal that a keyword's value is, or that a name at the top of the program is given once.
+fn value_of(text: &str, value: &str) -> Option<String> {
+    let end = value.find([',', '\n', ')']).unwrap_or(value.len());
+    let written = match word(value) {
+        Some(inner) => value.get(..inner.len() + 2)?,
+        None => value.get(..end)?.trim(),
+    };
+    if written == "None" {
+        return None;
+    }
+    if let Some(value) = literal(written) {
+        return Some(plain(value));
+    }
+    let is_name =
+        !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let mut given = text.lines().filter_map(|line| {
+        let rest = line.strip_prefix(written).filter(|_| is_name)?.trim_start().strip_prefix('=')?;
+        Some(rest.split(" #").next().unwrap_or(rest).trim())
+    });
+    let one = given.next().filter(|_| given.next().is_none())?;
+    literal(one).map(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::declared;
+
+    #[test]
+    fn options_have_their_long_names_and_literal_defaults() {
+        let text = "BASE = 'Qwen/Qwen3-8B'  # the smallest\np.add_argument('-m', \"--base-model\", default=BASE, help='a, default=3')\n\
+            p.add_argument('--rank', type=int, default=16)\n# p.add_argument('--old', default=1)\np.add_argument('--q', action='store_true')\n\
+            p.add_argument('--out', required=True)\np.add_argument('--n', dest='length', default=f(1))\np.add_argument('data')\n";
+        let found: Vec<(String, Option<String>)> =
+            declared(text).into_iter().map(|option| (option.name, option.default)).collect();
+        let expected = [
+            ("base_model", Some("Qwen/Qwen3-8B")),
+            ("rank", Some("16")),
+            ("q", Some("false")),
+            ("out", None),
+            ("length", None),
+        ];
+        assert_eq!(found, expected.map(|(name, default)| (name.to_owned(), default.map(str::to_owned))));
+    }
+}
