@@ -322,6 +322,7 @@ impl ArgumentReader<'_> {
         }
         self.multiple.state(&mut self.reading);
         self.reading.software = software(&self.signs, &self.reading);
+        engine::experts(&mut self.reading);
         self.reading
     }
 }
