@@ -4,6 +4,47 @@ use super::{said, script, stopped, value};
 use shardscope_launch::Resolution;
 use shardscope_plan::Field;
 
+const VERL: &str = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen2.5-3B \
+    data.train_batch_size=128 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 actor_rollout_ref.rollout.name=vllm \
+    actor_rollout_ref.rollout.n=16 trainer.n_gpus_per_node=8 trainer.nnodes=1";
+
+fn verl(more: &str) -> Resolution {
+    script(&format!("{VERL} actor_rollout_ref.actor.ppo_mini_batch_size=64 {more}\n"))
+}
+
+/// Search-R1, OpenManus-RL, MemAgent, TTRL, PRIME and agent-lightning were priced as verl's own loop.
+#[test]
+fn programs_made_of_verl_with_other_samples_stop_by_their_keys() {
+    assert!(verl("").plan.is_some());
+    for (name, on, off) in [
+        ("actor_rollout_ref.rollout.n_agent", "5", "null"),
+        ("trainer.do_search", "True", "False"),
+        ("env.env_name", "Webshop", "null"),
+        ("env.max_steps", "15", "1"),
+        ("recurrent.enable", "memory", "null"),
+        ("actor_rollout_ref.rollout.do_vote", "True", "False"),
+        ("reward_model.model.update", "after", "none"),
+        ("agentlightning.trace_aggregator.level", "transition", "null"),
+    ] {
+        stopped(&verl(&format!("{name}={on}")), &[name]);
+        assert!(verl(&format!("{name}={off}")).plan.is_some(), "{name}={off}");
+    }
+}
+
+/// ToRL's mini-batch of 1,024 prompts takes the 128 that there are.
+#[test]
+fn a_mini_batch_is_no_larger_than_what_is_rolled_out() {
+    let of = |prompts: &str| {
+        let text = format!("{VERL} actor_rollout_ref.actor.ppo_mini_batch_size={prompts}\n");
+        value(&script(&text), Field::GlobalBatchSize)
+    };
+    assert_eq!(of("64"), "1024");
+    assert_eq!(of("128"), "2048");
+    assert_eq!(of("1024"), "2048");
+    // The default of 256 as well.
+    assert_eq!(value(&script(&format!("{VERL}\n")), Field::GlobalBatchSize), "2048");
+}
+
 const SHAPE: &str = "--num-layers 22 --hidden-size 2176 --num-attention-heads 16 --seq-length 4096 --micro-batch-size 1 \
     --global-batch-size 64 --bf16 --swiglu";
 
@@ -112,6 +153,20 @@ fn models_of_nanotron_that_are_no_llama_stop() {
         &nanotron("  hidden_size: 2048\n  num_attention_heads: 16\n  n_layer: 24\n"),
         &["model.hidden_size"],
     );
+}
+
+/// OpenRLHF's distillation of Llama 3 70B into 8B was priced as fine-tuning.
+#[test]
+fn a_teacher_of_openrlhf_stops() {
+    let of = |more: &str| {
+        script(&format!(
+            "deepspeed --num_gpus 8 --num_nodes 1 --module openrlhf.cli.train_kd --max_len 2048 --train_batch_size 256 \
+             --micro_train_batch_size 2 --pretrain meta-llama/Meta-Llama-3-8B-Instruct --zero_stage 3 --bf16 {more}\n"
+        ))
+    };
+    assert!(of("").plan.is_some());
+    stopped(&of("--teacher_model meta-llama/Meta-Llama-3-70B-Instruct --kd_coef 0.4"), &["teacher_model"]);
+    stopped(&of("--freeze_prefix visual"), &["freeze_prefix"]);
 }
 
 /// `--yaml-cfg` of Megatron-LM: the shape below `language_model` was asked for, and bf16 read as fp32.
