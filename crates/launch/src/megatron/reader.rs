@@ -6,6 +6,7 @@ use super::forks;
 use super::remarks::{Idle, LISTED, listed, without_influence};
 use super::renamed;
 use super::respelt;
+use super::slime;
 use super::software::{Signs, software};
 use super::width::Multiple;
 use super::{idle, unmodelled};
@@ -313,10 +314,7 @@ impl ArgumentReader<'_> {
             let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived);
             self.reading.take(found.note("MindSpeed's own flags: it runs on Ascend accelerators"));
         }
-        if self.train_only && self.reading.value(Field::RlFramework).is_some() {
-            let found = Found::new(Field::RolloutGpus, "0", Origin::Derived);
-            self.reading.take(found.note("no rollout engine is started"));
-        }
+        slime::together(&mut self.reading, self.words, self.train_only);
         if let Some(file) = self.engine_file.take().filter(|_| self.deepspeed) {
             engine::leave(&mut self.reading, &file);
         }
