@@ -202,3 +202,32 @@ fn words_of_torchtitans_kin_stop() {
     let flame = of("[training]\ngradient_accumulation_steps = 4\nvarlen = true\n");
     stopped(&flame, &["training.gradient_accumulation_steps", "training.varlen"]);
 }
+
+/// The legacy models' experts take one token each way, not core's two.
+#[test]
+fn legacy_experts_take_the_best_one() {
+    let of = |more: &str| {
+        script(&format!(
+            "torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py {SHAPE} --vocab-size 50257 --num-experts 8 \
+             --expert-model-parallel-size 8 {more}\n"
+        ))
+    };
+    let legacy = of("--use-flash-attn");
+    assert_eq!(value(&legacy, Field::Software), "megatron_legacy");
+    assert_eq!(value(&legacy, Field::MoeRouterTopk), "1");
+    assert_eq!(value(&of("--use-mcore-models"), Field::MoeRouterTopk), "2");
+}
+
+/// verl's SPPO was given the critic of generalised advantages.
+#[test]
+fn sppo_has_no_critic() {
+    let of = |more: &str| {
+        let text = format!(
+            "algorithm:\n  adv_estimator: null\n{more}actor_rollout_ref:\n  model:\n    path: Qwen/Qwen2.5-3B\n  actor:\n    \
+             ppo_mini_batch_size: 64\n    ppo_micro_batch_size_per_gpu: 1\n  rollout:\n    name: sglang\n"
+        );
+        value(&said("sppo_trainer.yaml", &text, &[]), Field::RlCritic)
+    };
+    assert_eq!(of("  sppo_eta: 1.0\n"), "none");
+    assert_eq!(of(""), "device");
+}
