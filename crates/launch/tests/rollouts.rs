@@ -7,7 +7,7 @@ use shardscope_source::{Code, Source};
 
 /// A policy of 4B parameters under slime, on accelerators of which some only generate.
 const SLIME: &str = "python3 train_async.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 --hf-checkpoint /root/Qwen3-4B \
-    --ref-load /root/ref --rollout-batch-size 128 --n-samples-per-prompt 8 --global-batch-size 128 --seq-length 4096 \
+    --ref-load /root/ref --use-kl-loss --rollout-batch-size 128 --n-samples-per-prompt 8 --global-batch-size 128 --seq-length 4096 \
     --rollout-num-gpus 8 --micro-batch-size 1 --bf16 --use-distributed-optimizer --attention-backend flash";
 
 fn resolved(name: &str, text: &str) -> Resolution {
@@ -164,6 +164,20 @@ fn a_path_to_the_reference_model_is_one_wherever_it_begins() {
     // A variable alone may be empty.
     let open = slime("--ref-load ${REFERENCE}");
     assert!(open.plan.is_none() && open.questions.iter().any(|question| question.name == "REFERENCE"));
+}
+
+/// slime loads a reference for a divergence alone, whatever `--ref-load` says.
+#[test]
+fn a_reference_of_slime_that_nothing_is_held_against_is_not_loaded() {
+    let reference = |text: &str| {
+        let read = resolved("run.sh", text);
+        read.setting(Field::RlReference).map(|setting| setting.value.written()).unwrap_or_default()
+    };
+    let without = SLIME.replace("--use-kl-loss ", "");
+    assert_eq!(reference(SLIME), "host");
+    assert_eq!(reference(&without), "none");
+    assert_eq!(reference(&format!("{without} --kl-coef 0.00")), "none");
+    assert_eq!(reference(&format!("{without} --kl-coef=0.01")), "host");
 }
 
 /// GRPO of open-instruct: four learners and four engines apart from them.

@@ -127,7 +127,9 @@ pub(super) fn fill(table: &mut Table, software: Software) {
     all(table, if old { LEGACY } else { CORE }, whose);
     if table.number(Field::NumExperts) > 0 {
         // Before `MOE`, whose top-2 would otherwise stand: a default fills only what has no value.
-        if software == Software::MegatronDeepspeed {
+        // The legacy models' `SwitchMLP` takes the largest probability alone, whatever `--moe-router-topk` says
+        // (`megatron/legacy/model/transformer.py`).
+        if old {
             all(table, &[(Field::MoeRouterTopk, "1")], whose);
         }
         all(table, MOE, whose);

@@ -47,8 +47,17 @@ pub(super) fn padded(table: &mut Table) -> Option<(u64, Option<VocabPadding>)> {
 /// The vocabulary of the tokenizer that the text names, and how it is known.
 fn tokenizer(table: &Table) -> Option<(u64, String)> {
     // In this order: a model or file says more than a type of tokenizer.
-    let names = [Field::TokenizerModel, Field::VocabFile, Field::TokenizerType];
-    names.iter().find_map(|field| catalog::vocabulary(table.word(*field)))
+    let files = [Field::TokenizerModel, Field::VocabFile];
+    let by_file = files.iter().find_map(|field| catalog::vocabulary(table.word(*field)));
+    // Llama 2's type is a class that reads any SentencePiece file (`Llama2Tokenizer` of Megatron-LM's `tokenizer.py`): the file has the
+    // vocabulary, and is not the one of Llama 2 because of the class.
+    let kind = table.word(Field::TokenizerType);
+    by_file.or_else(|| catalog::vocabulary(kind).filter(|_| !is_of_a_file(kind)))
+}
+
+/// Whether a type of tokenizer has its vocabulary in a file that is named beside it.
+fn is_of_a_file(kind: &str) -> bool {
+    kind.eq_ignore_ascii_case("Llama2Tokenizer")
 }
 
 fn propose(table: &mut Table) {
@@ -57,7 +66,8 @@ fn propose(table: &mut Table) {
     let shape = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads, Field::FfnHiddenSize]
         .map(|field| table.number(field));
     let alike = catalog::vocabulary_of_shape(shape);
-    let proposed = alike.map_or(PROPOSED, |(_, size)| size);
+    let by_kind = catalog::vocabulary(table.word(Field::TokenizerType));
+    let proposed = alike.map(|(_, size)| size).or(by_kind.map(|(size, _)| size)).unwrap_or(PROPOSED);
     let note = match alike {
         Some((name, _)) => {
             format!("the vocabulary of {name}, whose shape this is; the text names no tokenizer")
@@ -66,7 +76,10 @@ fn propose(table: &mut Table) {
     };
     // Filled and asked for: an answer is shown at once, marked as a default. Not where the text names a tokenizer, which is hardly
     // GPT-2's: a vocabulary of 256k under a verdict for 50k would answer another question.
-    let named = table.word(Field::TokenizerModel).to_owned();
+    let fields = [Field::TokenizerModel, Field::VocabFile, Field::TokenizerType];
+    let told = fields.into_iter().find(|field| !table.word(*field).is_empty());
+    let told = told.unwrap_or(Field::TokenizerModel);
+    let named = table.word(told).to_owned();
     let open = alike.is_none() && !named.is_empty();
     if !open {
         table.fill(Field::VocabSize, Int(proposed), Origin::Default, &note);
@@ -77,7 +90,7 @@ fn propose(table: &mut Table) {
     }
     if open {
         let message = format!("the vocabulary of {named} is not known here");
-        let place = table.span(Field::TokenizerModel);
+        let place = table.span(told);
         let hint = table.way_to_state(&[Field::VocabSize]);
         table.say(Diagnostic::error(Code::MissingSetting, message), &hint, place);
     }

@@ -29,8 +29,8 @@ const NOT_FLAGS: &[&str] = &[
     "user_name",
 ];
 
-/// Groups of FlagScale below which keys keep their own names.
-const GROUPED: &[&str] = &["system", "model", "data", "train"];
+/// Groups below which keys keep their own names: FlagScale's, and those of Megatron-LM's `--yaml-cfg` (`megatron/training/yaml_arguments.py`).
+const GROUPED: &[&str] = &["system", "model", "data", "train", "language_model", "model_parallel"];
 
 /// Keys of Megatron that make a flat file one of flags.
 const ENOUGH: usize = 3;

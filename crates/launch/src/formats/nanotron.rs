@@ -94,6 +94,7 @@ fn read(root: &Node) -> Reading {
     if starcoder {
         leaves.state_all(STARCODER, Origin::Derived, "nanotron's Starcoder 2");
     }
+    other_models(&mut leaves, starcoder);
     attention(&mut leaves);
     experts(&mut leaves);
     layout(&mut leaves);
@@ -108,6 +109,64 @@ fn read(root: &Node) -> Reading {
     leaves.pass_words("nanotron");
     leaves.reading.software = Some((Software::Nanotron, "a nanotron configuration".to_owned()));
     leaves.finish("a nanotron configuration")
+}
+
+/// Models of nanotron's that are not Llama's kin, told by keys that Llama's do not have, and what Starcoder 2 does that is not
+/// modelled (`src/nanotron/config/models_config.py`, `models/starcoder2.py`, `models/gpt3.py`). Before it had kinds of models their
+/// keys stood in `model` itself, which was Starcoder's.
+fn other_models(leaves: &mut Leaves<'_>, starcoder: bool) {
+    const OTHER: &[&str] =
+        &["activation_function", "scale_attn_weights", "layer_norm_epsilon", "sinusoidal_position_embedding"];
+    const EARLY: &[&str] =
+        &["model.hidden_size", "model.num_layers", "model.n_layer", "model.activation_function"];
+    let of = |key: &str| format!("model.model_config.{key}");
+    let stop = |leaves: &mut Leaves<'_>, path: &str, effect, what: &str| {
+        if let Some(leaf) = leaves.get(path) {
+            let item = NotModelled::new(&leaf.path, &leaf.value, effect, what).at_some(leaf.span);
+            leaves.reading.not_modelled.push(item);
+        }
+    };
+    if let Some(path) = EARLY.iter().find(|path| leaves.has(path)) {
+        return stop(
+            leaves,
+            path,
+            Effect::Model,
+            "a model of nanotron's before Llama's was its own, which is Starcoder's",
+        );
+    }
+    if !starcoder {
+        let named =
+            ["is_llama_config", "is_qwen2_config"].iter().any(|key| leaves.flag(&of(key)) == Some(true));
+        if let Some(key) = OTHER.iter().find(|key| !named && leaves.has(&of(key))) {
+            stop(
+                leaves,
+                &of(key),
+                Effect::Model,
+                "another model of nanotron's than Llama, Qwen 2 and Starcoder 2",
+            );
+        }
+        return;
+    }
+    let length = leaves.whole("tokens.sequence_length").unwrap_or(u64::MAX);
+    let window = of("sliding_window_size");
+    if leaves.whole(&window).is_some_and(|size| size < length) {
+        stop(leaves, &window, Effect::Time, "attention to a window of the sequence in every layer");
+    }
+    for key in ["resid_pdrop", "attn_pdrop", "embd_pdrop"] {
+        let path = of(key);
+        if leaves.get(&path).is_some_and(|leaf| leaf.value.parse::<f64>().is_ok_and(|rate| rate > 0.0)) {
+            stop(leaves, &path, Effect::Memory, "dropout in nanotron's Starcoder 2");
+        }
+    }
+    for key in [
+        "grouped_query",
+        "layer_norm_epsilon",
+        "scale_attn_weights",
+        "activation_function",
+        "sliding_window_size",
+    ] {
+        leaves.pass(&of(key));
+    }
 }
 
 /// DoReMi (`examples/doremi/doremi/trainer.py`): with a reference's checkpoint a proxy trains beside that frozen model, and each
@@ -201,6 +260,15 @@ fn layout(leaves: &mut Leaves<'_>) {
         leaves.recompute_all(leaf);
         leaves.say(Field::RecomputeNumLayers, "1", leaf);
     }
+    // Early versions; no model of theirs reads more of it than that attention's kernel is not computed again (`checkpoint_attention`).
+    if let Some(leaf) =
+        leaves.get("parallelism.recompute_granularity").filter(|leaf| leaf.value.eq_ignore_ascii_case("full"))
+    {
+        let what = "recomputation of whole layers in nanotron's early versions";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
+    leaves.pass("parallelism.recompute_granularity");
     // What is gathered over tensor-parallel ranks is gathered again for backward unless told otherwise (`parallelism_config.py`).
     for (path, unusual, what) in [
         ("tp_recompute_allgather", false, "inputs of products kept as gathered over tensor-parallel ranks"),

@@ -234,6 +234,15 @@ fn experts(leaves: &mut Leaves<'_>) {
         ("moe_expert_interval", Field::MoeLayerFreq),
     ]);
     leaves.state(Field::MoeRouterTopk, "1", Origin::Default, WHOSE);
+    // NeoX 2 with `moe_type: deepspeed` (`megatron/model/moe.py` of June 2024), and megablocks' experts that drop.
+    let dropping = leaves
+        .get("moe_type")
+        .filter(|leaf| leaf.value == "deepspeed")
+        .or_else(|| leaves.yes("moe_token_dropping"));
+    if let Some(leaf) = dropping {
+        let (path, value) = (leaf.path.clone(), leaf.value.clone());
+        lack(leaves, &path, &value, Effect::Memory, "experts that drop tokens beyond their capacity");
+    }
 }
 
 fn recompute(leaves: &mut Leaves<'_>) {

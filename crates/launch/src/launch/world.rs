@@ -33,6 +33,8 @@ const fn count_option(
 
 const TASKS: &[&str] = &["-np", "--np", "-n", "-c"];
 const MPI_PER_NODE: &[&str] = &["-npernode", "--npernode", "-ppn", "--ppn", "-N", "--ntasks-per-node"];
+/// Flags by which a program takes its rank from mpirun, which then starts the script (llm-jp's fork of Megatron-LM).
+const MPI_RANKS: &[&str] = &["--use-mpi"];
 const HOST_FILE: &[&str] = &["--hostfile", "-H"];
 
 /// The options that say how many, by launcher; those of Swift are torchrun's.
@@ -273,7 +275,8 @@ impl World {
         let alone = line.launcher() == Some(Launcher::Python)
             && !line.wrapped
             && chosen.around.is_empty()
-            && script.directives.is_empty();
+            && script.directives.is_empty()
+            && !line.arguments.iter().any(|word| MPI_RANKS.contains(&word.text()));
         if alone && self.nodes.is_none() && self.gpus_per_node.is_none() {
             one(&mut self.nodes, "python alone starts one process");
             one(&mut self.gpus_per_node, "python alone starts one process");

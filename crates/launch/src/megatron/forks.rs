@@ -123,6 +123,15 @@ const FORKS: &[Fork] = &[
     switch("moe-no-drop-tokens", &[]),
     switch("enable-zbh1-pipeline", &[(Field::PipelineSchedule, Some("zb-h1"))]),
     lacking("mlp-type", Arity::One, Effect::Model, "residual experts"),
+    takes("expert-interval", &[]),
+    takes("moe-train-capacity-factor", &[]),
+    takes("moe-min-capacity", &[]),
+    switch("create-moe-param-group", &[]),
+    switch("disable-moe-token-dropping", &[]),
+    // llm-jp's fork (`megatron/training/arguments.py`): ranks are those of mpirun. The z-loss is worked out in the loss's own kernel,
+    // which keeps the same tensors (`megatron/core/tensor_parallel/cross_entropy.py`).
+    switch("use-mpi", &[]),
+    switch("use-z-loss", &[]),
     // bigscience.
     takes("max-tokens-per-gpu", &[(Field::MaxTokensPerGpu, None)]),
     switch("use-dynamic-batch-size", &[(Field::UseDynamicBatchSize, YES)]),

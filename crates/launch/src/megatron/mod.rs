@@ -9,6 +9,7 @@ mod release;
 mod remarks;
 mod renamed;
 mod respelt;
+mod slime;
 mod software;
 mod spell;
 mod unmodelled;

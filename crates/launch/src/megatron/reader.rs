@@ -6,6 +6,7 @@ use super::forks;
 use super::remarks::{Idle, LISTED, listed, without_influence};
 use super::renamed;
 use super::respelt;
+use super::slime;
 use super::software::{Signs, software};
 use super::width::Multiple;
 use super::{idle, unmodelled};
@@ -321,10 +322,7 @@ impl ArgumentReader<'_> {
             let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived);
             self.reading.take(found.note("MindSpeed's own flags: it runs on Ascend accelerators"));
         }
-        if self.train_only && self.reading.value(Field::RlFramework).is_some() {
-            let found = Found::new(Field::RolloutGpus, "0", Origin::Derived);
-            self.reading.take(found.note("no rollout engine is started"));
-        }
+        slime::together(&mut self.reading, self.words, self.train_only);
         // `deepspeed/moe/sharded_moe.py`: masks of tokens by experts by places, and an exchange of every place, taken or not.
         if self.deepspeed && self.reading.count(Field::NumExperts).is_some_and(|experts| experts > 1) {
             let what = "DeepSpeed's MoE layer in the place of Megatron's";
@@ -335,6 +333,7 @@ impl ArgumentReader<'_> {
         }
         self.multiple.state(&mut self.reading);
         self.reading.software = software(&self.signs, &self.reading);
+        engine::experts(&mut self.reading);
         self.reading
     }
 }

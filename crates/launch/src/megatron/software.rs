@@ -4,10 +4,11 @@
 //! 1. a DeepSpeed flag: Megatron-DeepSpeed;
 //! 2. `--use-legacy-models`: legacy;
 //! 3. `--transformer-impl local`: core with its own layers; `--transformer-impl transformer_engine`: core with Transformer Engine;
-//! 4. `--use-mcore-models`, or a flag that first came with core 0.6 or later: core with Transformer Engine (its default since 0.6);
-//! 5. a flag gone since 23.06 or earlier, `--attention-head-type` (bigcode's fork), or `--use-flash-attn` (read by nothing but the legacy
-//!    models): legacy;
-//! 6. otherwise core with Transformer Engine.
+//! 4. `--use-mcore-models`: core with Transformer Engine; `--attention-head-type`: legacy (bigcode's fork of 2022, which had `--fim-rate` long
+//!    before core had);
+//! 5. a flag that first came with core 0.6 or later: core with Transformer Engine (its default since 0.6);
+//! 6. a flag gone since 23.06 or earlier, or `--use-flash-attn` (read by nothing but the legacy models): legacy;
+//! 7. otherwise core with Transformer Engine.
 
 use super::flags::Flag;
 use super::release::Release;
@@ -66,15 +67,15 @@ pub(super) fn software(signs: &Signs, reading: &Reading) -> Option<(Software, St
     if says(Field::UseMcoreModels, "true") {
         return told(Software::MegatronCoreTe, "--use-mcore-models".to_owned());
     }
+    if says(Field::WholeKeys, "true") {
+        return told(Software::MegatronLegacy, "--attention-head-type, of bigcode's fork of 2022".to_owned());
+    }
     if let Some((release, flag)) = signs.since.filter(|(release, _)| *release >= Release::TRANSFORMER_ENGINE)
     {
         return told(Software::MegatronCoreTe, format!("--{flag}, there since {}", release.name()));
     }
     if let Some((release, flag)) = signs.until.filter(|(release, _)| *release <= Release::LAST_LEGACY) {
         return told(Software::MegatronLegacy, format!("--{flag}, gone since {}", release.name()));
-    }
-    if says(Field::WholeKeys, "true") {
-        return told(Software::MegatronLegacy, "--attention-head-type, of bigcode's fork of 2022".to_owned());
     }
     if says(Field::UseFlashAttn, "true") {
         return told(
@@ -105,6 +106,8 @@ mod tests {
         check("--transformer-impl local --attention-backend auto", Some(Software::MegatronCoreLocal));
         check("--DDP-impl local --num-layers 2", Some(Software::MegatronLegacy));
         check("--num-attention-heads 16 --attention-head-type multiquery", Some(Software::MegatronLegacy));
+        check("--attention-head-type multiquery --fim-rate 0.5", Some(Software::MegatronLegacy));
+        check("--fim-rate 0.5", Some(Software::MegatronCoreTe));
         check("--deepspeed --use-flash-attn", Some(Software::MegatronDeepspeed));
     }
 }

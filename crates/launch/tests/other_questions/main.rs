@@ -4,6 +4,7 @@
 mod adapters;
 mod automodel;
 mod drawn;
+mod drawn_forks;
 mod drawn_frameworks;
 mod frameworks;
 mod lingua;

@@ -19,6 +19,7 @@ mod verl;
 mod verl_beside;
 mod verl_configs;
 mod verl_early;
+mod verl_forks;
 mod verl_idle;
 mod verl_megatron;
 mod verl_sft;

@@ -45,9 +45,15 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             lack(leaves, leaf, Effect::Memory, "a reference model on the host");
         }
     }
-    let images = ["data.image_key", "actor.freeze_visual_encoder", "data.max_images_per_prompt"];
+    // `freeze_prefix`: MM-EUREKA's and LMM-R1's forks.
+    let images =
+        ["data.image_key", "actor.freeze_visual_encoder", "data.max_images_per_prompt", "freeze_prefix"];
     if let Some(leaf) = leaves.first(&images) {
         lack(leaves, leaf, Effect::Model, "the vision model beside the decoder");
+    }
+    // `openrlhf/cli/train_kd.py`.
+    if let Some(leaf) = leaves.get("teacher_model") {
+        lack(leaves, leaf, Effect::Memory, "a teacher beside the model that trains");
     }
     // With a coefficient of 0 the entropy is a metric, compiled to read the logits that are kept anyhow.
     let zero = |value: &str| value.parse::<f64>().is_ok_and(|number| number == 0.0);

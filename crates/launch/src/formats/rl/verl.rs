@@ -8,7 +8,7 @@ use super::common::{
     shards, transformers,
 };
 use super::verl_megatron::{ACTOR, VERL, at, ranks_of_a_replica, world};
-use super::{verl_beside, verl_early, verl_idle, verl_megatron};
+use super::{verl_beside, verl_early, verl_forks, verl_idle, verl_megatron};
 use crate::{Effect, Origin};
 use shardscope_plan::Field;
 use shardscope_resolve::{PROJECTOR, TOWER};
@@ -38,6 +38,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     policy(leaves, VERL);
     batch(leaves);
     rollout(leaves);
+    verl_forks::stop(leaves);
     verl_beside::beside(leaves, megatron);
     model(leaves, &["actor_rollout_ref.model.path"]);
     let open = [
@@ -211,19 +212,25 @@ fn batch(leaves: &mut Leaves<'_>) {
         leaves.take(&["data.train_batch_size"], Field::RolloutPrompts);
     }
     let rollouts = leaves.reading.count(Field::RolloutsPerPrompt).unwrap_or(1);
+    // No mini-batch has more than what was rolled out (`data.make_iterator`, early `batch.split`; today's verl refuses to start).
+    let made = leaves.reading.count(Field::RolloutPrompts).unwrap_or(u64::MAX);
+    let sequences = |prompts: u64| prompts.min(made).saturating_mul(rollouts).to_string();
     if let Some(leaf) = leaves.get("actor_rollout_ref.actor.ppo_mini_batch_size") {
         match leaf.whole() {
+            Some(prompts) if prompts > made => {
+                let note =
+                    "train_batch_size x rollout.n: a mini-batch of more prompts takes all that there are";
+                leaves.say_noted(Field::GlobalBatchSize, &sequences(prompts), leaf, note);
+            }
             Some(prompts) => {
-                let sequences = prompts.saturating_mul(rollouts).to_string();
                 let note = "ppo_mini_batch_size x rollout.n";
-                leaves.say_noted(Field::GlobalBatchSize, &sequences, leaf, note);
+                leaves.say_noted(Field::GlobalBatchSize, &sequences(prompts), leaf, note);
             }
             None => leaves.say(Field::GlobalBatchSize, &leaf.value, leaf),
         }
     } else {
-        let sequences = 256_u64.saturating_mul(rollouts).to_string();
         let note = "ppo_mini_batch_size of 256, default of verl, x rollout.n";
-        leaves.state(Field::GlobalBatchSize, &sequences, Origin::Default, note);
+        leaves.state(Field::GlobalBatchSize, &sequences(256), Origin::Default, note);
     }
     if dynamic {
         return;

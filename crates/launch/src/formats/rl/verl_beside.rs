@@ -32,13 +32,18 @@ pub(super) fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     leaves.state(Field::RlReference, place, Origin::Derived, note);
     reward(leaves, megatron);
     let estimator = leaves.text("algorithm.adv_estimator").unwrap_or("gae").to_owned();
-    let critic = leaves.flag("critic.enable").unwrap_or(estimator == "gae");
+    // `recipe/sppo/sppo_ray_trainer.py` has none, and no estimator either.
+    let none = leaves.has("algorithm.sppo_eta");
+    let critic = leaves.flag("critic.enable").unwrap_or(estimator == "gae" && !none);
     if !critic {
         leaves.state(
             Field::RlCritic,
             "none",
             Origin::Derived,
-            &format!("the estimator {estimator} has no critic"),
+            &match none {
+                true => "verl's SPPO has no critic".to_owned(),
+                false => format!("the estimator {estimator} has no critic"),
+            },
         );
         leaves.pass_below(&["critic."]);
         return;

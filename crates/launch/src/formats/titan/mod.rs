@@ -54,6 +54,21 @@ const FIXED: &[(Field, &str)] = &[
 const USUAL: &[(&str, &[&str], Effect, &str)] = &[
     ("training.dtype", &["float32"], Effect::Memory, "weights, gradients and moments kept in 16 bits alone"),
     ("training.mixed_precision_reduce", &["float32"], Effect::Communication, "gradients reduced in 16 bits"),
+    // Until 2024-11 (`torchtitan/models/norms.py`).
+    ("model.norm_type", &["rmsnorm", "fused_rmsnorm"], Effect::Model, "another norm than RMSNorm"),
+    // flame, which is torchtitan with models of flash-linear-attention (`flame/config_manager.py`).
+    (
+        "training.gradient_accumulation_steps",
+        &["1"],
+        Effect::Memory,
+        "gradients added up over several local batches",
+    ),
+    (
+        "training.varlen",
+        &["false"],
+        Effect::Time,
+        "samples of several lengths in a sequence, each of which attends to itself",
+    ),
     ("optimizer.name", &["Adam", "AdamW"], Effect::Memory, "another optimizer than Adam"),
     ("optimizer.implementation", &["fused"], Effect::Memory, "an optimizer step that is not fused"),
     (

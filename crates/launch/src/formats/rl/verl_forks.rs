@@ -1,0 +1,53 @@
+//! Programs made of verl whose own keys make other samples of a prompt than verl does, or train another model beside the policy. What
+//! they do to length, number and models is theirs alone, so that each stops the verdict by its name.
+//!
+//! Sources: Search-R1 (`search_r1/llm_agent/generation.py`, `verl/trainer/ppo/ray_trainer.py`: prompts repeated `n_agent` times, contexts
+//! of `max_start_length` and `max_prompt_length` together), verl-agent and OpenManus-RL (`env.*`: each turn in an environment is a sample),
+//! MemAgent (`recurrent.*`), TTRL (`verl/trainer/ppo/ray_trainer.py:_select_top_k_per_prompt`), PRIME (`recipe/prime/prime_dp_rm.py`),
+//! agent-lightning (`agentlightning/verl/trainer.py`), Minimal-RL (`verl/trainer/ppo/core_algos.py:compute_raft_outcome_advantage`).
+
+use super::super::leaves::{Leaf, Leaves};
+use super::common::lack;
+use crate::Effect;
+
+/// Values that switch a key off.
+const OFF: &[&str] = &["", "null", "none", "None", "false", "False", "0"];
+
+/// Starts of keys, values at which they change nothing beside [`OFF`], and what they make.
+const OWN: &[(&str, &[&str], &str)] = &[
+    (
+        "actor_rollout_ref.rollout.n_agent",
+        &[],
+        "Search-R1's searches: prompts taken n_agent times, in turns whose contexts are longer than prompt and response",
+    ),
+    (
+        "trainer.do_search",
+        &[],
+        "Search-R1's searches, in turns whose contexts are longer than prompt and response",
+    ),
+    ("env.env_name", &[], "trajectories in an environment, of which every turn is a sample of its own"),
+    ("env.max_steps", &["1"], "trajectories in an environment, of which every turn is a sample of its own"),
+    ("recurrent.enable", &[], "several conversations for a prompt (MemAgent), each a sample of its own"),
+    (
+        "actor_rollout_ref.rollout.do_vote",
+        &[],
+        "rollouts made for a vote (TTRL), of which a part is trained on",
+    ),
+    ("reward_model.model.update", &[], "a reward model that trains beside the policy (PRIME)"),
+    ("agentlightning.trace_aggregator.", &[], "samples made of an agent's traces (agent-lightning)"),
+];
+
+/// Stops at the first key of each program that is not switched off.
+pub(super) fn stop(leaves: &mut Leaves<'_>) {
+    for (start, harmless, what) in OWN {
+        let on = |leaf: &&Leaf| {
+            leaf.path.starts_with(start)
+                && !OFF.contains(&leaf.value.as_str())
+                && !harmless.contains(&leaf.value.as_str())
+        };
+        if let Some(leaf) = leaves.all().iter().find(on) {
+            leaf.used.set(true);
+            lack(leaves, leaf, Effect::Memory, what);
+        }
+    }
+}

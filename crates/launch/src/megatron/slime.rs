@@ -1,0 +1,32 @@
+//! What slime and miles make of several options together.
+
+use crate::{Argument, Found, Origin, Reading};
+use shardscope_plan::Field;
+
+/// Flags of slime that are read together; the reading is complete but for them.
+pub(super) fn together(reading: &mut Reading, words: &[Argument], train_only: bool) {
+    if reading.value(Field::RlFramework).is_none() {
+        return;
+    }
+    if train_only {
+        let found = Found::new(Field::RolloutGpus, "0", Origin::Derived);
+        reading.take(found.note("no rollout engine is started"));
+    }
+    // `slime/ray/placement_group.py`: with_ref=args.kl_coef != 0 or args.use_kl_loss, and miles the same.
+    let named = reading.found.iter().any(|found| found.field == Field::RlReference);
+    if named && !words.iter().enumerate().any(|(at, word)| penalises(&word.text, words.get(at + 1))) {
+        let found = Found::new(Field::RlReference, "none", Origin::Derived);
+        reading.take(found.note("neither --use-kl-loss nor --kl-coef: --ref-load is not loaded"));
+    }
+}
+
+/// Whether a word asks for a divergence from the reference; a value that a variable leaves open may.
+fn penalises(word: &str, next: Option<&Argument>) -> bool {
+    let zero = |value: &str| value.parse::<f64>().is_ok_and(|number| number == 0.0);
+    match word.split_once('=').unwrap_or((word, "")) {
+        ("--use-kl-loss", value) => value != "false",
+        ("--kl-coef", "") => next.is_some_and(|value| !zero(&value.text)),
+        ("--kl-coef", value) => !zero(value),
+        _ => false,
+    }
+}
