@@ -91,8 +91,8 @@ def stand_ins():
 
 
 def gradient(function, argnums, has_aux):
-    """`torch.func.grad_and_value` of the input alone; the real one cannot run where kept tensors are watched."""
-    return lambda states, *rest, **named: ((torch.empty_like(states),), (torch.zeros(()), (torch.zeros(()),)))
+    """`torch.func.grad_and_value`, which cannot run where kept tensors are watched."""
+    return lambda *given, **named: (tuple(torch.empty_like(given[at]) for at in argnums), (torch.zeros(()), (torch.zeros(()),)))
 
 
 def load(path, name):
@@ -173,10 +173,12 @@ def record(case, lora, norms, rope, losses):
     rotated = torch.float32 if case["arch"] == "gemma" else torch.bfloat16
     tables = [torch.ones(2 * case["s"], case["d"], dtype=rotated) for _ in range(2)]
     layers = [Layer(case) for _ in range(case["layers"])]
-    head = torch.empty(case["V"], case["h"], dtype=torch.bfloat16)
+    trains = case.get("trains", False)
+    head = torch.empty(case["V"], case["h"], dtype=torch.bfloat16, requires_grad=trains)
+    words = torch.empty(case["V"], case["h"], dtype=torch.bfloat16, requires_grad=trains)
     last = Layer.norm(case["h"])
     own = {t.untyped_storage().data_ptr() for layer in layers for t in layer.own()}
-    own |= {t.untyped_storage().data_ptr() for t in [head, last.weight, *tables]}
+    own |= {t.untyped_storage().data_ptr() for t in [head, words, last.weight, *tables]}
     place, users, held = [], collections.defaultdict(set), {}
 
     def pack(tensor):
@@ -189,6 +191,9 @@ def record(case, lora, norms, rope, losses):
     # The embedding's output, which is made to require a gradient; Gemma's is scaled in place before (`llama.py:LlamaModel_fast_forward`).
     x = torch.zeros(case["b"], case["s"], case["h"], dtype=torch.bfloat16, requires_grad=True)
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        if trains:
+            place.append("outside")
+            x = torch.nn.functional.embedding(torch.zeros(case["b"], case["s"], dtype=torch.int64), words)
         for index, layer in enumerate(layers):
             place.append(f"layer{index}")
             x = forward(layer, x, case, lora, norms, rope, tables)
@@ -208,6 +213,9 @@ def cases():
         h, a, k, d, f = dict(llama=(128, 8, 2, 16, 384), mha=(128, 4, 4, 32, 256), qwen3=(128, 4, 2, 64, 256),
                              gemma=(128, 4, 1, 64, 512))[arch]
         yield dict(id=f"{arch}-b{b}-s{s}", arch=arch, b=b, s=s, h=h, a=a, k=k, d=d, f=f, V=1024, layers=3)
+    # Copies of embedding and output layer train (`modules_to_save`), which unsloth leaves in 16 bits where that is bf16.
+    for b, s in [(1, 64), (2, 160)]:
+        yield dict(id=f"ends-b{b}-s{s}", arch="llama", b=b, s=s, h=128, a=8, k=2, d=16, f=384, V=1024, layers=3, trains=True)
 
 
 if __name__ == "__main__":

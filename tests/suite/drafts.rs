@@ -206,6 +206,7 @@ fn recipe() -> Recipe {
             kind: OptimizerKind::Adam,
             precision_aware: false,
             shares_weights: false,
+            whole_embedding: false,
             main_params: NumberFormat::Fp32,
             exp_avg: NumberFormat::Fp32,
             exp_avg_sq: NumberFormat::Fp32,

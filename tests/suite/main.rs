@@ -16,6 +16,7 @@ mod deferred_gradients;
 mod departures;
 mod drafts;
 mod drawn;
+mod eight_bit_states;
 mod epilogue;
 mod evaluation;
 mod exact;

@@ -207,6 +207,7 @@ fields! {
     // The optimizer and what is sharded over data-parallel ranks.
     Optimizer "optimizer" Word(OPTIMIZERS), "optimizer";
     SgdMomentum "sgd_momentum" Real(0.0, 1.0), "momentum of SGD";
+    WholeEmbeddingStates "whole_embedding_states" Flag, "an 8-bit optimizer of bitsandbytes holds the word embedding's states in fp32 (transformers' Trainer)";
     UseDistributedOptimizer "use_distributed_optimizer" Flag, "optimizer states sharded over data-parallel ranks";
     ZeroStage "zero_stage" Count(0, 3), "what data-parallel ranks share: 0 nothing, 1 optimizer states, 2 and gradients, 3 and weights";
     UseMegatronFsdp "use_megatron_fsdp" Flag, "Megatron's FSDP";

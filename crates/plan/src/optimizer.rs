@@ -21,6 +21,8 @@ pub struct Optimizer {
     pub cpu_offload_fraction: f64,
     /// How states are held where they are not in a format of their own.
     pub states: StateFormat,
+    /// Of 8-bit states, those of the word embedding are in fp32.
+    pub whole_embedding: bool,
 }
 
 /// How an optimizer holds its states.

@@ -65,6 +65,10 @@ pub(super) fn optimizer(table: &Table) -> Optimizer {
             0.0
         },
         states,
+        // DeepSpeed's engine hands flat partitions to the optimizer, in which it does not find the embedding (`check_overrides`).
+        whole_embedding: states == StateFormat::EightBit
+            && table.on(Field::WholeEmbeddingStates)
+            && table.word(Field::DataParallelEngine) != "deepspeed",
     }
 }
 

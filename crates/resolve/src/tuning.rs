@@ -118,7 +118,8 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat
             tuning.lora = Some(lora(table, library, params));
             // PEFT trains a copy of such a head by itself (`peft/peft_model.py:PeftModelForSequenceClassification`).
             let head = head || tuning.objective.labels().is_some();
-            (tuning.embedding, tuning.head, tuning.copies) = (embedding, head, embedding || head);
+            let beside = !software.semantics().modules.originals_away;
+            (tuning.embedding, tuning.head, tuning.copies) = (embedding, head, beside && (embedding || head));
         }
     }
     if library.is_of_megatron() {

@@ -25,6 +25,7 @@ pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of) -> Vec<OfOp
         },
         // `bitsandbytes/optim/optimizer.py:Optimizer2State.init_state`.
         StateFormat::Single => plain(optimizer.kind, [CONSTANT; 2], of),
+        StateFormat::EightBit if optimizer.whole_embedding => with_embedding(optimizer.kind, of),
         StateFormat::EightBit | StateFormat::Float8 => in_blocks(optimizer.kind, 1, EIGHT_BIT_BLOCK, of),
         // Two moments of half a byte each.
         StateFormat::FourBit => vec![
@@ -82,6 +83,21 @@ fn in_blocks(kind: OptimizerKind, width: u64, block: u64, of: Of) -> Vec<OfOptim
         }
         _ => vec![("momentum", width, of), constants(1)],
     }
+}
+
+/// 8-bit states beside those of the word embedding in fp32 (`transformers/trainer.py:create_optimizer`, which overrides
+/// `optim_bits` of every `nn.Embedding`).
+fn with_embedding(kind: OptimizerKind, of: Of) -> Vec<OfOptimizer> {
+    let mut states = in_blocks(kind, 1, EIGHT_BIT_BLOCK, of);
+    let moments = states.len() as u64 - 1;
+    for (.., of) in &mut states {
+        if *of == Of::Blocks(EIGHT_BIT_BLOCK) {
+            *of = Of::BlocksBeside(EIGHT_BIT_BLOCK);
+        }
+    }
+    // Beside the byte that is counted of every parameter.
+    states.push(("fp32 moments of the embedding, beyond 8 bits", moments * (CONSTANT - 1), Of::Embedding));
+    states
 }
 
 /// Bytes of both moments of an element, where they are held as numbers of it.

@@ -69,8 +69,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     // What the optimizer holds.
     let spread = sharding != DpSharding::Replicated;
     let part = if recipe.offload.states_for_step { Part::Step } else { Part::Optimizer };
-    let mut blocks = false;
-    for (_, _, of, width) in groups {
+    for (first, (_, _, of, width)) in [true, false].into_iter().zip(groups) {
         let width = if deepspeed { NumberFormat::Fp32.width() } else { width };
         if deepspeed {
             add("fp32 copies of what trains", Part::Optimizer, width, true, of);
@@ -84,11 +83,13 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         let whose = if of == Of::Trained && !tuning.is_full() { Of::TrainedPart } else { of };
         for (name, width, of) in moments_of::states(recipe.optimizer, moments, whose) {
             // Counted for weights and adapters together.
-            let together = matches!(of, Of::Sides | Of::Rows | Of::Squares | Of::Blocks(_));
-            if !(together && blocks) {
+            let together = matches!(
+                of,
+                Of::Sides | Of::Rows | Of::Squares | Of::Blocks(_) | Of::BlocksBeside(_) | Of::Embedding
+            );
+            if first || !together {
                 add(name, part, width, spread, of);
             }
-            blocks |= together;
         }
     }
     out

@@ -57,6 +57,8 @@ pub(super) struct ParameterCounts {
     pub(super) padded: Count,
     /// Those that train, of the model or copies of its weights.
     pub(super) trained: Count,
+    /// Of these, the word embedding's, which may be the output layer's too.
+    pub(super) embedding: Count,
     /// Those of adapters.
     pub(super) adapters: Count,
     /// Those of a frozen vision tower, which may have a format of its own.
@@ -98,7 +100,12 @@ impl ParameterCounts {
             self.squares += squares(weight);
         }
         match weight.role {
-            WeightRole::Trained | WeightRole::TrainedCopy => self.trained += count,
+            WeightRole::Trained | WeightRole::TrainedCopy => {
+                self.trained += count;
+                if weight.is_word_embedding() {
+                    self.embedding += count;
+                }
+            }
             WeightRole::Adapter => self.adapters += count,
             WeightRole::Frozen if weight.part == WeightPart::VisionTower => self.vision += count,
             WeightRole::Frozen if quantization != Quantization::None => {
@@ -118,6 +125,7 @@ impl ParameterCounts {
         self.linear += other.linear * times;
         self.padded += other.padded * times;
         self.trained += other.trained * times;
+        self.embedding += other.embedding * times;
         self.adapters += other.adapters * times;
         self.vision += other.vision * times;
         self.quantized += other.quantized * times;
@@ -142,6 +150,7 @@ impl ParameterCounts {
     pub(super) fn frozen(self) -> Self {
         Self {
             trained: Count::ZERO,
+            embedding: Count::ZERO,
             padded: Count::ZERO,
             sides: Count::ZERO,
             rows: Count::ZERO,
@@ -340,6 +349,10 @@ pub(super) enum Of {
     Squares,
     /// One of so many that train, adapters too.
     Blocks(u64),
+    /// The same of all but the word embedding.
+    BlocksBeside(u64),
+    /// The word embedding's that train.
+    Embedding,
 }
 
 impl Of {
@@ -364,6 +377,11 @@ impl Of {
             Self::Rows => counts.rows,
             Self::Squares => counts.squares,
             Self::Blocks(size) => Count::new(counts.trains().get().div_ceil(size.max(1))),
+            Self::BlocksBeside(size) => {
+                let others = counts.trains().get().saturating_sub(counts.embedding.get());
+                Count::new(others.div_ceil(size.max(1)))
+            }
+            Self::Embedding => counts.embedding,
         }
     }
 }

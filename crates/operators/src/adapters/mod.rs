@@ -50,10 +50,12 @@ pub(super) fn adapt(operator: Operator, x: &Symbols<'_>, weights: &mut Vec<Weigh
 }
 
 fn trained_copy(weight: &Weight) -> Weight {
+    // Optimizers tell the word embedding from the rest; no other stage or kernel meets a copy.
+    let is_words = weight.part == WeightPart::WordEmbedding;
     Weight {
         name: "modules_to_save",
         role: WeightRole::TrainedCopy,
-        part: WeightPart::Plain,
+        part: if is_words { WeightPart::WordEmbedding } else { WeightPart::Plain },
         ..weight.clone()
     }
 }

@@ -41,6 +41,8 @@ static LOGITS: Formula = Formula::new(
     "Logits of a chunk of rows and their gradient, in the type of the weight: torch.compile fuses the casts to fp32.",
     LOSS,
 );
+static HEAD: Formula =
+    Formula::new("V·h·B", "The weight's gradient of a chunk, before it is added to that of all.", LOSS);
 static STATES: Formula = Formula::new("n·h·B", "The output layer's input.", LOSS);
 static PART: Formula = Formula::new("rows·h·B", "The gradient of a chunk's input before it is copied.", LOSS);
 
@@ -165,4 +167,9 @@ pub(super) fn loss(x: &Symbols<'_>) -> Vec<Saved> {
         Saved::new("output layer's input", &[x.n, x.h], x.width, &STATES),
         Saved::new("gradient of a chunk's input", &[rows, x.h], x.width, &PART),
     ]
+}
+
+/// What the loss holds beside where the output layer trains; in backward it is as much, for the gradient is scaled into a copy.
+pub(super) fn loss_of_head(x: &Symbols<'_>) -> Saved {
+    Saved::new("a chunk's weight gradient", &[x.v, x.h], x.width, &HEAD)
 }

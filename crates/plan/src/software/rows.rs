@@ -258,6 +258,7 @@ pub(super) const TRANSFORMERS_MODULES: Modules = Modules {
     quantizes_output: false,
     unpacks_in_fp16: false,
     fuses_adapters: false,
+    originals_away: false,
     loss_chunks: 1,
     logits_chunk: None,
     fp32_layer_norm: false,
@@ -340,6 +341,7 @@ pub(super) const UNSLOTH: Semantics = Semantics {
         repeats_groups: true,
         views_one_group: true,
         fuses_adapters: true,
+        originals_away: true,
         logits_chunk: Some(UNSLOTH_LOGITS),
         ..TRANSFORMERS_MODULES
     },

@@ -160,6 +160,8 @@ pub struct Modules {
     /// Whether projections with adapters, and an MLP of them, are one autograd function each, with a backward pass written by
     /// hand: it keeps the input, and of an MLP what goes into the activation.
     pub fuses_adapters: bool,
+    /// Whether the frozen originals of modules that train as copies are taken off the device.
+    pub originals_away: bool,
     /// Parts in which a chunked loss takes a micro-batch.
     pub loss_chunks: u64,
     /// Most bytes of fp32 logits in one chunk of a fused output layer and loss; none where the hidden size decides (Liger).

@@ -5,6 +5,7 @@ mod authors;
 mod checkpoint;
 mod cookbook;
 mod dialect;
+mod eight_bit;
 mod evaluation;
 mod format;
 mod kernels;

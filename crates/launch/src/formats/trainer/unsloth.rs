@@ -73,6 +73,9 @@ const OTHERS: [&str; 23] = [
     "llama-4",
 ];
 
+/// Modules that may train in full beside adapters.
+const SAVED: [&str; 2] = ["embed_tokens", "lm_head"];
+
 /// Beginnings of names of Gemma's first models, whose layers differ from Llama's by kernels alone (`models/gemma.py`).
 const FIRST_GEMMA: [&str; 4] = ["gemma-2b", "gemma-7b", "gemma-1.1-", "codegemma-"];
 
@@ -227,26 +230,50 @@ fn checkpointing(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// Embedding and output layer that train are held in fp32 besides, and the loss's products run in it.
+/// Modules that train in full as copies, which unsloth leaves in bf16, with the frozen originals on the disk
+/// (`models/llama.py:get_peft_model`, `_offload_frozen_module_for_training`). fp16 becomes fp32, and without its own checkpointing the originals
+/// stay.
 fn saved_modules(leaves: &mut Leaves<'_>) {
     let paths = ["modules_to_save", "target_modules", "additional_target", "lora_target"];
-    let path = paths.into_iter().find(|path| {
-        leaves
-            .get(path)
-            .is_some_and(|leaf| leaf.value.contains("embed_tokens") || leaf.value.contains("lm_head"))
-    });
-    if let Some(leaf) = path.and_then(|path| leaves.get(path)) {
-        lack(
-            leaves,
-            leaf,
-            Effect::Memory,
-            "an embedding and an output layer that train in fp32 under unsloth",
-        );
+    let path = paths
+        .into_iter()
+        .find(|path| leaves.get(path).is_some_and(|leaf| SAVED.iter().any(|name| leaf.value.contains(name))));
+    let Some(leaf) = path.and_then(|path| leaves.get(path)) else { return };
+    let own =
+        matches!(leaf.path.as_str(), "modules_to_save" | "target_modules") && !leaves.has("use_unsloth");
+    let sent = leaves.text("use_gradient_checkpointing").is_none_or(|said| said == "unsloth");
+    let half = leaves.flag("fp16") != Some(true) && leaves.text("dtype").is_none_or(|said| said != "float16");
+    if own && sent && half {
+        leaves.reading.keep(&|found| found.field != Field::ModulesToSave);
+        let names = SAVED.into_iter().filter(|name| leaf.value.contains(name)).collect::<Vec<_>>().join(" ");
+        leaves.say(Field::ModulesToSave, &names, leaf);
+    } else {
+        let what =
+            "an embedding and an output layer that train in fp32, or beside their originals, under unsloth";
+        lack(leaves, leaf, Effect::Memory, what);
+    }
+}
+
+/// Takes modules that train in full out of the adapters' targets, once these are read.
+fn without_saved(leaves: &mut Leaves<'_>) {
+    if leaves.reading.value(Field::ModulesToSave).is_none() {
+        return;
+    }
+    for found in leaves.reading.found.iter_mut().filter(|found| found.field == Field::LoraTargetModules) {
+        let words = found.value.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
+        let kept: Vec<&str> = words.filter(|word| !word.is_empty() && !SAVED.contains(word)).collect();
+        found.value = kept.join(" ");
+    }
+    let known = leaves.reading.value(Field::HiddenSize).is_some();
+    if known && leaves.reading.value(Field::UntieEmbeddingsAndOutputWeights) != Some("true") {
+        let what = "copies of tied weights that train under unsloth";
+        leaves.reading.not_modelled.push(NotModelled::new("modules_to_save", "", Effect::Memory, what));
     }
 }
 
 /// Once the model is known.
 pub(super) fn with_model(leaves: &mut Leaves<'_>) {
+    without_saved(leaves);
     let whole = matches!(leaves.reading.value(Field::TrainType), Some("full" | "freeze"));
     if whole && !leaves.has("full_finetuning") {
         let what = "training of all weights, for which unsloth compiles transformers' modules";

@@ -1,0 +1,109 @@
+//! States of bitsandbytes' 8-bit optimizers, against recorded runs of transformers' Trainer, equal to the byte; vectors, whose states
+//! are in fp32 for being small, aside.
+
+use serde_json::Value;
+use shardscope::bash::Environment;
+use shardscope::estimate::memory;
+use shardscope::launch::{Request, read};
+use shardscope::plan::*;
+use shardscope::source::Source;
+
+use super::drafts::{Draft, draft, even_stages, int};
+
+const RECORDED: &str = include_str!("../data/activations/eight_bit_states.jsonl");
+/// Rank of the recorded adapters.
+const RANK: u64 = 64;
+/// Parameters of fewer elements have states in fp32 (`bitsandbytes/optim/optimizer.py`, `min_8bit_size`).
+const SMALL: u64 = 4096;
+/// Elements of a block, which has an fp32 constant.
+const BLOCK: u64 = 256;
+
+fn drafted(case: &Value) -> Draft {
+    let mut draft = draft();
+    let model = &mut draft.model;
+    model.num_layers = int(case, "num_hidden_layers");
+    model.hidden_size = int(case, "hidden_size");
+    model.ffn_hidden_size = int(case, "intermediate_size");
+    model.num_attention_heads = int(case, "num_attention_heads");
+    model.num_query_groups = int(case, "num_key_value_heads");
+    model.kv_channels = model.hidden_size / model.num_attention_heads;
+    model.padded_vocab_size = int(case, "vocab_size");
+    if case["tied"] == true {
+        model.embeddings = Embeddings::Tied;
+    }
+    draft.layout.stages = even_stages(model.num_layers, 1, 0);
+    let recipe = &mut draft.recipe;
+    recipe.software = Software::HfTransformers;
+    recipe.dp_sharding = DpSharding::Replicated;
+    recipe.optimizer.kind =
+        if case["optim"] == "lion_8bit" { OptimizerKind::Lion } else { OptimizerKind::Adam };
+    recipe.optimizer.states = StateFormat::EightBit;
+    recipe.optimizer.whole_embedding = case["alone"] == false;
+    if case["adapters"] == true {
+        recipe.tuning = Tuning {
+            base: BaseTraining::None,
+            lora: Some(Lora {
+                rank: RANK,
+                dora: false,
+                dropout: false,
+                dtype: NumberFormat::Fp32,
+                modules: LoraModules::ALL,
+                library: AdapterLibrary::Peft,
+                kernels: AdapterKernels::default(),
+            }),
+            embedding: true,
+            head: true,
+            copies: true,
+            input_gradients: true,
+            ..Tuning::default()
+        };
+    }
+    draft
+}
+
+#[test]
+fn recorded_states_are_met_to_the_byte() {
+    let mut compared = 0;
+    for case in RECORDED.lines().skip(1) {
+        let case: Value = serde_json::from_str(case).expect("JSON");
+        let held: Vec<[u64; 2]> = case["held"]
+            .as_object()
+            .expect("parameters")
+            .values()
+            .map(|pair| [0, 1].map(|at| pair[at].as_u64().expect("a number")))
+            .collect();
+        let matrices: u64 = held.iter().filter(|[count, _]| *count >= SMALL).map(|[_, bytes]| bytes).sum();
+        let vectors: u64 = held.iter().filter(|[count, _]| *count < SMALL).map(|[count, _]| count).sum();
+        let moments = if case["optim"] == "lion_8bit" { 1 } else { 2 };
+        let expected = matrices + moments * (vectors + 4 * vectors.div_ceil(BLOCK));
+        let ours = memory(&drafted(&case).plan()).ranks[0].totals.optimizer.get();
+        assert_eq!(ours, expected, "{} {}", case["optim"], case["tied"]);
+        compared += 1;
+    }
+    assert_eq!(compared, 8);
+}
+
+/// What a program of the Trainer's states, and what of it makes another optimizer.
+#[test]
+fn the_override_is_read_where_the_trainer_makes_the_optimizer() {
+    const PROGRAM: &str = r#"
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-0.5B", torch_dtype=torch.bfloat16)
+arguments = TrainingArguments("out", bf16=True, per_device_train_batch_size=1, optim="adamw_bnb_8bit")
+trainer = Trainer(model, arguments, train_dataset=data)
+trainer.train()
+"#;
+    let whole = |text: &str| {
+        let source = Source::from_files([("train.py", text)]);
+        let set = [("accelerator", "A100-SXM-80GB"), ("seq_length", "2048"), ("world_size", "1")];
+        let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let read = read(&Request { source: &source, environment: &Environment::default(), overrides: &set });
+        let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics));
+        plan.recipe().optimizer.whole_embedding
+    };
+    assert!(whole(PROGRAM));
+    assert!(whole(&PROGRAM.replace("adamw_bnb_8bit", "paged_adamw_8bit")));
+    // torchao's, and Adam's whole states.
+    assert!(!whole(&PROGRAM.replace("adamw_bnb_8bit", "adamw_torch_8bit")));
+    assert!(!whole(&PROGRAM.replace("adamw_bnb_8bit", "adamw_torch")));
+}
