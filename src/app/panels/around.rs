@@ -72,7 +72,7 @@ pub(super) fn around(Props { search, found }: &Props) -> Html {
 fn table(label: &'static str, search: &Search, own: &Neighbour, all: &[Difference<'_>]) -> Html {
     wide(
         label,
-        html! { <table class="figures layout-table">
+        html! { <table class="figures around-table">
             <thead>
                 <tr>
                     <th scope="col">{ "change" }</th>
