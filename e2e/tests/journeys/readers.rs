@@ -195,7 +195,11 @@ fn somebody_who_tunes_with_lora(kind: Kind) {
     reader.page.wait_text(".plan-name", "8 × H100");
     reader.page.wait_for(".verdict");
     panel(&reader.page, "settings");
-    reader.page.wait_text("#settings", "nf4");
+    // In a field, whose value is not of the page's text everywhere.
+    reader.page.until("4 bits among the settings", || {
+        let fields = "return [...document.querySelectorAll('#settings :is(input, select)')].some(e => e.value === 'nf4')";
+        (reader.page.js(fields, &[]) == true).then_some(())
+    });
     reader.is_answered("the LoRA user", 3, 20);
 }
 

@@ -53,17 +53,17 @@ pub(super) fn around(Props { search, found }: &Props) -> Html {
             <p class="small soft">
                 { format!("Each setting of the plan searched moved by one, from {} a step and a peak of {}; the largest effects first.", seconds(own.layout.step()), gib(own.layout.peak())) }
             </p>
-            { table("What moves it", search, own, first) }
+            { table("The largest effects", search, own, first) }
             if !rest.is_empty() {
                 <details>
                     <summary>{ format!("{} more", rest.len()) }</summary>
-                    { table("More that moves it", search, own, rest) }
+                    { table("Smaller effects", search, own, rest) }
                 </details>
             }
             if !published.is_empty() {
                 <h3 class="sub">{ "Published layouts of this model" }</h3>
                 <p class="small soft">{ "Their sizes, stages and recomputation on these GPUs; everything else as in the plan searched." }</p>
-                { table("Published layouts", search, own, &published) }
+                { table("Step and peak of published layouts", search, own, &published) }
             }
         </section>
     }
@@ -72,7 +72,7 @@ pub(super) fn around(Props { search, found }: &Props) -> Html {
 fn table(label: &'static str, search: &Search, own: &Neighbour, all: &[Difference<'_>]) -> Html {
     wide(
         label,
-        html! { <table class="figures layout-table">
+        html! { <table class="figures around-table">
             <thead>
                 <tr>
                     <th scope="col">{ "change" }</th>
@@ -129,6 +129,9 @@ fn more_seconds(now: Seconds, own: Seconds) -> String {
 }
 
 fn more_gib(now: Bytes, own: Bytes) -> String {
+    if now == own {
+        return "as now".to_owned();
+    }
     signed(now < own, gib(Bytes::new(now.get().abs_diff(own.get()))))
 }
 
