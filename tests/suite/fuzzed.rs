@@ -21,7 +21,8 @@ use bodies::{BODIES, Body};
 const BROKEN: usize = 60;
 /// Longer seeds are broken in a part of this length, so that many are tried. Unit: byte.
 const PART: usize = 3_000;
-/// An input that takes longer without optimisation stops the engine, for a reader.
+/// An input that takes longer without optimisation stops the engine, for a reader. Where the machine has other work the thread's
+/// processor time counts, as far as the system tells it.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// What means something in one of the formats.
@@ -77,28 +78,58 @@ fn broken(seed: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
+/// The time that the thread of this folder of `/proc` has had on a processor.
+fn worked(task: &Path) -> Option<Duration> {
+    let text = std::fs::read_to_string(Path::new("/proc").join(task).join("schedstat")).ok()?;
+    text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+}
+
 /// Runs `body` on every input in a thread of its own, so that one which never ends is told by name.
 #[track_caller]
-fn hold(target: &str, body: Body, inputs: Vec<Vec<u8>>) {
+fn hold(target: &str, body: Body, inputs: Vec<Vec<u8>>, limit: Duration) {
     let (said, heard) = mpsc::channel();
+    let (known, task) = mpsc::channel();
     let thread = std::thread::Builder::new().stack_size(8 << 20).spawn(move || {
+        let _ = known.send(std::fs::read_link("/proc/thread-self").unwrap_or_default());
         for input in inputs {
             let _ = said.send(input.clone());
             body(&input);
         }
     });
     let thread = thread.expect("a thread");
-    let mut last = Vec::new();
+    let task = task.recv().unwrap_or_default();
+    let (mut last, mut begun) = (Vec::new(), worked(&task));
     loop {
-        match heard.recv_timeout(LONGEST) {
-            Ok(input) => last = input,
+        match heard.recv_timeout(limit) {
+            Ok(input) => (last, begun) = (input, worked(&task)),
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) => {
-                panic!("{target} does not end on {}", last.escape_ascii())
+                let took = worked(&task).zip(begun).map_or(limit, |(now, begun)| now.saturating_sub(begun));
+                assert!(took < limit, "{target} does not end on {}", last.escape_ascii());
             }
         }
     }
     assert!(thread.join().is_ok(), "{target} fails on {}", last.escape_ascii());
+}
+
+/// A limit that is soon reached.
+const SOON: Duration = Duration::from_millis(200);
+
+#[test]
+#[should_panic(expected = "busy does not end on x")]
+#[cfg(target_os = "linux")]
+fn an_input_that_takes_too_long_is_told() {
+    let busy = |_: &[u8]| {
+        let task = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+        while worked(&task).is_some_and(|time| time < 5 * SOON) {}
+    };
+    hold("busy", busy, vec![b"x".to_vec()], SOON);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_machine_that_has_other_work_is_waited_for() {
+    hold("idle", |_| std::thread::sleep(3 * SOON), vec![b"x".to_vec()], SOON);
 }
 
 #[track_caller]
@@ -111,8 +142,8 @@ fn check(target: &str) {
     let mut random = Random::new(19);
     let drawn: Vec<Vec<u8>> =
         (0..wanted).map(|_| broken(&seeds[random.below(seeds.len() as u64) as usize], &mut random)).collect();
-    hold(target, body, seeds);
-    hold(target, body, drawn);
+    hold(target, body, seeds, LONGEST);
+    hold(target, body, drawn, LONGEST);
 }
 
 /// One test for each target, so that they run beside each other.

@@ -109,3 +109,17 @@ fn a_script_that_is_cut_off_is_complained_of() {
     // The one known difference; it closes when brush-parser takes such texts, too.
     assert!(here_documents > 0, "brush-parser takes open here-documents now");
 }
+
+/// What cannot be read between backquotes is shown where it stands, backslashes counted in.
+#[test]
+fn a_fault_between_backquotes_has_its_place_in_the_script() {
+    for (text, place) in
+        [("echo `echo \\`date`", 12), ("echo é; A=`B=\\$C \\`é`", 19), ("A=`a \\`b \\\\\\`c\\``", 12)]
+    {
+        let script = evaluate(&Source::new(text), &Environment::default());
+        let spans: Vec<_> = script.diagnostics.iter().filter_map(|said| said.span).collect();
+        let first = spans.first().unwrap_or_else(|| panic!("{text}: {:?}", script.diagnostics));
+        assert_eq!(first.start, place, "{text}: {:?}", script.diagnostics);
+        assert_eq!(text.get(first.start as usize..first.end as usize), Some("`"), "{text}");
+    }
+}

@@ -3,7 +3,7 @@
 use crate::formats::{Role, Text};
 use shardscope_bash::base_name;
 use shardscope_plan::Field;
-use shardscope_source::{Code, Diagnostic, Source};
+use shardscope_source::{Code, Diagnostic, Source, Span};
 
 /// Scripts that are looked through for a run of their own: few belong to one training, and each is evaluated.
 pub(crate) const LOOKED_AT: usize = 16;
@@ -26,7 +26,12 @@ pub(crate) fn scripts(source: &Source, first: usize, other: usize) -> Diagnostic
         called(name(first), "the first text"),
         called(name(other), "another text"),
     );
-    let place = source.parts().get(other).map(|part| part.span.part(0, 1));
+    // Its first character, which may have several bytes.
+    let first = source.part_text(other).chars().next().map_or(0, char::len_utf8);
+    let place = source.parts().get(other).map(|part| {
+        let start = part.span.start as usize;
+        Span::from_bytes(start, start + first)
+    });
     Diagnostic::warning(Code::SeveralCommands, message).hint(HINT).at_some(place)
 }
 

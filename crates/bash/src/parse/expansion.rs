@@ -220,10 +220,13 @@ impl Parser<'_> {
         let mut plain = Value::default();
         let mut at = from;
         let mut run = from;
+        // Where in the plain text a backslash is missing.
+        let mut removed = Vec::new();
         while at < to {
             let next = self.bytes.get(at + 1).copied().unwrap_or(0);
             if self.bytes.get(at) == Some(&b'\\') && (b"$`\\".contains(&next) || (quoted && next == b'"')) {
                 self.pieces(run, at, &mut |text, mark, origin| plain.push(text, origin, mark.hole));
+                removed.push(plain.len());
                 run = at + 1;
                 at += 1;
             }
@@ -238,7 +241,8 @@ impl Parser<'_> {
         inner.strict = 1;
         let list = inner.list();
         if let Some(failure) = inner.failure {
-            self.fail_with(Failure { reached: self.at, ..failure });
+            let missing = removed.iter().filter(|&&place| place <= failure.at).count();
+            self.fail_with(Failure { at: from + failure.at + missing, reached: self.at, ..failure });
         }
         self.leave();
         list
