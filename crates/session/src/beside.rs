@@ -49,7 +49,7 @@ enum Work {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Told {
     /// Of layouts.
-    Found(Found),
+    Found(Box<Found>),
     /// Of a question.
     Reply(Reply),
     /// The file that was asked for.
@@ -190,18 +190,18 @@ impl Working {
     pub fn known(&self) -> Told {
         match &self.0 {
             Stage::Layouts { walk, around, .. } => {
-                Told::Found(Found { around: around.clone(), ..Found::from_walk(walk) })
+                Told::Found(Box::new(Found { around: around.clone(), ..Found::from_walk(walk) }))
             }
             Stage::Enough { walk, around, inquiry, goes_on } => {
                 let found = Found { around: around.clone(), ..Found::from_walk(walk) };
-                Told::Found(if *goes_on {
+                Told::Found(Box::new(if *goes_on {
                     // All parts of the walk are done here. Without one more thing outstanding the page would end the search
                     // before the answer.
                     found.with_one_more()
                 } else {
                     let chosen = inquiry.chosen().and_then(|chosen| inquiry.reached().get(chosen));
                     Found { needs: chosen.map(|reached| reached.gpus), ..found }
-                })
+                }))
             }
             Stage::Question(asking, goes_on) => Told::Reply(Reply::new(asking, *goes_on)),
             Stage::Refused(why) => Told::Reply(Reply::refused(why)),
@@ -231,7 +231,7 @@ mod tests {
 
     fn found(input: &UserInput, part: usize, parts: usize) -> Found {
         match finished(&Task::layouts(input, part, parts)) {
-            Told::Found(found) => found,
+            Told::Found(found) => *found,
             other => panic!("{other:?}"),
         }
     }

@@ -328,6 +328,7 @@ fn a_causal_model_of_qwen_3_5_has_no_tower() {
     assert!(read.plan.expect("a plan").model().vision.is_none());
     // There is no other class for it.
     assert_eq!(tower("AutoModelForCausalLM", "google/gemma-3-4b-it"), "true");
+}
 
 /// `qlora.py` of artidoro/qlora without a word of adapters (its own `scripts/finetune.sh`, and those of forks) was read as full training.
 #[test]

@@ -78,7 +78,7 @@ mod tests {
         let mut working = Working::begin(&Task::layouts(&input, 0, 1).written()).expect("a task");
         while working.step(u64::MAX) {}
         let Told::Found(found) = working.known() else { panic!("no search") };
-        (Pinned { input, shown: PtrEq::clone(&shown) }, found)
+        (Pinned { input, shown: PtrEq::clone(&shown) }, *found)
     }
 
     #[test]
