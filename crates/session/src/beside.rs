@@ -108,9 +108,9 @@ pub struct Working(Stage);
 #[derive(Debug)]
 enum Stage {
     /// A part of the space, with the plan that it lies around.
-    Layouts { walk: Box<Walk>, plan: Box<Plan>, is_first: bool, around: Around },
+    Layouts { walk: Box<Walk>, plan: Box<Plan>, is_first: bool, around: Box<Around> },
     /// All layouts are decided and none fits: how many accelerators would do?
-    Enough { walk: Box<Walk>, around: Around, inquiry: Box<Inquiry>, goes_on: bool },
+    Enough { walk: Box<Walk>, around: Box<Around>, inquiry: Box<Inquiry>, goes_on: bool },
     /// A question, and whether more is looked at.
     Question(Box<Asking>, bool),
     /// A question that cannot be asked, and why.
@@ -135,7 +135,7 @@ impl Working {
                 let walk = Box::new(Walk::new(&plan).part(part, parts));
                 // Only part 0 goes on to ask how many accelerators would do; else every worker would walk the same
                 // question.
-                Stage::Layouts { walk, plan: Box::new(plan), is_first: part == 0, around: Around::default() }
+                Stage::Layouts { walk, plan: Box::new(plan), is_first: part == 0, around: Box::default() }
             }
             Work::Question(asked) => match Asking::new(&input, &asked) {
                 Ok(asking) => Stage::Question(Box::new(asking), true),
@@ -157,7 +157,7 @@ impl Working {
                 }
                 // At the end, so that no layout waits for it.
                 if *is_first {
-                    *around = Around::new(plan);
+                    **around = Around::new(plan);
                 }
                 // Where nothing fits, the next question is how many accelerators would do. One part asks it; where another
                 // has found something its answer is left out.

@@ -38,7 +38,7 @@ pub struct Found {
     /// Those of which none is both smaller and faster, the fastest first.
     pub frontier: Vec<Layout>,
     /// What moves the plan searched, and what others ran: known once all is decided.
-    pub around: Around,
+    pub around: Box<Around>,
 }
 
 /// One layout that fits.
@@ -102,7 +102,7 @@ impl Found {
             needs: None,
             best: walk.ranked().map(Layout::from_outcome).collect(),
             frontier: walk.frontier().iter().map(Layout::from_outcome).collect(),
-            around: Around::default(),
+            around: Box::default(),
         }
     }
 
