@@ -17,9 +17,14 @@ const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
 /// `--deepspeed`, `accelerate launch`, `torchrun`), the first 100 of 151 by SHA-256 of `fine-tuning-3:` and their address; of them too
 /// only what was misread was mended. The fourth is of fine-tuning: of 51 repositories, 39 of them not read before, the scripts,
 /// YAML, JSON, notebooks and Python programs with such a sign, up to nine of each by SHA-256 of `fine-4:` and `fine-5:` (without JSON
-/// and without programs that parse their arguments) and their address. The ninth is of pre-training and reinforcement learning: of 48
-/// repositories not read before, the scripts, YAML and TOML with a sign of a training that no framework's own repository has at the same
-/// path, evaluations, data and images left out, up to five of each by SHA-256 of `ninth:` and their address.
+/// and without programs that parse their arguments) and their address. The eighth is of fine-tuning as well: of repositories that hold
+/// `finetune_lora.py`, `train_dpo.py`, `train_grpo.py`, `run_sft.sh`, `scripts/finetune.sh`, `scripts/train_dpo.sh`,
+/// `scripts/train_lora.py`, `sft.ipynb`, `finetune.ipynb`, `train_reward_model.py` or `src/train_sft.py`, the fifth, 17th, 29th and
+/// 41st of each list, and all of the short lists of `axolotl.yml`, `axolotl_config.yaml`, `qwen_lora_sft.yaml`, `train_swift.sh` and
+/// `finetune_vlm.py`; of each up to six files with such a sign by SHA-256 of `eighth:` and their address.
+/// The ninth is of pre-training and reinforcement learning: of 48 repositories not read before, the scripts, YAML and TOML with a sign of
+/// a training that no framework's own repository has at the same path, evaluations, data and images left out, up to five of each by
+/// SHA-256 of `ninth:` and their address.
 const DRAWN: &str = include_str!("data/drawn_files.tsv");
 const DRAWN_GUIDE: &str = include_str!("../../../pages/src/guide/drawn.tsv");
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];
