@@ -13,8 +13,9 @@ const CONSTANT: u64 = 4;
 /// A state: its name, bytes of an element, and of which parameters.
 pub(super) type OfOptimizer = (&'static str, u64, Of);
 
-/// The states of `optimizer` for the parameters `of`, with moments of `widths` bytes where they are plain numbers.
-pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of) -> Vec<OfOptimizer> {
+/// The states of `optimizer` for the parameters `of`, with moments of `widths` bytes where they are plain numbers. `wide_words`
+/// where the trainer asks bitsandbytes for fp32 states of embeddings.
+pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of, wide_words: bool) -> Vec<OfOptimizer> {
     let [first, second] = widths;
     let plain_of = of;
     let of = if of == Of::TrainedPart { Of::Trained } else { of };
@@ -25,7 +26,15 @@ pub(super) fn states(optimizer: Optimizer, widths: [u64; 2], of: Of) -> Vec<OfOp
         },
         // `bitsandbytes/optim/optimizer.py:Optimizer2State.init_state`.
         StateFormat::Single => plain(optimizer.kind, [CONSTANT; 2], of),
-        StateFormat::EightBit | StateFormat::Float8 => in_blocks(optimizer.kind, 1, EIGHT_BIT_BLOCK, of),
+        StateFormat::EightBit if wide_words && of == Of::Trained => {
+            let mut out = in_blocks(optimizer.kind, Of::Others, Of::OtherBlocks(EIGHT_BIT_BLOCK));
+            let moments = if optimizer.kind == OptimizerKind::Adam { 2 } else { 1 };
+            out.push(("moments of embeddings in fp32", moments * CONSTANT, Of::Words));
+            out
+        }
+        StateFormat::EightBit | StateFormat::Float8 => {
+            in_blocks(optimizer.kind, of, Of::Blocks(EIGHT_BIT_BLOCK))
+        }
         // Two moments of half a byte each.
         StateFormat::FourBit => vec![
             ("4-bit moments", 1, of),
@@ -74,13 +83,12 @@ fn plain(kind: OptimizerKind, [first, second]: [u64; 2], of: Of) -> Vec<OfOptimi
     }
 }
 
-fn in_blocks(kind: OptimizerKind, width: u64, block: u64, of: Of) -> Vec<OfOptimizer> {
-    let constants = |moments| ("constants of 8-bit blocks", moments * CONSTANT, Of::Blocks(block));
+/// Moments of a byte each for the parameters `of`, with constants for the blocks.
+fn in_blocks(kind: OptimizerKind, of: Of, blocks: Of) -> Vec<OfOptimizer> {
+    let constants = |moments| ("constants of 8-bit blocks", moments * CONSTANT, blocks);
     match kind {
-        OptimizerKind::Adam => {
-            vec![("first moment", width, of), ("second moment", width, of), constants(2)]
-        }
-        _ => vec![("momentum", width, of), constants(1)],
+        OptimizerKind::Adam => vec![("first moment", 1, of), ("second moment", 1, of), constants(2)],
+        _ => vec![("momentum", 1, of), constants(1)],
     }
 }
 

@@ -3,7 +3,10 @@
 
 use super::moments_of;
 use super::state::{Kind, Of, Part};
-use shardscope_plan::{DataEngine, DpSharding, NumberFormat, Plan, Quantization, Recipe, Reference};
+use shardscope_plan::{
+    BaseTraining, DataEngine, DpSharding, NumberFormat, OptimizerKind, Plan, Quantization, Recipe, Reference,
+    StateFormat,
+};
 
 /// The kinds of states that `plan` has.
 pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
@@ -70,6 +73,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     let spread = sharding != DpSharding::Replicated;
     let part = if recipe.offload.states_for_step { Part::Step } else { Part::Optimizer };
     let mut blocks = false;
+    let wide_words = recipe.software.semantics().modules.wide_embedding_states;
     for (_, _, of, width) in groups {
         let width = if deepspeed { NumberFormat::Fp32.width() } else { width };
         if deepspeed {
@@ -82,9 +86,10 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         }
         let moments = if aware { moments_of::moments(&recipe.optimizer) } else { [width; 2] };
         let whose = if of == Of::Trained && !tuning.is_full() { Of::TrainedPart } else { of };
-        for (name, width, of) in moments_of::states(recipe.optimizer, moments, whose) {
+        for (name, width, of) in moments_of::states(recipe.optimizer, moments, whose, wide_words) {
             // Counted for weights and adapters together.
-            let together = matches!(of, Of::Sides | Of::Rows | Of::Squares | Of::Blocks(_));
+            let together =
+                matches!(of, Of::Sides | Of::Rows | Of::Squares | Of::Blocks(_) | Of::OtherBlocks(_));
             if !(together && blocks) {
                 add(name, part, width, spread, of);
             }
@@ -96,6 +101,27 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 
 fn is_deepspeed(recipe: &Recipe) -> bool {
     recipe.transformers.engine == DataEngine::DeepSpeed && recipe.dp_sharding != DpSharding::Replicated
+}
+
+/// Bytes that norm, clipping and update move for an element of what trains, where the optimizer steps the model's own parameters
+/// in their type: the gradient is read, read and written, and read; parameter and moments are read and written. Nothing is cast,
+/// and no buffer is zeroed (`torch/optim/adamw.py:_fused_adamw`, `torch/nn/utils/clip_grad.py`). Only of Adam: other optimizers'
+/// temporaries are not told here. DeepSpeed's engine and what offloads have copies of their own.
+pub(crate) fn stepped_bytes(recipe: &Recipe) -> Option<u64> {
+    let own =
+        recipe.software.semantics().steps_parameters && !is_deepspeed(recipe) && !recipe.offload.optimizer;
+    if !own || recipe.optimizer.kind != OptimizerKind::Adam || recipe.optimizer.precision_aware {
+        return None;
+    }
+    let [model, adapter] = widths(recipe);
+    let width = if recipe.tuning.base == BaseTraining::None { adapter } else { model };
+    let moment = match recipe.optimizer.states {
+        StateFormat::Plain => width,
+        StateFormat::Single => NumberFormat::Fp32.width(),
+        // Half a byte is counted as one: it is unpacked.
+        StateFormat::EightBit | StateFormat::Float8 | StateFormat::FourBit => 1,
+    };
+    Some(4 * width + 2 * width + 4 * moment)
 }
 
 /// Bytes of an element of what trains of the model, and of adapters.

@@ -1,7 +1,8 @@
 //! What a state is: bytes that a group of parameters has, and how parameters are held.
 
+use super::sides::{product, rows, sides, squares};
 use shardscope_explain::{Explanation, Formula};
-use shardscope_operators::{Weight, WeightPart, WeightRole};
+use shardscope_operators::{Account, Weight, WeightPart, WeightRole};
 use shardscope_plan::{DpSharding, GradientBuffers, NumberFormat, Plan, Quantization, Recipe};
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -57,6 +58,8 @@ pub(super) struct ParameterCounts {
     pub(super) padded: Count,
     /// Those that train, of the model or copies of its weights.
     pub(super) trained: Count,
+    /// Of these, those of the model's embeddings.
+    pub(super) words: Count,
     /// Those of adapters.
     pub(super) adapters: Count,
     /// Those of a frozen vision tower, which may have a format of its own.
@@ -98,7 +101,12 @@ impl ParameterCounts {
             self.squares += squares(weight);
         }
         match weight.role {
-            WeightRole::Trained | WeightRole::TrainedCopy => self.trained += count,
+            WeightRole::Trained | WeightRole::TrainedCopy => {
+                self.trained += count;
+                if weight.account == Account::Embedding {
+                    self.words += count;
+                }
+            }
             WeightRole::Adapter => self.adapters += count,
             WeightRole::Frozen if weight.part == WeightPart::VisionTower => self.vision += count,
             WeightRole::Frozen if quantization != Quantization::None => {
@@ -118,6 +126,7 @@ impl ParameterCounts {
         self.linear += other.linear * times;
         self.padded += other.padded * times;
         self.trained += other.trained * times;
+        self.words += other.words * times;
         self.adapters += other.adapters * times;
         self.vision += other.vision * times;
         self.quantized += other.quantized * times;
@@ -142,6 +151,7 @@ impl ParameterCounts {
     pub(super) fn frozen(self) -> Self {
         Self {
             trained: Count::ZERO,
+            words: Count::ZERO,
             padded: Count::ZERO,
             sides: Count::ZERO,
             rows: Count::ZERO,
@@ -186,8 +196,6 @@ const BLOCK: u64 = 64;
 const CONSTANTS: u64 = 256;
 /// Bytes of a number of 16 bits.
 const HALF: u64 = 2;
-/// Widest side of which SOAP and Shampoo hold a preconditioner (`max_precond_dim` of the reference SOAP).
-const WIDEST: u64 = 10_000;
 
 /// Bytes of `count` weights in `rows` rows held so, and of their constants. Tables of 16 entries are left out: torchao's
 /// (`torchao/dtypes/nf4tensor.py:NF4Tensor`) and the mean of its constants are 34 bytes for each tensor.
@@ -205,33 +213,12 @@ fn quantized(quantization: Quantization, count: u64, rows: u64) -> [u64; 2] {
     }
 }
 
-fn product(sizes: &[u64]) -> u64 {
-    sizes.iter().product()
+fn blocks(count: Count, size: u64) -> Count {
+    Count::new(count.get().div_ceil(size.max(1)))
 }
 
-/// Row and column sums of a weight's matrices; all elements of a vector.
-fn sides(weight: &Weight) -> Count {
-    match weight.local.split_last_chunk::<2>() {
-        Some((outer, [rows, columns])) => Count::new(product(outer) * (rows + columns)),
-        None => weight.count(),
-    }
-}
-
-/// Rows of a weight's matrices; all elements of a vector.
-fn rows(weight: &Weight) -> Count {
-    match weight.local.split_last() {
-        Some((_, rows)) if !rows.is_empty() => Count::new(product(rows)),
-        _ => weight.count(),
-    }
-}
-
-/// Elements of the squares over the two sides of a weight's matrices.
-fn squares(weight: &Weight) -> Count {
-    let square = |side: u64| if side > WIDEST { 0 } else { side * side };
-    match weight.local.split_last_chunk::<2>() {
-        Some((outer, [rows, columns])) => Count::new(product(outer) * (square(*rows) + square(*columns))),
-        None => Count::ZERO,
-    }
+fn less(all: Count, part: Count) -> Count {
+    Count::new(all.get().saturating_sub(part.get()))
 }
 
 fn common_multiple(one: u64, other: u64) -> u64 {
@@ -340,6 +327,12 @@ pub(super) enum Of {
     Squares,
     /// One of so many that train, adapters too.
     Blocks(u64),
+    /// Embeddings that train.
+    Words,
+    /// The model's own that train but its embeddings.
+    Others,
+    /// One of so many that train but for the embeddings, adapters too.
+    OtherBlocks(u64),
 }
 
 impl Of {
@@ -348,9 +341,7 @@ impl Of {
         match self {
             Self::All => counts.all,
             Self::Linear | Self::Copies => counts.linear,
-            Self::LinearBlocks(size) | Self::CopyBlocks(size) => {
-                Count::new(counts.linear.get().div_ceil(size.max(1)))
-            }
+            Self::LinearBlocks(size) | Self::CopyBlocks(size) => blocks(counts.linear, size),
             Self::Rest => Count::new(counts.all.get().saturating_sub(counts.linear.get())),
             Self::Trained | Self::TrainedPart => counts.trained,
             Self::Adapters => counts.adapters,
@@ -363,7 +354,10 @@ impl Of {
             Self::Sides => counts.sides,
             Self::Rows => counts.rows,
             Self::Squares => counts.squares,
-            Self::Blocks(size) => Count::new(counts.trains().get().div_ceil(size.max(1))),
+            Self::Blocks(size) => blocks(counts.trains(), size),
+            Self::Words => counts.words,
+            Self::Others => less(counts.trained, counts.words),
+            Self::OtherBlocks(size) => blocks(less(counts.trains(), counts.words), size),
         }
     }
 }

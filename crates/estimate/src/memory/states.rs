@@ -133,7 +133,7 @@ fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
     let [first, second] = moments_of::moments(&recipe.optimizer);
     // Of a model that trains as a whole Muon tells matrices from the rest.
     let of = if recipe.tuning.is_full() { Of::All } else { Of::Trains };
-    for (name, width, of) in moments_of::states(recipe.optimizer, [first, second], of) {
+    for (name, width, of) in moments_of::states(recipe.optimizer, [first, second], of, false) {
         add(name, Part::Optimizer, width, of);
     }
 }

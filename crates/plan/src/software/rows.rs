@@ -240,7 +240,12 @@ pub(super) const HF_TRANSFORMERS: Semantics = Semantics {
     cuts_models: false,
     fsdp_wraps_ends: false,
     // TRL's `models/activation_offloading.py:OffloadActivations`.
-    modules: Modules { streams_inputs: true, ..TORCH_FSDP.modules },
+    modules: Modules {
+        streams_inputs: true,
+        wide_embedding_states: true,
+        drops_gradients: true,
+        ..TORCH_FSDP.modules
+    },
     ..TORCH_FSDP
 };
 
@@ -269,6 +274,8 @@ pub(super) const TRANSFORMERS_MODULES: Modules = Modules {
     hands_on_fp32: false,
     holds_last_reference: false,
     casts_weights_once: false,
+    wide_embedding_states: false,
+    drops_gradients: false,
     caps_last_norm: false,
     streams_inputs: false,
 };
@@ -288,6 +295,7 @@ pub(super) const TORCHTUNE: Semantics = Semantics {
         adapters: AdapterLibrary::Torchtune,
         loss_chunks: 8,
         casts_weights_once: true,
+        drops_gradients: true,
         ..TRANSFORMERS_MODULES
     },
     loss: Some(LossKind::ChunkedLinear),
@@ -318,6 +326,7 @@ pub(super) const LITGPT: Semantics = Semantics {
         quantizes_output: true,
         unpacks_in_fp16: true,
         casts_weights_once: true,
+        drops_gradients: true,
         ..TRANSFORMERS_MODULES
     },
     loss: Some(LossKind::ChunkedRows),
@@ -340,6 +349,8 @@ pub(super) const UNSLOTH: Semantics = Semantics {
         repeats_groups: true,
         fuses_adapters: true,
         logits_chunk: Some(UNSLOTH_LOGITS),
+        wide_embedding_states: true,
+        drops_gradients: true,
         ..TRANSFORMERS_MODULES
     },
     loss: Some(LossKind::FusedLinear),

@@ -190,6 +190,12 @@ pub struct Modules {
     pub streams_inputs: bool,
     /// Whether a model that caps its logits caps what its last norm makes instead.
     pub caps_last_norm: bool,
+    /// Whether bitsandbytes holds the states of embeddings in fp32 where others are in 8 bits (`transformers/trainer.py:
+    /// create_optimizer`, `register_module_override`).
+    pub wide_embedding_states: bool,
+    /// Whether gradients are let go of as soon as the optimizer has stepped, so that there are none between steps
+    /// (`transformers/trainer.py`: `zero_grad` behind `step`); else in front of the next ones.
+    pub drops_gradients: bool,
     /// Whether `bf16` and `fp16` are formats of the weights; else those of `torch.autocast` over them.
     pub casts_weights_once: bool,
 }

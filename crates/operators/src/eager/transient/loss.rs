@@ -242,7 +242,8 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
         let own = x.recipe().software.semantics().modules.logits_chunk.is_some();
         let mut tensors = if own { manual::loss(x) } else { vec![chunk] };
-        if trains {
+        // Liger adds a chunk's part to the sum within the product.
+        if trains && own {
             tensors.push(Saved::new(
                 "a chunk's weight gradient",
                 &[x.v, x.h],
