@@ -90,6 +90,7 @@ mod topology;
 mod torchtune_recipes;
 mod traffic;
 mod traffic_walk;
+mod trainer_steps;
 mod tuned_runs;
 mod utilisation;
 mod vision;

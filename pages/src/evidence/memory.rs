@@ -45,11 +45,13 @@ pub enum Counted {
     Reserved,
     /// Those that `nvidia-smi` shows as used.
     Device,
+    /// Those allocated when a step is over and the next has not begun.
+    Between,
 }
 
 impl Counted {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Allocated, Self::Reserved, Self::Device];
+    pub const ALL: [Self; 4] = [Self::Allocated, Self::Reserved, Self::Device, Self::Between];
 
     /// One word.
     #[must_use]
@@ -58,6 +60,7 @@ impl Counted {
             Self::Allocated => "allocated",
             Self::Reserved => "reserved",
             Self::Device => "device",
+            Self::Between => "between steps",
         }
     }
 }
@@ -114,7 +117,8 @@ fn resolved(launch: &Value, row: &Value) -> Resolution {
         script += &format!("export {}\n", setting.as_str().expect("a variable"));
     }
     let nodes = gpus.div_ceil(per_node);
-    script += &format!("torchrun --nnodes {nodes} --nproc_per_node {per_node} pretrain_gpt.py");
+    let program = launch.get("script").and_then(Value::as_str).unwrap_or("pretrain_gpt.py");
+    script += &format!("torchrun --nnodes {nodes} --nproc_per_node {per_node} {program}");
     for word in text(launch, "flags").split(' ') {
         // In quotes: bash is not to expand anything in them.
         script += &format!(" '{word}'");
@@ -140,7 +144,7 @@ impl Run {
     pub fn is_fitted(&self, figure: &Figure) -> bool {
         let family = self.family.as_str();
         match figure.counted {
-            Counted::Allocated => false,
+            Counted::Allocated | Counted::Between => false,
             Counted::Reserved => family == SLACK_FROM,
             Counted::Device => family == SLACK_FROM || CONTEXT_FROM.contains(&family),
         }
@@ -155,6 +159,7 @@ impl Run {
             counted == Counted::Allocated,
             counted == Counted::Reserved,
             counted == Counted::Device,
+            counted == Counted::Between,
             !fitted,
             fitted,
             self.shorter,
@@ -166,10 +171,11 @@ impl Run {
     }
 
     /// Names of those lines.
-    pub const LINES: [&'static str; 6] = [
+    pub const LINES: [&'static str; 7] = [
         Counted::Allocated.name(),
         Counted::Reserved.name(),
         Counted::Device.name(),
+        Counted::Between.name(),
         "never fitted",
         "a constant was found on their source",
         "samples shorter than counted",
@@ -209,6 +215,16 @@ impl Run {
                 gib,
                 most(&mut totals().map(|totals| totals.cached_on(memory.capacity).in_gib())),
             );
+        }
+        // Those of a GPU that this project's own scripts ran on, in bytes.
+        if let [Some(peak), Some(steady), Some(reserved)] =
+            ["peak_bytes", "steady_bytes", "reserved_bytes"].map(|name| real(&self.row, name))
+        {
+            let totals = memory.ranks[0].totals;
+            let gib = |bytes: f64| bytes / 1_073_741_824.0;
+            figure(Counted::Allocated, None, gib(peak), totals.peak_allocated.in_gib());
+            figure(Counted::Between, None, gib(steady), totals.between_steps.in_gib());
+            figure(Counted::Reserved, None, gib(reserved), totals.cached_on(memory.capacity).in_gib());
         }
         if let Some(gib) = real(&self.row, "smi_gib") {
             let shown = most(&mut totals().map(|totals| totals.shown_on(memory.capacity).in_gib()));

@@ -4,7 +4,7 @@ use super::device::real;
 use super::{Device, Product};
 use crate::flops::repeated_share;
 use shardscope_operators::{Kernel, Matmul, Operator, Symbols, Work, work_of};
-use shardscope_plan::{AttentionKernel, CudaGraphs};
+use shardscope_plan::{AttentionKernel, CudaGraphs, NumberFormat};
 use shardscope_units::{Quantity, Seconds};
 
 /// Bytes moved per element when an input is cast to low precision: two read in 16 bits, one written as it is and one transposed
@@ -138,15 +138,21 @@ pub fn linear_products(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> [Pr
     let [m, n, k] = matmul.local;
     let low = matmul.kind.runs_in_fp8() && x.recipe().fp8.is_some();
     let width = real(x.width);
-    let (aligned, grouped) = (is_aligned(device, matmul, low), matmul.batch > 1 && matmul.kind.has_weight());
+    let (aligned, grouped) =
+        (is_aligned(device, x, matmul, low), matmul.batch > 1 && matmul.kind.has_weight());
     let batch = matmul.batch;
     let product =
         |[m, n, k]: [u64; 3], result_width| Product { batch, m, n, k, low, aligned, grouped, result_width };
     [product([m, n, k], width), product([m, k, n], width), product([n, k, m], accumulated_width(x))]
 }
 
-/// Columns of input and output decide how rows lie in memory; the number of rows does not.
-fn is_aligned(device: &Device, matmul: &Matmul, low: bool) -> bool {
+/// Columns of input and output decide how rows lie in memory; the number of rows does not. Products in fp32 use no tensor cores,
+/// which alone want them so (PyTorch's `float32_matmul_precision` is "highest" unless told otherwise): GPT-2's 50,257 columns in
+/// fp32 take what their arithmetic takes (`tests/data/measured/trainer_steps.tsv`).
+fn is_aligned(device: &Device, x: &Symbols<'_>, matmul: &Matmul, low: bool) -> bool {
+    if x.recipe().compute_dtype() == NumberFormat::Fp32 {
+        return true;
+    }
     let run = device.run(low);
     let [_, n, k] = matmul.local;
     n.is_multiple_of(run) && k.is_multiple_of(run)
@@ -186,7 +192,7 @@ fn attention(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, 
     let (forward, backward, launches) = if x.recipe().attention_kernel == AttentionKernel::Unfused {
         let time = |m, n, k| {
             let width = real(x.width);
-            let aligned = is_aligned(device, matmul, false);
+            let aligned = is_aligned(device, x, matmul, false);
             let batch = matmul.batch;
             Product { batch, m, n, k, low: false, aligned, grouped: false, result_width: width }
                 .time(device)

@@ -355,6 +355,9 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
         }
         if !recomputed {
             returned += unit.kept;
+        } else if sum.layers.run == 1 && sum.layers.inputs == sum.layers.runs {
+            // What a checkpoint saved is let go of when its backward is over.
+            returned += run_input(x).bytes;
         }
         walk.pass(kind);
         walk.make(unit, 1);

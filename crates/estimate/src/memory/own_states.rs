@@ -3,7 +3,10 @@
 
 use super::moments_of;
 use super::state::{Kind, Of, Part};
-use shardscope_plan::{DataEngine, DpSharding, NumberFormat, Plan, Quantization, Recipe, Reference};
+use shardscope_plan::{
+    BaseTraining, DataEngine, DpSharding, NumberFormat, OptimizerKind, Plan, Quantization, Recipe, Reference,
+    StateFormat,
+};
 
 /// The kinds of states that `plan` has.
 pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
@@ -97,6 +100,27 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
 
 fn is_deepspeed(recipe: &Recipe) -> bool {
     recipe.transformers.engine == DataEngine::DeepSpeed && recipe.dp_sharding != DpSharding::Replicated
+}
+
+/// Bytes that norm, clipping and update move for an element of what trains, where the optimizer steps the model's own parameters
+/// in their type: the gradient is read, read and written, and read; parameter and moments are read and written. Nothing is cast,
+/// and no buffer is zeroed (`torch/optim/adamw.py:_fused_adamw`, `torch/nn/utils/clip_grad.py`). Only of Adam: other optimizers'
+/// temporaries are not told here. DeepSpeed's engine and what offloads have copies of their own.
+pub(crate) fn stepped_bytes(recipe: &Recipe) -> Option<u64> {
+    let own =
+        recipe.software.semantics().steps_parameters && !is_deepspeed(recipe) && !recipe.offload.optimizer;
+    if !own || recipe.optimizer.kind != OptimizerKind::Adam || recipe.optimizer.precision_aware {
+        return None;
+    }
+    let [model, adapter] = widths(recipe);
+    let width = if recipe.tuning.base == BaseTraining::None { adapter } else { model };
+    let moment = match recipe.optimizer.states {
+        StateFormat::Plain => width,
+        StateFormat::Single => NumberFormat::Fp32.width(),
+        // Half a byte is counted as one: it is unpacked.
+        StateFormat::EightBit | StateFormat::Float8 | StateFormat::FourBit => 1,
+    };
+    Some(4 * width + 2 * width + 4 * moment)
 }
 
 /// Bytes of an element of what trains of the model, and of adapters.

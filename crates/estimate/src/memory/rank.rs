@@ -222,6 +222,7 @@ impl<'a> Rank<'a> {
 
     fn add_up(&mut self, x: &Symbols<'_>, units: &Units) -> Totals {
         let common = self.common;
+        let recipe = x.recipe();
         let kept = held(&common.chunks, &self.flight);
         let once: Bytes = common.chunks.iter().map(|chunk| chunk.once).sum();
         let (mut activations, mut running) = (kept + once, Bytes::ZERO);
@@ -272,6 +273,11 @@ impl<'a> Rank<'a> {
         let load = Load { moving: activations + running, in_step: self.in_step, reducing, ..common.load };
         self.framework = Framework::new(x, load);
         let framework = self.framework.bytes();
+        // Gradients that the trainer lets go of behind the step. Where rollouts follow they are taken to stay.
+        let drops = recipe.software.semantics().modules.drops_gradients
+            && recipe.transformers.engine != DataEngine::DeepSpeed
+            && recipe.rollout.is_none();
+        let dropped = if drops { common.part(Part::Gradients) } else { Bytes::ZERO };
         Totals {
             parameters,
             gradients,
@@ -284,7 +290,7 @@ impl<'a> Rank<'a> {
             outside: self.framework.outside(),
             peak_reserved: peak_allocated + framework,
             peak_required: (peak_allocated + framework).less(self.framework.returnable()),
-            between_steps: states + absent + self.lasting() + received + more + stays,
+            between_steps: (states + absent).less(dropped) + self.lasting() + received + more + stays,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a state is: bytes that a group of parameters has, and how parameters are held.
 
+use super::sides::{product, rows, sides, squares};
 use shardscope_explain::{Explanation, Formula};
 use shardscope_operators::{Weight, WeightPart, WeightRole};
 use shardscope_plan::{DpSharding, GradientBuffers, NumberFormat, Plan, Quantization, Recipe};
@@ -195,8 +196,6 @@ const BLOCK: u64 = 64;
 const CONSTANTS: u64 = 256;
 /// Bytes of a number of 16 bits.
 const HALF: u64 = 2;
-/// Widest side of which SOAP and Shampoo hold a preconditioner (`max_precond_dim` of the reference SOAP).
-const WIDEST: u64 = 10_000;
 
 /// Bytes of `count` weights in `rows` rows held so, and of their constants. Tables of 16 entries are left out: torchao's
 /// (`torchao/dtypes/nf4tensor.py:NF4Tensor`) and the mean of its constants are 34 bytes for each tensor.
@@ -214,33 +213,8 @@ fn quantized(quantization: Quantization, count: u64, rows: u64) -> [u64; 2] {
     }
 }
 
-fn product(sizes: &[u64]) -> u64 {
-    sizes.iter().product()
-}
-
-/// Row and column sums of a weight's matrices; all elements of a vector.
-fn sides(weight: &Weight) -> Count {
-    match weight.local.split_last_chunk::<2>() {
-        Some((outer, [rows, columns])) => Count::new(product(outer) * (rows + columns)),
-        None => weight.count(),
-    }
-}
-
-/// Rows of a weight's matrices; all elements of a vector.
-fn rows(weight: &Weight) -> Count {
-    match weight.local.split_last() {
-        Some((_, rows)) if !rows.is_empty() => Count::new(product(rows)),
-        _ => weight.count(),
-    }
-}
-
-/// Elements of the squares over the two sides of a weight's matrices.
-fn squares(weight: &Weight) -> Count {
-    let square = |side: u64| if side > WIDEST { 0 } else { side * side };
-    match weight.local.split_last_chunk::<2>() {
-        Some((outer, [rows, columns])) => Count::new(product(outer) * (square(*rows) + square(*columns))),
-        None => Count::ZERO,
-    }
+fn blocks(count: Count, size: u64) -> Count {
+    Count::new(count.get().div_ceil(size.max(1)))
 }
 
 fn common_multiple(one: u64, other: u64) -> u64 {
@@ -361,9 +335,7 @@ impl Of {
         match self {
             Self::All => counts.all,
             Self::Linear | Self::Copies => counts.linear,
-            Self::LinearBlocks(size) | Self::CopyBlocks(size) => {
-                Count::new(counts.linear.get().div_ceil(size.max(1)))
-            }
+            Self::LinearBlocks(size) | Self::CopyBlocks(size) => blocks(counts.linear, size),
             Self::Rest => Count::new(counts.all.get().saturating_sub(counts.linear.get())),
             Self::Trained | Self::TrainedPart => counts.trained,
             Self::Adapters => counts.adapters,
@@ -376,7 +348,7 @@ impl Of {
             Self::Sides => counts.sides,
             Self::Rows => counts.rows,
             Self::Squares => counts.squares,
-            Self::Blocks(size) => Count::new(counts.trains().get().div_ceil(size.max(1))),
+            Self::Blocks(size) => blocks(counts.trains(), size),
             Self::BlocksBeside(size) => {
                 let others = counts.trains().get().saturating_sub(counts.embedding.get());
                 Count::new(others.div_ceil(size.max(1)))

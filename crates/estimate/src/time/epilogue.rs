@@ -214,6 +214,9 @@ impl Setting<'_> {
                 2 * recipe.optimizer.exp_avg.width() + recipe.optimizer.exp_avg_sq.width()
             }
         };
+        if let Some(touched) = crate::memory::stepped_bytes(recipe) {
+            return self.device.stream(own * real(touched));
+        }
         let gradient = recipe.grads_dtype.width();
         // Norm reads, clipping reads and writes; the update reads the gradient, reads and writes master
         // weights and moments, and the cast reads the masters and writes the weights.

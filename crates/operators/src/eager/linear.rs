@@ -7,6 +7,7 @@ use shardscope_plan::{LinearModule, Quantization};
 
 const LINEAR: &str = "torch.nn.functional.linear: the input is kept for the weight's gradient";
 const AUTOCAST: &str = "aten/src/ATen/autocast_mode.cpp: weights and inputs are cast to 16 bits";
+const INT8: &str = "bitsandbytes/autograd/_functions.py:MatMul8bitLt.forward, ctx.tensors";
 const LORA: &str = "peft/tuners/lora/layer.py:Linear.forward";
 const DORA: &str = "peft/tuners/lora/dora.py:DoraLinearLayer.forward";
 
@@ -23,6 +24,7 @@ pub(super) struct Linear {
     lora_cast_b: &'static str,
     input_formula: Formula,
     cast_input_formula: Formula,
+    int8_input_formula: Formula,
     cast_weight_formula: Formula,
     lora_copy_formula: Formula,
     lora_dropped_formula: Formula,
@@ -53,6 +55,11 @@ macro_rules! linears {
                 concat!("n·", $inner, "·Bc"),
                 "The layer's input, cast for it alone under autocast.",
                 AUTOCAST,
+            ),
+            int8_input_formula: Formula::new(
+                concat!("n·", $inner, "·B"),
+                "The layer's input in its own type, which bitsandbytes holds beside an int8 weight although it does not train.",
+                INT8,
             ),
             cast_weight_formula: Formula::new(
                 concat!("(", $inner, ")·(", $outer, ")·Bc"),
@@ -200,9 +207,15 @@ impl Linear {
                 tape.keep(trains, self.cast_input, &wide, x.compute_width, &self.cast_input_formula);
             }
             let shape = [inner, outer];
-            tape.keep(input.needed, self.cast_weight, &shape, x.compute_width, &self.cast_weight_formula);
+            // A quantized weight is unpacked in the type of the product, once more for its input's gradient.
+            let kept = input.needed && !x.is_quantized(self.module);
+            tape.keep(kept, self.cast_weight, &shape, x.compute_width, &self.cast_weight_formula);
         } else {
             tape.keep(trains, name, &wide, x.width, &self.input_formula);
+        }
+        if x.is_quantized(self.module) && x.recipe().tuning.quantization == Quantization::Int8 {
+            let own = if input.cast { x.compute_width } else { x.width };
+            tape.keep(input.needed, name, &wide, own, &self.int8_input_formula);
         }
         let adapted = is_adapted(x, self.module);
         if adapted {
@@ -249,7 +262,12 @@ impl Linear {
         let wide = [x.n, inner];
         let autocast = x.recipe().autocasts();
         let dropout = x.recipe().tuning.lora.is_some_and(|lora| lora.dropout);
-        if autocast {
+        // Beside a quantized layer PEFT leaves the cast to autocast, which has none where the input comes in its type
+        // (`peft/tuners/lora/bnb.py`, `requires_conversion`); beside others it casts to the adapter's type, and autocast back.
+        let comes = x.is_quantized(self.module) && (input.cast || x.width == x.compute_width);
+        if autocast && comes && !dropout {
+            tape.keep(true, name, &wide, x.compute_width, &self.cast_input_formula);
+        } else if autocast {
             tape.keep(true, self.lora_input, &wide, x.compute_width, &self.cast_input_formula);
         } else if dropout {
             tape.keep(true, self.lora_input, &wide, x.adapter_width, &self.lora_dropped_formula);

@@ -10,6 +10,9 @@ use shardscope_plan::{ActivationSteps, LinearModule};
 const MLP: &str = "transformers/models/llama/modeling_llama.py:LlamaMLP";
 const NEW_GELU: &str = "transformers/activations.py:NewGELUActivation";
 const LIGER: &str = "liger_kernel/ops/swiglu.py:LigerSiLUMulFunction";
+const POWER: &str = "aten/src/ATen/autocast_mode.h:AT_FORALL_FP32, of which pow is; transformers/activations.py:NewGELUActivation";
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
 /// Bytes of a truth value.
 const BYTE: u64 = 1;
 /// Name of the tensor that a rectifier makes, and the last projection reads.
@@ -27,6 +30,11 @@ static RECTIFIED: Formula = Formula::new(
 );
 static NEW_GELU_STEPS: Formula =
     Formula::new("3·n·f·Bc", "Half the input, the tanh, and one plus the tanh.", NEW_GELU);
+static WIDENED: Formula =
+    Formula::new("4·n·f", "The activation's input, which autocast casts to fp32 for its third power.", POWER);
+static HALF: Formula = Formula::new("n·f·Bc", "Half of the activation's input.", POWER);
+static WIDE_STEPS: Formula =
+    Formula::new("8·n·f", "The hyperbolic tangent and one plus it, in fp32 as the third power is.", POWER);
 static MASK: Formula = Formula::new(
     "n·h",
     "Which elements of its output dropout leaves, one byte each.",
@@ -51,25 +59,31 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     }
     let arranged = &x.model().arrangement;
     let steps = arranged.activation_steps;
+    // Autocast takes the third power in fp32 on a GPU, and what is made of it with it (GPT-2 measured on one). What a gate makes of
+    // it is told as a CPU's autocast keeps it.
+    let gated = x.model().activation.is_gated();
+    let widened = steps == ActivationSteps::NewGelu && !gated && x.recipe().autocasts();
     let input = Input { shared: Some(NORMED), needed: flow.norm2, cast: false };
     let needed = if !x.model().activation.is_gated() {
         let first = FIRST.run(tape, input, [x.h, x.f]);
         tape.step = Step::Core;
         if steps == ActivationSteps::Relu {
-            tape.keep(first, ACTIVATION, &[x.n, x.f], x.compute_width, &RECTIFIED);
+            tape.keep(first, ACTIVATION, &[x.n, x.f], x.projected_width, &RECTIFIED);
+        } else if widened {
+            tape.keep(first, "activation input in fp32", &[x.n, x.f], FLOAT, &WIDENED);
         } else {
-            tape.keep(first, "activation input", &[x.n, x.f], x.compute_width, &GATED);
+            tape.keep(first, "activation input", &[x.n, x.f], x.projected_width, &GATED);
         }
         first
     } else if x.model().arrangement.fused_gate_up {
         let both = GATE_UP.run(tape, input, [x.h, 2 * x.f]);
         tape.step = Step::Core;
-        tape.keep(both, "gate and up", &[x.n, 2 * x.f], x.compute_width, &BOTH);
+        tape.keep(both, "gate and up", &[x.n, 2 * x.f], x.projected_width, &BOTH);
         tape.keep(
             both && !x.recipe().transformers.liger_gates,
             "activated gate",
             &[x.n, x.f],
-            x.compute_width,
+            x.projected_width,
             &ACTIVATED,
         );
         both
@@ -80,11 +94,17 @@ pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
         product(tape, gate, up);
         gate || up
     };
-    let new = steps == ActivationSteps::NewGelu;
-    tape.keep(needed && new, "steps of the activation", &[3, x.n, x.f], x.compute_width, &NEW_GELU_STEPS);
+    let new = needed && steps == ActivationSteps::NewGelu;
+    if new && widened {
+        tape.keep(true, "half of the activation's input", &[x.n, x.f], x.compute_width, &HALF);
+        tape.keep(true, "steps of the activation in fp32", &[2, x.n, x.f], FLOAT, &WIDE_STEPS);
+    } else {
+        tape.keep(new, "steps of the activation", &[3, x.n, x.f], x.projected_width, &NEW_GELU_STEPS);
+    }
     tape.step = Step::Last;
     let shared = (steps == ActivationSteps::Relu).then_some(ACTIVATION);
-    let down = DOWN.run(tape, Input { shared, needed, cast: true }, [x.f, x.h]);
+    let down =
+        DOWN.run(tape, Input { shared, needed, cast: x.projected_width == x.compute_width }, [x.f, x.h]);
     debug_assert!(down || !is_adapted(x, LinearModule::Down));
     tape.step = Step::Core;
     tape.keep(arranged.dropout.residual && down, "mask of the MLP's dropout", &[x.n, x.h], BYTE, &MASK);
@@ -99,11 +119,11 @@ fn product(tape: &mut Tape<'_, '_>, gate: bool, up: bool) {
     let x = tape.x;
     let wide = [x.n, x.f];
     if x.recipe().transformers.liger_gates {
-        tape.keep(gate || up, "gate", &wide, x.compute_width, &KERNEL);
-        tape.keep(gate || up, "up", &wide, x.compute_width, &OTHER);
+        tape.keep(gate || up, "gate", &wide, x.projected_width, &KERNEL);
+        tape.keep(gate || up, "up", &wide, x.projected_width, &OTHER);
         return;
     }
-    tape.keep(gate, "gate", &wide, x.compute_width, &GATED);
-    tape.keep(up, "activated gate", &wide, x.compute_width, &ACTIVATED);
-    tape.keep(gate, "up", &wide, x.compute_width, &OTHER);
+    tape.keep(gate, "gate", &wide, x.projected_width, &GATED);
+    tape.keep(up, "activated gate", &wide, x.projected_width, &ACTIVATED);
+    tape.keep(gate, "up", &wide, x.projected_width, &OTHER);
 }

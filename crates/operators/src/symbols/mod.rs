@@ -10,8 +10,8 @@ mod named;
 use crate::sizes::{ExpertSizes, LatentSizes, LinearSizes};
 
 use shardscope_plan::{
-    BaseTraining, Embeddings, ExpertKernel, LogProbs, Lora, Model, NumberFormat, Plan, Recipe, Recompute,
-    RecomputeModule, TowerGradients, Window,
+    BaseTraining, Embeddings, ExpertKernel, LinearModule, LogProbs, Lora, Model, NumberFormat, Plan,
+    Quantization, Recipe, Recompute, RecomputeModule, TowerGradients, Window,
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
@@ -71,6 +71,9 @@ pub struct Symbols<'a> {
     pub recomputing: bool,
     /// Bytes of an element in matrix products: 2 under autocast, else as weights.
     pub compute_width: u64,
+    /// Bytes of an element of what a linear layer behind a norm makes: that of products, but where a quantized one hands it back
+    /// in the type of its input, which fp32 norms made (`bitsandbytes/nn/modules.py:Linear4bit.forward`, `inp_dtype`).
+    pub projected_width: u64,
     /// Bytes of an element of LoRA's adapters.
     pub adapter_width: u64,
     /// Bytes of an element in DoRA's products: what adapters run in.
@@ -94,7 +97,9 @@ impl<'a> Symbols<'a> {
         let s = model.seq_length / layout.context;
         let b = recipe.micro_batch_size * recipe.tuning.objective.sequences();
         let n = s * b;
-        let width = recipe.module_dtype().width();
+        // What norms in fp32 multiply comes out in fp32 (`prepare_model_for_kbit_training` casts their weights).
+        let upcast = recipe.tuning.upcast;
+        let width = if upcast { NumberFormat::Fp32.width() } else { recipe.module_dtype().width() };
         let compute = recipe.transformers.autocast.map_or(width, NumberFormat::width);
         let lora = recipe.tuning.lora;
         Self {
@@ -111,7 +116,7 @@ impl<'a> Symbols<'a> {
             f: model.ffn_hidden_size / t,
             v: model.padded_vocab_size / t,
             width,
-            residual_width: if recipe.fp32_residual || recipe.tuning.upcast {
+            residual_width: if recipe.fp32_residual || upcast {
                 NumberFormat::Fp32.width()
             } else {
                 recipe.stream_dtype().width()
@@ -132,6 +137,7 @@ impl<'a> Symbols<'a> {
             context: layout.context,
             recomputing: true,
             compute_width: compute.min(width),
+            projected_width: if upcast { width } else { compute.min(width) },
             adapter_width: lora.map_or(width, |lora| adapter_width(recipe, lora)),
             dora_width: lora.map_or(width, |lora| {
                 if recipe.autocasts() { compute.min(width) } else { adapter_width(recipe, lora) }
@@ -183,6 +189,14 @@ impl<'a> Symbols<'a> {
     pub fn in_first_trained_layer(mut self) -> Self {
         self.input_gradient = self.recipe().tuning.reaches_input();
         self
+    }
+
+    /// Whether the linear layer `module` is held quantized, and unpacked for each of its products.
+    #[must_use]
+    pub(crate) fn is_quantized(&self, module: LinearModule) -> bool {
+        let quantized = self.recipe().tuning.quantization != Quantization::None;
+        let output = self.recipe().software.semantics().modules.quantizes_output;
+        quantized && (module != LinearModule::OutputLayer || output)
     }
 
     /// Whether products run in another type than weights are held in, so that weights are cast for each of them.

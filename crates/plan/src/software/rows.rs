@@ -240,7 +240,7 @@ pub(super) const HF_TRANSFORMERS: Semantics = Semantics {
     cuts_models: false,
     fsdp_wraps_ends: false,
     // TRL's `models/activation_offloading.py:OffloadActivations`.
-    modules: Modules { streams_inputs: true, ..TORCH_FSDP.modules },
+    modules: Modules { streams_inputs: true, drops_gradients: true, ..TORCH_FSDP.modules },
     ..TORCH_FSDP
 };
 
@@ -270,6 +270,7 @@ pub(super) const TRANSFORMERS_MODULES: Modules = Modules {
     hands_on_fp32: false,
     holds_last_reference: false,
     casts_weights_once: false,
+    drops_gradients: false,
     caps_last_norm: false,
     streams_inputs: false,
 };
@@ -289,6 +290,7 @@ pub(super) const TORCHTUNE: Semantics = Semantics {
         adapters: AdapterLibrary::Torchtune,
         loss_chunks: 8,
         casts_weights_once: true,
+        drops_gradients: true,
         ..TRANSFORMERS_MODULES
     },
     loss: Some(LossKind::ChunkedLinear),
@@ -319,6 +321,7 @@ pub(super) const LITGPT: Semantics = Semantics {
         quantizes_output: true,
         unpacks_in_fp16: true,
         casts_weights_once: true,
+        drops_gradients: true,
         ..TRANSFORMERS_MODULES
     },
     loss: Some(LossKind::ChunkedRows),
@@ -343,6 +346,7 @@ pub(super) const UNSLOTH: Semantics = Semantics {
         fuses_adapters: true,
         originals_away: true,
         logits_chunk: Some(UNSLOTH_LOGITS),
+        drops_gradients: true,
         ..TRANSFORMERS_MODULES
     },
     loss: Some(LossKind::FusedLinear),

@@ -192,6 +192,9 @@ pub struct Modules {
     pub streams_inputs: bool,
     /// Whether a model that caps its logits caps what its last norm makes instead.
     pub caps_last_norm: bool,
+    /// Whether gradients are let go of as soon as the optimizer has stepped, so that there are none between steps
+    /// (`transformers/trainer.py`: `zero_grad` behind `step`); else in front of the next ones.
+    pub drops_gradients: bool,
     /// Whether `bf16` and `fp16` are formats of the weights; else those of `torch.autocast` over them.
     pub casts_weights_once: bool,
 }

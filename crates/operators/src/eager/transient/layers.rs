@@ -49,6 +49,15 @@ static ADAPTER: Formula = Formula::new("n·h·Ba", "Gradient of an adapter's inp
 
 static ADAPTER_OUT: Formula = Formula::new("n·A·Ba", "Gradient of an adapter's input in its own type.", LORA);
 
+static PRODUCT: Formula =
+    Formula::new("n·f·Bc", "The product of both halves, which its caller still holds.", LORA);
+
+static RESULT: Formula =
+    Formula::new("n·h·Bc", "What the layer itself makes, to which the adapter's is added.", LORA);
+
+static DROPPED: Formula =
+    Formula::new("2·n·f·Ba", "The adapter's input in its own type, and behind its dropout.", LORA);
+
 static NORMED_MLP: Formula = Formula::new(
     "4·f·h·Ba",
     "The adapter's matrices multiplied, the same scaled, the weight in its type, and their sum, before its norm is taken.",
@@ -130,6 +139,29 @@ fn dora_norm(
     (dora && adapted).then(|| Transient::new("DoRA's norm in forward", Bytes::ZERO, vec![copies]))
 }
 
+/// What PEFT holds in forward beside `down_proj`, the last linear layer of a decoder layer, whose input it casts to the adapter's
+/// type and drops.
+fn dropped_in_forward(x: &Symbols<'_>) -> Option<Transient> {
+    let drops =
+        x.recipe().tuning.lora.is_some_and(|lora| lora.dropout && lora.modules.has(LinearModule::Down));
+    let casts = x.adapter_width != x.projected_width && !x.is_quantized(LinearModule::Down);
+    let wide = [x.n, x.f];
+    (drops && casts).then(|| {
+        let tensors = vec![
+            residual(x),
+            Saved::new("the layer's own result", &[x.n, x.h], x.compute_width, &RESULT),
+            Saved::new("product of both halves", &wide, x.projected_width, &PRODUCT),
+            Saved::new(
+                "the same in the adapter's type, and dropped",
+                &[2, x.n, x.f],
+                x.adapter_width,
+                &DROPPED,
+            ),
+        ];
+        Transient::new("down_proj's adapter in forward", Bytes::ZERO, tensors)
+    })
+}
+
 pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
     use LinearModule::{Key, Output, Query, Value};
     let (wide, width) = (x.a * x.d, x.compute_width);
@@ -187,9 +219,12 @@ pub(super) fn mlp(x: &Symbols<'_>) -> Vec<Transient> {
     if manual::mlp(x) {
         return manual::mlp_backward(x, residual(x));
     }
-    let width = x.compute_width;
+    let width = x.projected_width;
     let inner = Saved::new("gradient of the product", &[x.n, x.f], width, &INNER);
-    let before = Saved::new("gradients of both halves", &[x.n, x.gate * x.f], width, &BEFORE);
+    // Liger's backward of the gated activation writes them over both halves (`liger_kernel/ops/swiglu.py:
+    // _swiglu_backward_kernel`).
+    let fresh = if x.recipe().transformers.liger_gates { 0 } else { x.gate };
+    let before = Saved::new("gradients of both halves", &[x.n, fresh * x.f], width, &BEFORE);
     let of_down = Extras { weight: &FIRST, adapter: &ADAPTER_MLP, whole: &WHOLE_MLP, inner: x.f, outer: x.h };
     let of_first = Extras { weight: &FIRST, adapter: &ADAPTER, whole: &WHOLE_MLP, inner: x.h, outer: x.f };
     let mut second = vec![residual(x), inner];
@@ -199,6 +234,7 @@ pub(super) fn mlp(x: &Symbols<'_>) -> Vec<Transient> {
     first.extend(of_first.tensors(x, &[Gate, Up]));
     let mut out: Vec<Transient> =
         dora_norm(x, &[Down, Gate, Up], [x.f, x.h], &NORMED_MLP).into_iter().collect();
+    out.extend(dropped_in_forward(x));
     out.extend([
         Transient::new("backward of down_proj", Bytes::ZERO, second),
         Transient::new(

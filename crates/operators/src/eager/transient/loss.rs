@@ -128,9 +128,6 @@ static FROM_HOST: Formula = Formula::new(
 static CHUNK: Formula =
     Formula::new("rows·V·B", "Logits of a chunk of rows, overwritten by their gradient.", LIGER);
 
-static CHUNK_WEIGHT: Formula =
-    Formula::new("V·h·(B + 4)", "A chunk's part of the weight's gradient, and the same in fp32.", LIGER);
-
 /// A loss that takes its tokens in chunks: gradients of one chunk at a time, and the weight's as a sum and a summand.
 fn chunked(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     let (width, part) = (x.compute_width, [x.chunk_rows(), x.v]);
@@ -242,15 +239,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
         let chunk = Saved::new("logits of a chunk", &[x.chunk_rows(), x.v], x.width, &CHUNK);
         let own = x.recipe().software.semantics().modules.logits_chunk.is_some();
         let mut tensors = if own { manual::loss(x) } else { vec![chunk] };
+        // Liger adds a chunk's part to the weight's gradient within the product.
         if trains && own {
             tensors.push(manual::loss_of_head(x));
-        } else if trains {
-            tensors.push(Saved::new(
-                "a chunk's weight gradient",
-                &[x.v, x.h],
-                x.width + FLOAT,
-                &CHUNK_WEIGHT,
-            ));
         }
         return vec![Transient::new("loss", Bytes::ZERO, tensors)];
     }

@@ -13,7 +13,7 @@ use crate::{Operator, Saved, Symbols, Transient};
 use layers::{attention, mlp};
 use loss::output_layer;
 use shardscope_explain::Formula;
-use shardscope_plan::{LinearModule, Normalization};
+use shardscope_plan::{LinearModule, LossKind, Normalization};
 use shardscope_units::Bytes;
 use shared::{AUTOGRAD, FLOAT, residual};
 
@@ -23,6 +23,11 @@ static NORM_KERNEL: Formula = Formula::new("2·S·h·B", "Gradients of the norm'
 static NORM_WIDE: Formula =
     Formula::new("8·S·h", "Gradients of the norm's output and input in fp32.", AUTOGRAD);
 static WORDS: Formula = Formula::new("V·h·B", "The word embedding's gradient, every row of it.", AUTOGRAD);
+static SUM: Formula = Formula::new(
+    "V·h·B",
+    "A tied weight's two gradients added: the output layer's is a view, to which nothing is added in place.",
+    "torch/csrc/autograd/input_buffer.cpp:accumulate, can_accumulate_inplace",
+);
 static ALL_WORDS: Formula = Formula::new(
     "t·V·h·B",
     "The word embedding's gradient, every row of all tensor ranks' parts: DTensor makes it whole before it is cut.",
@@ -63,6 +68,11 @@ fn embedding(x: &Symbols<'_>) -> Vec<Transient> {
     let words = Saved::new("word embedding gradient", &[rows, x.h], x.width, formula);
     let mut tensors = vec![residual(x)];
     tensors.extend(x.recipe().tuning.embedding.then_some(words));
+    // A gradient that autocast casts is a tensor of its own, to which the other is added in place.
+    let summed = x.tied() && !x.casts_weights() && x.recipe().loss != LossKind::FusedLinear;
+    if summed && x.recipe().tuning.embedding {
+        tensors.push(Saved::new("sum of a tied weight's gradients", &[rows, x.h], x.width, &SUM));
+    }
     vec![Transient::new("backward of the embedding", Bytes::ZERO, tensors)]
 }
 
