@@ -51,6 +51,7 @@ mod kept_by_open_instruct;
 mod kept_by_torchtune;
 mod kept_by_trl;
 mod kept_by_unsloth;
+mod kernels;
 mod launch_bound;
 mod linear_names;
 mod llava;
