@@ -50,9 +50,9 @@ pub(crate) fn search(input: &UserInput, told: impl Fn(Option<Rc<Found>>) + 'stat
             // In the page itself one search is over the whole space.
             if part == WHOLE {
                 // Parts arrive in any order, and each report takes the place of that part's last one.
-                *heard = vec![Some(said)];
+                *heard = vec![Some(*said)];
             } else if let Some(place) = heard.get_mut(part) {
-                *place = Some(said);
+                *place = Some(*said);
             }
             told(Some(Rc::new(Found::joined(&heard))));
         }

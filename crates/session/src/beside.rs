@@ -5,6 +5,7 @@
 mod around;
 mod file;
 mod found;
+mod layout;
 mod reply;
 mod row;
 mod why;
@@ -20,7 +21,8 @@ use super::state::State;
 use super::user_input::UserInput;
 pub use around::{Around, Neighbour};
 pub use file::PlanFile;
-pub use found::{DEGREES, Found, Layout, Recomputed};
+pub use found::Found;
+pub use layout::{DEGREES, Layout, Recomputed};
 pub use reply::{Reached, Reply, ReplyLine};
 pub use row::EvidenceRow;
 pub use why::{Tried, why_not_best, why_not_typed};

@@ -224,20 +224,26 @@ impl<'t> Leaves<'t> {
         (idle, unread)
     }
 
-    /// The reading, with notes on the keys that no reader looked at.
+    /// The reading, with notes on the keys that no reader looked at. Names that say what they change stop the verdict; others only
+    /// mark it.
     pub(super) fn finish(mut self, format: &str) -> Reading {
+        let (_, unread) = self.left();
+        for leaf in unread.into_iter().filter(|leaf| tells(leaf)) {
+            leaf.used.set(true);
+            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, telling::WHAT);
+            self.reading.not_modelled.push(item.at_some(leaf.span));
+        }
+        self.finish_architecture(format)
+    }
+
+    /// The same of a model's configuration, whose type says which keys count: what it does not name there changes no layer of it.
+    pub(super) fn finish_architecture(mut self, format: &str) -> Reading {
         let (idle, unread) = self.left();
         if let Some(first) = idle.first() {
             let (count, names) = (idle.len(), listed(&idle));
             let message =
                 format!("read as {format}; {count} of its keys change none of the figures: {names}");
             self.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(first.span));
-        }
-        // Names that say what they change stop the verdict; others only mark it.
-        let (telling, unread): (Vec<_>, Vec<_>) = unread.into_iter().partition(|leaf| tells(leaf));
-        for leaf in telling {
-            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, telling::WHAT);
-            self.reading.not_modelled.push(item.at_some(leaf.span));
         }
         if let Some(first) = unread.first() {
             let (count, names) = (unread.len(), listed(&unread));

@@ -226,7 +226,8 @@ fn lack(leaves: &mut Leaves<'_>, path: &str, value: &str, effect: Effect, what: 
 
 fn experts(leaves: &mut Leaves<'_>) {
     if leaves.whole("moe_num_experts").is_none_or(|experts| experts < 2) {
-        return;
+        // What experts that are not there would be like.
+        return leaves.pass_below(&["moe_"]);
     }
     leaves.take_all(&[
         ("moe_num_experts", Field::NumExperts),

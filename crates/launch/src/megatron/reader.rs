@@ -323,11 +323,6 @@ impl ArgumentReader<'_> {
             self.reading.take(found.note("MindSpeed's own flags: it runs on Ascend accelerators"));
         }
         slime::together(&mut self.reading, self.words, self.train_only);
-        // `deepspeed/moe/sharded_moe.py`: masks of tokens by experts by places, and an exchange of every place, taken or not.
-        if self.deepspeed && self.reading.count(Field::NumExperts).is_some_and(|experts| experts > 1) {
-            let what = "DeepSpeed's MoE layer in the place of Megatron's";
-            self.reading.not_modelled.push(NotModelled::new("--num-experts", "", Effect::Memory, what));
-        }
         if let Some(file) = self.engine_file.take().filter(|_| self.deepspeed) {
             engine::leave(&mut self.reading, &file);
         }

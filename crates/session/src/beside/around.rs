@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use shardscope_plan::Plan;
 use shardscope_search::{Outcome, moved, published, unmoved};
 
-use super::found::Layout;
+use super::layout::Layout;
 
 /// What stands around a plan, whatever its search finds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

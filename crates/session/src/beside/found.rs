@@ -1,15 +1,14 @@
 //! What a search for other layouts has found, in a form that goes from one program to another.
 
 use shardscope_sorting::sort_by;
-use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
-use shardscope_plan::{Field, Recompute};
 use shardscope_report::text::inert;
-use shardscope_search::{Outcome, Walk};
-use shardscope_units::{Bytes, Seconds, gib, seconds};
+use shardscope_search::Walk;
+use shardscope_units::{gib, seconds};
 
 use super::around::Around;
+use super::layout::{DEGREES, Layout};
 
 /// Layouts of the list that are handed on.
 // More would only be scrolled past; `frontier` has the rest that matters.
@@ -40,51 +39,6 @@ pub struct Found {
     /// What moves the plan searched, and what others ran: known once all is decided.
     pub around: Box<Around>,
 }
-
-/// One layout that fits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Layout {
-    /// Settings that differ from the plan searched around, by name: fields are not part of what two programs share.
-    pub changes: Vec<(String, String)>,
-    /// In the order of [`DEGREES`].
-    pub degrees: [u64; 6],
-    /// Extent of recomputation.
-    pub recompute: Recomputed,
-    // Tells cuts apart (`is_of_cut`) without a column of its own in the list.
-    expert_tensor: u64,
-    /// Bytes reserved at the peak of the fullest GPU.
-    peak: u64,
-    /// Whether the peak leaves less than the headroom.
-    pub tight: bool,
-    /// Time of a step, in seconds.
-    step: f64,
-}
-
-/// Extent of recomputation in the layers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Recomputed {
-    /// Nothing.
-    None,
-    /// Parts of each layer.
-    Selective,
-    /// Whole layers.
-    Full,
-}
-
-impl Recomputed {
-    /// Word in the list.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Selective => "selective",
-            Self::Full => "full",
-        }
-    }
-}
-
-/// Names of [`Layout::degrees`], in their order.
-pub const DEGREES: [&str; 6] = ["TP", "PP", "VPP", "CP", "EP", "MBS"];
 
 impl Found {
     /// What `walk` has found so far.
@@ -202,89 +156,5 @@ impl Found {
     #[must_use]
     pub const fn goes_on(&self) -> bool {
         self.tried < self.all
-    }
-}
-
-impl Layout {
-    /// A layout as the search tells it.
-    #[must_use]
-    pub fn from_outcome(outcome: &Outcome) -> Self {
-        let of = &outcome.variant;
-        let named = |(field, value): &(Field, String)| (field.name().to_owned(), value.clone());
-        Self {
-            changes: outcome.changes.iter().map(named).collect(),
-            degrees: [
-                of.tensor,
-                of.pipeline,
-                of.virtual_pipeline,
-                of.context,
-                of.expert,
-                of.micro_batch_size,
-            ],
-            expert_tensor: of.expert_tensor,
-            recompute: match of.recompute {
-                Recompute::None => Recomputed::None,
-                Recompute::Selective(_) => Recomputed::Selective,
-                // All three recompute whole layers; they differ in which, and the changes say that.
-                Recompute::Uniform { .. } | Recompute::Block { .. } | Recompute::Every { .. } => {
-                    Recomputed::Full
-                }
-            },
-            peak: outcome.peak.get(),
-            tight: outcome.tight,
-            step: outcome.step.get(),
-        }
-    }
-
-    /// What stands first: as [`Outcome`]s are ranked.
-    // `tight` compares first: `false < true` puts those with headroom before all others, however fast.
-    fn ranked_to(&self, other: &Self) -> Ordering {
-        let order = self.tight.cmp(&other.tight);
-        order.then(self.step.total_cmp(&other.step)).then(self.peak.cmp(&other.peak))
-    }
-
-    /// As [`Outcome::is_of_cut`]: equal degrees but for the virtual stages, and equal micro-batches.
-    fn is_of_cut(&self, other: &Self) -> bool {
-        let cut = |of: &Self| {
-            // Virtual stages are left out: they vary the schedule of one cut, of which the list shows only the
-            // fastest.
-            let [tensor, pipeline, _, context, expert, micro_batch] = of.degrees;
-            [tensor, pipeline, context, expert, of.expert_tensor, micro_batch]
-        };
-        cut(self) == cut(other)
-    }
-
-    /// Reserved at the peak of the fullest GPU.
-    #[must_use]
-    pub fn peak(&self) -> Bytes {
-        Bytes::new(self.peak)
-    }
-
-    /// The time of its step.
-    #[must_use]
-    pub fn step(&self) -> Seconds {
-        Seconds::new(self.step)
-    }
-
-    /// Its sizes in words: those above 1, and always TP, PP and MBS.
-    #[must_use]
-    pub fn words(&self) -> String {
-        // These three are what a layout is called by, even at 1.
-        let told = |(name, size): &(&str, u64)| *size > 1 || matches!(*name, "TP" | "PP" | "MBS");
-        let sizes: Vec<String> = DEGREES
-            .into_iter()
-            .zip(self.degrees)
-            .filter(told)
-            .map(|(name, size)| format!("{name} {size}"))
-            .collect();
-        format!("{}, recompute {}", sizes.join(" · "), self.recompute.name())
-    }
-
-    /// The changes as the engine names settings.
-    #[must_use]
-    pub fn fields(&self) -> Vec<(Field, String)> {
-        // A name that this version does not know is dropped with its change rather than set to a wrong field.
-        let field = |(name, value): &(String, String)| Some((Field::named(name)?, value.clone()));
-        self.changes.iter().filter_map(field).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::found::Layout;
+use super::layout::Layout;
 use crate::asked::{AskedLine, Asking};
 
 /// An answer so far, and what was looked at for it.

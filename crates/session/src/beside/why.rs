@@ -5,7 +5,7 @@ use shardscope_plan::{Plan, Variant};
 use shardscope_search::{typed, why_not};
 use shardscope_source::Severity;
 
-use super::found::Layout;
+use super::layout::Layout;
 use crate::{Pinned, UserInput, texts};
 
 /// Changes of settings, by name.

@@ -108,7 +108,7 @@ fn read(root: &Node) -> Reading {
     for key in harmless() {
         leaves.pass_everywhere(key);
     }
-    leaves.finish("a Hugging Face model configuration")
+    leaves.finish_architecture("a Hugging Face model configuration")
 }
 
 fn foreign(leaves: &mut Leaves<'_>, root: &Node, model_type: &str) {
