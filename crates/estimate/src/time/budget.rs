@@ -35,6 +35,11 @@ impl Training {
         }
     }
 
+    /// GPU-hours with two decimals below 10: of a fine-tuning of minutes none would be left.
+    fn hours_of_gpus(&self) -> String {
+        if self.gpu_hours < 10.0 { decimal(self.gpu_hours, 2) } else { rounded(self.gpu_hours) }
+    }
+
     /// In one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -45,7 +50,7 @@ impl Training {
             " steps take ",
             &self.length(),
             " at this pace, ",
-            &rounded(self.gpu_hours),
+            &self.hours_of_gpus(),
             " GPU-hours",
         ]
         .concat();
@@ -97,14 +102,14 @@ mod tests {
     fn a_short_training_is_told_in_what_it_takes() {
         let told = |seconds: f64| {
             let (time, days) = (Seconds::new(seconds), seconds / 86_400.0);
+            let gpu_hours = 8.0 * seconds / 3600.0;
             let training =
-                Training { tokens: 1_000, steps: 10, time, days, gpu_hours: 8.0, energy: None, cost: None };
+                Training { tokens: 1_000, steps: 10, time, days, gpu_hours, energy: None, cost: None };
             training.sentence()
         };
-        let sentence =
-            |length: &str| format!("1,000 tokens in 10 steps take {length} at this pace, 8 GPU-hours.");
-        assert_eq!(told(172_800.0), sentence("2.0 days"));
-        assert_eq!(told(5_400.0), sentence("1.5 hours"));
-        assert_eq!(told(90.0), sentence("1.5 minutes"));
+        let sentence = |length: &str| format!("1,000 tokens in 10 steps take {length} GPU-hours.");
+        assert_eq!(told(172_800.0), sentence("2.0 days at this pace, 384"));
+        assert_eq!(told(5_400.0), sentence("1.5 hours at this pace, 12"));
+        assert_eq!(told(90.0), sentence("1.5 minutes at this pace, 0.20"));
     }
 }
