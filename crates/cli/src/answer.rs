@@ -41,7 +41,7 @@ pub(crate) fn environment(pasted: &Pasted) -> Environment {
 /// The option that answers a question, with what is proposed or a place for the value.
 fn option(question: &Question) -> String {
     let (name, value) = (question.name.as_str(), proposed(question));
-    match AnswerKind::of(question) {
+    match AnswerKind::from_question(question) {
         // Every word of its answer is a variable of its own.
         AnswerKind::Variables => {
             let pairs = value.split(' ').map(|pair| format!("--env {}", word(pair)));
@@ -153,7 +153,7 @@ impl Answer {
             // All words behind a script are one option.
             let (words, others): (Vec<&Question>, Vec<&Question>) =
                 // `$1` and its like cannot be given one by one.
-                questions.iter().partition(|question| AnswerKind::of(question) == AnswerKind::Argument);
+                questions.iter().partition(|question| AnswerKind::from_question(question) == AnswerKind::Argument);
             let mut options: Vec<String> = others.into_iter().map(option).collect();
             let words: Vec<&str> = words.into_iter().map(proposed).collect();
             options.extend((!words.is_empty()).then(|| format!("--args {}", quoted(&words.join(" ")))));

@@ -32,7 +32,7 @@ pub enum AnswerKind {
 impl AnswerKind {
     /// The kind of answer that `question` asks for.
     #[must_use]
-    pub fn of(question: &Question) -> Self {
+    pub fn from_question(question: &Question) -> Self {
         match question.name.as_str() {
             VARIABLES => Self::Variables,
             ARGUMENTS => Self::Arguments,

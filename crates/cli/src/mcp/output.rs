@@ -147,7 +147,7 @@ impl Estimate {
 /// The argument of the call that answers a question.
 fn argument(question: &Question) -> String {
     let name = question.name.as_str();
-    match AnswerKind::of(question) {
+    match AnswerKind::from_question(question) {
         // `$1` and its like cannot be given one by one.
         AnswerKind::Arguments | AnswerKind::Argument => {
             "arguments: the words after the script in its call".to_owned()

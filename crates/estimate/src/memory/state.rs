@@ -351,7 +351,7 @@ impl Of {
             Self::Blocks(size) => blocks(counts.trains(), size),
             Self::BlocksBeside(size) => {
                 let others = counts.trains().get().saturating_sub(counts.embedding.get());
-                Count::new(others.div_ceil(size.max(1)))
+                blocks(Count::new(others), size)
             }
             Self::Embedding => counts.embedding,
         }

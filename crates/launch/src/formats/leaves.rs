@@ -236,7 +236,8 @@ impl<'t> Leaves<'t> {
         self.finish_architecture(format)
     }
 
-    /// The same of a model's configuration, whose type says which keys count: what it does not name there changes no layer of it.
+    /// The same of a model's configuration, where every unread key only marks the verdict: its type says which of them it reads, so
+    /// that Falcon's `parallel_attn` counts for nothing beside `new_decoder_architecture`, whatever its name says.
     pub(super) fn finish_architecture(mut self, format: &str) -> Reading {
         let (idle, unread) = self.left();
         if let Some(first) = idle.first() {

@@ -1,5 +1,4 @@
-//! No answer to a question that nobody asked: each of these was once read as another training, and is now read right, asked
-//! about, or stopped with one sentence.
+//! Never another question: each text here was once read as another training, and is now read right, asked about or stopped.
 
 mod adapters;
 mod automodel;
