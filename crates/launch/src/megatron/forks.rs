@@ -344,7 +344,7 @@ const FORKS: &[Fork] = &[
     lacking("use-fused-sdpa", Arity::One, Effect::Memory, GAUDI),
     lacking("use-fused-sdpa-with-recompute", Arity::One, Effect::Memory, GAUDI),
     lacking("use-torch-compile", Arity::One, Effect::Memory, GAUDI),
-    // Hygon's (`megatron/training/arguments.py`).
+    // Hygon's (`hcu_megatron/core/tensor_parallel/mappings.py`).
     lacking("use-quantize-comm", Arity::On, Effect::Communication, "messages in lower precision"),
 ];
 

@@ -55,7 +55,7 @@ const BORDER: &str = "====";
 
 /// Options of slime and miles beside Megatron's: how rollouts are sampled and rewarded, and what the launch tells by itself. A
 /// teacher behind an address runs elsewhere. SGLang cuts experts by number or by width over the same accelerators, as many bytes
-/// on each either way (`sglang/srt/layers/moe/fused_moe_triton/layer.py`).
+/// on each either way (`sglang/srt/distributed/parallel_state.py`: TP is EP times what cuts each expert).
 const ROLLOUTS: &str = "apply-chat-template input-key label-key metadata-key tool-key rm-type custom-rm-path reward-key \
     eval-reward-key num-rollout num-epoch rollout-shuffle rollout-seed rollout-temperature rollout-top-p rollout-top-k \
     rollout-stop rollout-stop-token-ids balance-data eps-clip eps-clip-high kl-loss-coef kl-loss-type kl-coef use-kl-loss \
@@ -149,6 +149,6 @@ mod tests {
         assert_eq!(reason_of("no-such-flag"), None);
         assert_eq!(reason_anywhere("log-interval"), Some("logging"));
         assert_eq!((reason_anywhere("rope-theta"), reason_of("rope-theta").is_some()), (None, true));
-        assert_eq!((reason_named("rope-theta"), reason_named("shape-order").is_some()), (None, true));
+        assert_eq!((reason_named("rope-theta"), reason_named("seq-aux").is_some()), (None, true));
     }
 }
