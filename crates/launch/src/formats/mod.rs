@@ -20,6 +20,7 @@ mod nanotron;
 pub(crate) mod nemo;
 mod neox;
 mod primus;
+mod python;
 mod reader;
 pub(crate) mod recipes;
 mod register;

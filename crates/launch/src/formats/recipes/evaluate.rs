@@ -1,12 +1,12 @@
 //! What a function of a program puts into the configuration that it returns: assignments to dotted names in order, calls of
 //! other functions of the program, and calls that a dialect knows. What else is called may change anything, and is told.
 
-use super::arithmetic::whole;
 use super::branches::{Block, enter};
-use super::expression::{Argument, Expression, expression};
 use super::program::{Constants, Function};
 use super::scope::{LARGEST, Scope};
 use super::tree::{Scalar, Tree, below};
+use crate::formats::python::arithmetic::whole;
+use crate::formats::python::expression::{Argument, Expression, expression};
 use std::rc::Rc;
 
 /// Calls inside calls that are followed.
@@ -329,7 +329,13 @@ impl Run<'_> {
                     _ => open("an expression that is not read"),
                 }
             }
-            Expression::Unknown => open("an expression that is not read"),
+            Expression::Choice(..)
+            | Expression::Compared(..)
+            | Expression::Both(..)
+            | Expression::Not(_)
+            | Expression::Dictionary(_)
+            | Expression::Item(..)
+            | Expression::Unknown => open("an expression that is not read"),
         }
     }
 }

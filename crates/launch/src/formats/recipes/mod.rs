@@ -1,11 +1,9 @@
 //! Configurations that Python functions return: recipes of Megatron-Bridge, torchtitan's registries. The functions are
 //! followed as far as they assign literals; nothing is executed.
 
-mod arithmetic;
 mod branches;
 mod bridge;
 mod evaluate;
-mod expression;
 mod olmo_core;
 mod program;
 mod scope;

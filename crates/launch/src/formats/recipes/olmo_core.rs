@@ -6,9 +6,10 @@ use super::super::frameworks::{OLMO_CORE, factory, like};
 use super::super::leaves::Leaf;
 use super::super::scalars::Scalars;
 use super::evaluate::{Calls, Outcome, evaluate_with};
-use super::expression::{Expression, expression};
-use super::program::{Function, functions, statements};
+use super::program::{Function, functions};
 use super::tree::{Scalar, Tree, scalar, text as told};
+use crate::formats::python::expression::{Expression, expression};
+use crate::formats::python::statements::statements;
 use crate::{Effect, NotModelled, Reading};
 use shardscope_source::Span;
 

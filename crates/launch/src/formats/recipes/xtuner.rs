@@ -1,9 +1,9 @@
 //! Configurations of XTuner before its version 1: Python whose top-level names are literals and `dict(type=…, …)`, which mmengine
 //! reads. Names and defaults: `xtuner/tools/train.py`, `xtuner/model/sft.py`, `xtuner/configs`.
 
-use super::expression::{Argument, Expression, expression};
-use super::program::statements;
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
+use crate::formats::python::expression::{Argument, Expression, expression};
+use crate::formats::python::statements::statements;
 use crate::formats::reader::{Claim, Command, Reader};
 use crate::formats::trainer::{Dialect, read_scalars, spread, words};
 use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
@@ -264,7 +264,7 @@ fn flatten(
                 }
             }
         }
-        Expression::Call(..) | Expression::Computed(..) | Expression::Unknown => {}
+        _ => {}
     }
 }
 

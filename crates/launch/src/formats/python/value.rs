@@ -1,0 +1,298 @@
+//! What an expression comes to, as far as the names in it are known. Nothing is executed: of calls only conversions, `dict`, `get` and
+//! `getattr` are known by what they give.
+
+use super::arithmetic::whole;
+use super::expression::{Argument, Expression, Relation};
+
+/// A value of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::formats) enum Value {
+    None,
+    Flag(bool),
+    /// As written.
+    Number(String),
+    Text(String),
+    /// A member of a module or enumeration: `torch.bfloat16`.
+    Member(String),
+    List(Vec<Value>),
+    /// Keys with their values; none where one is not known.
+    Dictionary(Vec<(String, Option<Value>)>),
+}
+
+impl Value {
+    /// The value that a word of a command line, or a default as a settings file would have it, stands for.
+    pub(in crate::formats) fn from_setting(text: &str) -> Self {
+        match text {
+            "" | "None" => Self::None,
+            _ if text.eq_ignore_ascii_case("true") => Self::Flag(true),
+            _ if text.eq_ignore_ascii_case("false") => Self::Flag(false),
+            _ if text.parse::<f64>().is_ok() => Self::Number(text.to_owned()),
+            _ => Self::Text(text.to_owned()),
+        }
+    }
+
+    /// As a settings file would have it; none where that has no word for it.
+    pub(in crate::formats) fn setting(&self) -> Option<String> {
+        Some(match self {
+            Self::None => String::new(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::Number(text) | Self::Text(text) | Self::Member(text) => text.clone(),
+            Self::List(items) => {
+                let words: Option<Vec<String>> = items.iter().map(Self::setting).collect();
+                format!("[{}]", words?.join(", "))
+            }
+            Self::Dictionary(_) => return None,
+        })
+    }
+
+    /// What Python takes it for in a condition.
+    fn truth(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Flag(flag) => *flag,
+            Self::Number(text) => text.parse::<f64>().is_ok_and(|number| number != 0.0),
+            Self::Text(text) => !text.is_empty(),
+            Self::Member(_) => true,
+            Self::List(items) => !items.is_empty(),
+            Self::Dictionary(pairs) => !pairs.is_empty(),
+        }
+    }
+
+    fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Equality as Python has it, but that a word of a command line equals the text or number it stands for.
+    fn equals(&self, other: &Self) -> bool {
+        match (self.number(), other.number()) {
+            (Some(left), Some(right)) => left == right,
+            _ => {
+                self == other
+                    || self.setting().zip(other.setting()).is_some_and(|(left, right)| left == right)
+            }
+        }
+    }
+
+    /// What stands under a key of a dictionary: the outer none where there is no such key, or it is not one.
+    fn below(&self, key: &Self) -> Option<Option<Self>> {
+        match self {
+            Self::Dictionary(pairs) => {
+                let key = key.setting()?;
+                pairs.iter().rev().find(|(known, _)| *known == key).map(|(_, value)| value.clone())
+            }
+            Self::List(items) => Some(items.get(key.setting()?.parse::<usize>().ok()?).cloned()),
+            _ => None,
+        }
+    }
+}
+
+/// What the names of a program stand for.
+pub(in crate::formats) trait Names {
+    /// The value of a dotted name; none where it is not known.
+    fn value(&self, name: &str) -> Option<Value>;
+}
+
+/// What an expression comes to; none where that is not known.
+pub(in crate::formats) fn value(expression: &Expression, names: &dyn Names) -> Option<Value> {
+    match expression {
+        Expression::Text(text) => Some(Value::Text(text.clone())),
+        Expression::Number(text) => Some(Value::Number(text.clone())),
+        Expression::Name(name) => match name.as_str() {
+            "None" => Some(Value::None),
+            "True" => Some(Value::Flag(true)),
+            "False" => Some(Value::Flag(false)),
+            name if name.starts_with("torch.") => Some(Value::Member(name.to_owned())),
+            name => names.value(name),
+        },
+        Expression::List(items) => {
+            items.iter().map(|item| value(item, names)).collect::<Option<_>>().map(Value::List)
+        }
+        Expression::Dictionary(pairs) => {
+            let pairs =
+                pairs.iter().map(|(key, item)| Some((value(key, names)?.setting()?, value(item, names))));
+            pairs.collect::<Option<_>>().map(Value::Dictionary)
+        }
+        Expression::Item(whole, key) => value(whole, names)?.below(&value(key, names)?)?,
+        Expression::Call(name, arguments) => called(name, arguments, names),
+        Expression::Computed(left, "or", right) => match truth(left, names)? {
+            true => value(left, names),
+            false => value(right, names),
+        },
+        Expression::Computed(left, sign, right) => {
+            let [left, right] = [left, right].map(|side| value(side, names));
+            match (left?, right?) {
+                (Value::Number(left), Value::Number(right)) => whole(&left, sign, &right).map(Value::Number),
+                _ => None,
+            }
+        }
+        Expression::Choice(parts) => {
+            let [condition, then, otherwise] = &**parts;
+            match truth(condition, names) {
+                Some(true) => value(then, names),
+                Some(false) => value(otherwise, names),
+                // Undecided, and the same either way.
+                None => value(then, names).filter(|then| value(otherwise, names).as_ref() == Some(then)),
+            }
+        }
+        Expression::Both(left, right) => match truth(left, names)? {
+            true => value(right, names),
+            false => value(left, names),
+        },
+        Expression::Compared(..) | Expression::Not(_) => truth(expression, names).map(Value::Flag),
+        Expression::Unknown => None,
+    }
+}
+
+/// Whether a condition holds; none where that is not decided.
+pub(in crate::formats) fn truth(condition: &Expression, names: &dyn Names) -> Option<bool> {
+    match condition {
+        Expression::Not(inner) => truth(inner, names).map(|holds| !holds),
+        Expression::Both(left, right) => match (truth(left, names), truth(right, names)) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (left, right) => left.zip(right).map(|_| true),
+        },
+        Expression::Computed(left, "or", right) => match (truth(left, names), truth(right, names)) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (left, right) => left.zip(right).map(|_| false),
+        },
+        Expression::Compared(left, relation, right) => {
+            compared(&value(left, names)?, *relation, &value(right, names)?)
+        }
+        other => value(other, names).map(|value| value.truth()),
+    }
+}
+
+fn compared(left: &Value, relation: Relation, right: &Value) -> Option<bool> {
+    let ordered = |holds: fn(f64, f64) -> bool| Some(holds(left.number()?, right.number()?));
+    let among = || match right {
+        Value::List(items) => Some(items.iter().any(|item| item.equals(left))),
+        Value::Dictionary(pairs) => left.setting().map(|key| pairs.iter().any(|(known, _)| *known == key)),
+        Value::Text(text) => match left {
+            Value::Text(part) => Some(text.contains(part.as_str())),
+            _ => None,
+        },
+        _ => None,
+    };
+    match relation {
+        Relation::Equal | Relation::Is => Some(left.equals(right)),
+        Relation::Unequal | Relation::IsNot => Some(!left.equals(right)),
+        Relation::Less => ordered(|left, right| left < right),
+        Relation::LessOrEqual => ordered(|left, right| left <= right),
+        Relation::Greater => ordered(|left, right| left > right),
+        Relation::GreaterOrEqual => ordered(|left, right| left >= right),
+        Relation::In => among(),
+        Relation::NotIn => among().map(|holds| !holds),
+    }
+}
+
+fn called(name: &str, arguments: &[Argument], names: &dyn Names) -> Option<Value> {
+    let plain = |index: usize| match arguments.get(index) {
+        Some((None, argument)) => Some(argument),
+        _ => None,
+    };
+    match name {
+        "int" | "float" | "str" | "bool" if arguments.len() == 1 => value(plain(0)?, names),
+        "dict" => {
+            let pairs = arguments.iter().map(|(key, item)| Some((key.clone()?, value(item, names))));
+            pairs.collect::<Option<_>>().map(Value::Dictionary)
+        }
+        "getattr" => match (plain(0)?, plain(1)?) {
+            (Expression::Name(object), Expression::Text(attribute)) => {
+                names.value(&format!("{object}.{attribute}"))
+            }
+            _ => None,
+        },
+        _ => {
+            let (object, method) = name.rsplit_once('.')?;
+            let object = || names.value(object);
+            match (method, object()?) {
+                ("lower", Value::Text(text)) => Some(Value::Text(text.to_lowercase())),
+                ("strip", Value::Text(text)) if arguments.is_empty() => {
+                    Some(Value::Text(text.trim().to_owned()))
+                }
+                ("copy", kept @ Value::Dictionary(_)) => Some(kept),
+                ("get", kept @ Value::Dictionary(_)) => match kept.below(&value(plain(0)?, names)?) {
+                    Some(found) => found,
+                    None => plain(1).map_or(Some(Value::None), |default| value(default, names)),
+                },
+                ("split", Value::Text(text)) => {
+                    let Value::Text(sign) = value(plain(0)?, names)? else { return None };
+                    let parts = text.split(sign.as_str()).map(|part| Value::Text(part.trim().to_owned()));
+                    (!sign.is_empty()).then(|| Value::List(parts.collect()))
+                }
+                _ => None,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::expression::expression;
+    use super::{Names, Value, truth, value};
+
+    struct Given;
+
+    impl Names for Given {
+        fn value(&self, name: &str) -> Option<Value> {
+            Some(match name {
+                "args.fp16" => Value::from_setting("false"),
+                "args.bf16" => Value::from_setting("True"),
+                "args.bits" => Value::from_setting("4"),
+                "args.kind" => Value::from_setting("NF4"),
+                "args.file" => Value::from_setting(""),
+                "args.names" => Value::from_setting("q_proj, v_proj"),
+                "lora" => value(&expression("{'r': 16, 'alpha': unknown, 'on': True}"), self)?,
+                _ => return None,
+            })
+        }
+    }
+
+    #[test]
+    fn known_names_decide_what_an_expression_comes_to() {
+        let cases = [
+            (
+                "(torch.float16 if args.fp16 else (torch.bfloat16 if args.bf16 else torch.float32))",
+                Some("torch.bfloat16"),
+            ),
+            ("'a' if args.bits in [4, 8] and not args.fp16 else 'b'", Some("a")),
+            ("'a' if other else 'a'", Some("a")),
+            ("'a' if other else 'b'", None),
+            ("args.file or 'x'", Some("x")),
+            ("args.bits * 8 // 2", Some("16")),
+            ("args.bits * other", None),
+            ("int(args.bits)", Some("4")),
+            ("lora['r']", Some("16")),
+            ("lora.get('rank', 8)", Some("8")),
+            ("lora.get('rank')", Some("")),
+            ("lora['alpha']", None),
+            ("lora.get('alpha', 1)", None),
+            ("lora['rank']", None),
+            ("getattr(args, 'bits', 1)", Some("4")),
+            ("args.kind.lower() == 'nf4'", Some("true")),
+            ("args.names.split(',')", Some("[q_proj, v_proj]")),
+            ("f(1)", None),
+        ];
+        for (written, expected) in cases {
+            let found = value(&expression(written), &Given).and_then(|value| value.setting());
+            assert_eq!(found.as_deref(), expected, "{written}");
+        }
+        let conditions = [
+            ("args.bits == 4", Some(true)),
+            ("args.bits >= 8 or args.file is not None", Some(false)),
+            ("other and args.fp16", Some(false)),
+            ("other or args.bf16", Some(true)),
+            ("other", None),
+            ("other or args.fp16", None),
+            ("'r' in lora and 'x' not in lora", Some(true)),
+            ("'F4' in args.kind", Some(true)),
+            ("args.kind > 3", None),
+        ];
+        for (written, expected) in conditions {
+            assert_eq!(truth(&expression(written), &Given), expected, "{written}");
+        }
+    }
+}
