@@ -6,6 +6,7 @@ use super::dialect::Dialect;
 use super::read::{changes, read_scalars};
 use super::vocabulary;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
+use known::Known;
 use literal::call_end;
 use options::Options;
 use owned::{Owned, is_used};
@@ -15,7 +16,9 @@ use shardscope_plan::Field;
 use shardscope_source::Span;
 
 mod argparse;
+mod flow;
 mod hands;
+mod known;
 mod line;
 mod literal;
 mod options;
@@ -103,6 +106,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     if text.contains("olmo_core") {
         return None;
     }
+    let parsed = parsed(text);
     let mut program = Program {
         text,
         base,
@@ -112,13 +116,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         open: Vec::new(),
         computed: None,
         taken: Vec::new(),
-        options: Options::default(),
+        known: Known::new(text, Options::new(text, base, &parsed, words)),
     };
-    let parsed = parsed(text);
-    if !parsed.is_empty() || text.contains(".add_argument(") {
-        program.options = Options::new(text, base, &parsed, words);
-    }
-    // Options decide branches where the program has a parser of classes, or its line is here.
+    // What is not decided counts as open where the program has a parser of classes, or its line is here; else it runs.
     let decides = !parsed.is_empty() || !words.is_empty();
     let mut seen: Vec<&str> = Vec::new();
     let mut at = 0;
@@ -165,19 +165,19 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         let prepares = prepared::is_call(last);
         if looked < MOST && (known || checkpoints || replaces || prepares || last == "from_pretrained") {
             looked += 1;
-            runs = program.options.runs(text, open - name.len(), call_end(text, open));
-            if runs == Some(false) && decides {
+            runs = program.known.runs(text, open - name.len(), call_end(text, open));
+            if runs == Some(false) {
                 continue;
             }
         }
         if checkpoints && runs == Some(true) {
             program.state("gradient_checkpointing", "true");
         } else if checkpoints && decides {
-            program.computed = program.computed.or(Some(last));
+            program.computed.get_or_insert_with(|| last.to_owned());
         }
         if prepares {
             let arguments = text.get(open..call_end(text, open)).unwrap_or_default();
-            preparation.add(runs, arguments, &program.options);
+            preparation.add(runs, arguments, open, &program.known);
         }
         if replaces {
             replaced = replaced.or(Some(last));
@@ -185,7 +185,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         if runs.is_none() && decides {
             unsure |= matches!(last, "LoraConfig" | "get_peft_model");
             if last == "BitsAndBytesConfig" {
-                program.computed = program.computed.or(Some(last));
+                program.computed.get_or_insert_with(|| last.to_owned());
             }
         }
         let loads = last == "from_pretrained" && !name.contains("okenizer") && !name.contains("rocessor");
@@ -248,7 +248,8 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     };
     let more = versions::defaults(dialect, plain, has("LoraConfig") && !by_line, &stated);
     program.leaves.extend(more);
-    let options = std::mem::take(&mut program.options);
+    let known = std::mem::take(&mut program.known);
+    let options = &known.options;
     let taken: Vec<(String, String)> = std::mem::take(&mut program.taken)
         .into_iter()
         .filter_map(|name| Some((name.clone(), options.unless_given(&name)?.to_owned())))
@@ -308,14 +309,14 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     }
     // What options decide is known with the line alone.
     if !asks {
-        for (name, effect, what) in hands::of_its_own(text, &options, with_adapters) {
+        for (name, effect, what) in hands::of_its_own(text, &known, with_adapters) {
             lack(name, effect, what);
         }
         if let Some(call) = replaced {
             lack(call, Effect::Memory, "modules of the model that the program replaces by its own");
         }
         if let Some(call) = computed {
-            lack(call, Effect::Memory, "keywords that the program computes");
+            lack(&call, Effect::Memory, "keywords that the program computes");
         }
     }
     if adapters && !(has("LoraConfig") || has("get_peft_model")) {

@@ -1,6 +1,8 @@
-//! Options that a program declares by Python's `argparse`, with their literal defaults.
+//! Options that a program declares by Python's `argparse`, or as the parameters of a function for `fire`, with their literal defaults.
 
 use super::literal::{call_end, literal, plain};
+use crate::formats::python::expression::parameters;
+use crate::formats::python::value::{Names, Value, value};
 
 /// Options read of one program, and bytes of it that are looked through.
 const MOST: usize = 128;
@@ -45,9 +47,41 @@ fn option(text: &str, open: usize) -> Option<Declared> {
         (Some(default), _) => Some(default),
         (None, Some("store_true")) => Some("false".to_owned()),
         (None, Some("store_false")) => Some("true".to_owned()),
+        // None, as argparse has it, unless it has to be given or its default is computed.
+        (None, None)
+            if given("default").is_none_or(|value| value.starts_with("None"))
+                && given("required").is_none() =>
+        {
+            Some(String::new())
+        }
         _ => None,
     };
     Some(Declared { name, default, place: (open, end) })
+}
+
+/// The parameters of the function that `fire.Fire` makes a program of.
+pub(super) fn fired(text: &str) -> Vec<Declared> {
+    let named =
+        text.split_once("fire.Fire(").map(|(_, rest)| rest.split([')', ',']).next().unwrap_or("").trim());
+    let Some(name) = named.filter(|name| !name.is_empty()) else { return Vec::new() };
+    let head = format!("\ndef {name}(");
+    let Some(open) = text.find(&head).map(|at| at + head.len() - 1) else { return Vec::new() };
+    let end = call_end(text, open);
+    let read = parameters(text.get(open..end).unwrap_or_default()).into_iter().take(MOST);
+    read.map(|(name, default)| {
+        let default = default.and_then(|default| value(&default, &Nothing)?.setting());
+        Declared { name, default, place: (open, end) }
+    })
+    .collect()
+}
+
+/// Names of which none is known.
+struct Nothing;
+
+impl Names for Nothing {
+    fn value(&self, _name: &str) -> Option<Value> {
+        None
+    }
 }
 
 /// The word in quotes that a text begins with.

@@ -1,6 +1,6 @@
 //! What a program does to the model by itself, beside what its arguments say.
 
-use super::options::Options;
+use super::known::Known;
 use crate::Effect;
 
 /// Ways of changing a model, told by what stands in a line.
@@ -52,7 +52,7 @@ const HANDS: [(&[&str], Effect, &str); 8] = [
 /// rest is frozen anyway.
 pub(super) fn of_its_own<'a>(
     text: &'a str,
-    options: &Options<'_>,
+    known: &Known<'_>,
     adapted: bool,
 ) -> Vec<(&'a str, Effect, &'static str)> {
     /// Lines whose conditions are looked at.
@@ -76,7 +76,7 @@ pub(super) fn of_its_own<'a>(
                 continue;
             }
             looked += 1;
-            if looked <= LOOKED_AT && options.runs(text, start, at) == Some(false) {
+            if looked <= LOOKED_AT && known.runs(text, start, at) == Some(false) {
                 continue;
             }
             let name = sign.trim_start_matches("def ").trim_start_matches(['.', '(']);

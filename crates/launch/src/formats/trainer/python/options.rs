@@ -1,11 +1,10 @@
-//! What a program takes from the line that starts it: fields of its classes of arguments, as that line or else the class has them, and
-//! which conditions on them hold. Nothing is evaluated but names, literals, `not`, `and`, `or` and equality.
+//! What a program takes from the line that starts it: fields of its classes of arguments, as that line or else the class has them.
 
 use std::borrow::Cow;
 use std::cell::Cell;
 
 use super::super::words;
-use super::argparse::declared;
+use super::argparse::{declared, fired};
 use super::literal::{literal, plain, string_end};
 use crate::Argument;
 use crate::formats::scalars::Leaf;
@@ -15,8 +14,19 @@ use shardscope_source::Span;
 const MOST: usize = 256;
 /// Variables that are looked for; each is a walk through the text.
 const LOOKED_FOR: usize = 48;
-/// Lines that are looked through for conditions around a call.
-const AROUND: usize = 2_000;
+/// Fields of transformers' `TrainingArguments` that programs ask for in conditions, as they are where nobody sets them
+/// (`src/transformers/training_args.py`, the same in releases 4 and 5).
+const INHERITED: [(&str, &str); 6] = [
+    ("fp16", "false"),
+    ("bf16", "false"),
+    ("gradient_checkpointing", "false"),
+    ("deepspeed", ""),
+    ("torch_compile", "false"),
+    ("use_liger_kernel", "false"),
+];
+
+/// Classes of transformers whose fields those are.
+const ARGUMENTS: [&str; 2] = ["TrainingArguments", "Seq2SeqTrainingArguments"];
 
 /// One field of a class of arguments.
 struct Field<'a> {
@@ -37,6 +47,10 @@ pub(super) struct Options<'a> {
     fields: Vec<Field<'a>>,
     /// What the line gives.
     given: Vec<Leaf>,
+    /// Whether one of the classes is transformers' `TrainingArguments`, or made of it.
+    inherits: bool,
+    /// Whether the parameters of a function are the options (`fire.Fire`).
+    parameters: bool,
 }
 
 impl<'a> Options<'a> {
@@ -47,6 +61,8 @@ impl<'a> Options<'a> {
             looked: Cell::new(0),
             fields: Vec::new(),
             given: words::leaves(line).all().to_vec(),
+            inherits: false,
+            parameters: false,
         };
         let is_named = |class: &str| named.split(|sign: char| !is_of_name(sign)).any(|word| word == class);
         let (mut at, mut classes) = (0, 0);
@@ -57,6 +73,8 @@ impl<'a> Options<'a> {
             if let Some(head) = line.strip_prefix("class ").filter(|_| classes < MOST) {
                 classes += 1;
                 inside = is_named(head.split(|sign| !is_of_name(sign)).next().unwrap_or_default());
+                let bases = head.split_once('(').map_or("", |(_, bases)| bases);
+                options.inherits |= inside && ARGUMENTS.iter().any(|class| bases.contains(class));
             } else if !first.is_ascii_whitespace() && !matches!(first, b')' | b'#') {
                 inside = false;
             }
@@ -81,8 +99,11 @@ impl<'a> Options<'a> {
             });
             at = end.max(next);
         }
+        options.inherits |= ARGUMENTS.iter().any(|class| is_named(class));
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(base);
-        for option in declared(text) {
+        let fired = fired(text);
+        options.parameters = !fired.is_empty();
+        for option in declared(text).into_iter().chain(fired) {
             let name = Cow::Owned(option.name);
             let span = Span::new(place(option.place.0), place(option.place.1));
             options.fields.push(Field { name, default: option.default, span, declared: true });
@@ -92,6 +113,13 @@ impl<'a> Options<'a> {
 
     /// The option that a value is, `args.name` or a variable that is given it, and whose value the line says that is not here.
     pub(super) fn named(&self, written: &str) -> Option<&str> {
+        if self.is_parameter(written) && self.given.is_empty() {
+            return self
+                .fields
+                .iter()
+                .find(|field| field.declared && field.name == written)
+                .map(|field| &*field.name);
+        }
         let path = if written.chars().all(is_of_name) { self.handed(written)? } else { written };
         let (owner, name) = path.rsplit_once('.')?;
         let declared = self.fields.iter().find(|field| field.declared && field.name == name)?;
@@ -115,20 +143,23 @@ impl<'a> Options<'a> {
         self.given.iter().all(|leaf| leaf.path != name)
     }
 
-    /// The value of `training_args.name`, or of a variable or parameter that is given it; none where it is not known.
-    pub(super) fn value(&self, written: &str) -> Option<&str> {
-        let plain = |text: &str| !text.is_empty() && text.chars().all(is_of_name);
-        let written = if plain(written) { self.handed_on(written)? } else { written };
-        let (owner, name) = written.rsplit_once('.')?;
+    /// The value of the option of this name; none where it is not known.
+    pub(super) fn option(&self, name: &str) -> Option<&str> {
         // Without the line nothing is known of any.
-        if self.given.is_empty() || !plain(owner) || !owner.ends_with("args") {
+        if self.given.is_empty() {
             return None;
         }
-        let given = self.given.iter().find(|leaf| leaf.path == name && leaf.hole.is_none());
-        if let Some(leaf) = given {
-            return Some(&leaf.value);
+        if let Some(leaf) = self.given.iter().find(|leaf| leaf.path == name) {
+            return Some(leaf.value.as_str()).filter(|_| leaf.hole.is_none());
         }
-        self.unless_given(name).filter(|_| self.is_silent(name))
+        let inherited =
+            || INHERITED.iter().find(|(known, _)| self.inherits && *known == name).map(|(_, value)| *value);
+        self.unless_given(name).or_else(inherited)
+    }
+
+    /// Whether a name is one of the options themselves: those of `fire.Fire(train)` are parameters.
+    pub(super) fn is_parameter(&self, name: &str) -> bool {
+        self.parameters && self.fields.iter().any(|field| field.declared && field.name == name)
     }
 
     /// What an option is unless the line says otherwise.
@@ -136,15 +167,8 @@ impl<'a> Options<'a> {
         self.fields.iter().find(|field| field.name == name)?.default.as_deref()
     }
 
-    /// The one option that a variable or a parameter of that name is given: `rank = lora_args.lora_r`, `f(rank=lora_args.lora_r)`.
-    fn handed_on(&self, name: &str) -> Option<&'a str> {
-        if self.given.is_empty() {
-            return None;
-        }
-        self.handed(name)
-    }
-
-    fn handed(&self, name: &str) -> Option<&'a str> {
+    /// The dotted name that a variable or a parameter of that name is given: `rank = lora_args.lora_r`, `f(rank=lora_args.lora_r)`.
+    pub(super) fn handed(&self, name: &str) -> Option<&'a str> {
         /// Names that are looked for behind each other.
         const LOOKED_AT: usize = 64;
         if name.is_empty() || self.looked.get() == LOOKED_FOR {
@@ -183,104 +207,10 @@ impl<'a> Options<'a> {
         let options = |path: &&str| path.contains('.');
         handed.filter(options).or(one.filter(options))
     }
-
-    /// Whether a condition holds; none where it is not decided.
-    pub(super) fn holds(&self, condition: &str) -> Option<bool> {
-        let condition = condition.trim();
-        let condition = condition
-            .strip_prefix('(')
-            .and_then(|rest| rest.strip_suffix(')'))
-            .filter(|inner| !inner.contains(['(', ')']))
-            .unwrap_or(condition);
-        if condition.contains(" or ") {
-            let parts: Vec<_> = condition.split(" or ").map(|part| self.holds(part)).collect();
-            let one = parts.contains(&Some(true)).then_some(true);
-            return one.or_else(|| (!parts.contains(&None)).then_some(false));
-        }
-        if condition.contains(" and ") {
-            let parts: Vec<_> = condition.split(" and ").map(|part| self.holds(part)).collect();
-            let one = parts.contains(&Some(false)).then_some(false);
-            return one.or_else(|| (!parts.contains(&None)).then_some(true));
-        }
-        if let Some(rest) = condition.strip_prefix("not ") {
-            return self.holds(rest).map(|holds| !holds);
-        }
-        for (sign, equal) in [(" == ", true), (" != ", false)] {
-            if let Some((left, right)) = condition.split_once(sign) {
-                let right = literal(right.trim()).map(plain)?;
-                return Some((self.value(left.trim())? == right) == equal);
-            }
-        }
-        let value = self.value(condition)?;
-        Some(!matches!(value.to_ascii_lowercase().as_str(), "" | "false" | "0" | "none" | "no"))
-    }
-
-    /// Whether what stands at `at` runs: the branches around it within its function, and the `if` behind the parenthesis that closes at
-    /// `end`. None where a condition is not decided.
-    pub(super) fn runs(&self, text: &str, at: usize, end: usize) -> Option<bool> {
-        let mut all = Some(true);
-        let mut meet = |holds: Option<bool>| match (all, holds) {
-            (Some(false), _) | (_, Some(false)) => all = Some(false),
-            (_, None) => all = None,
-            _ => {}
-        };
-        // A choice within the expression; a statement behind it ends with a colon.
-        let behind = text.get(end..).unwrap_or_default().trim_start();
-        let choice = behind.strip_prefix("if ").and_then(|rest| rest.split(':').next()?.split_once("else"));
-        if let Some((condition, _)) = choice {
-            meet(self.holds(condition));
-        }
-        let start = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |line| line + 1);
-        let mut indent = indentation(text.get(start..).unwrap_or_default());
-        // Whether an `else` waits for the conditions of its branches.
-        let mut other: Option<usize> = None;
-        for line in text.get(..start).unwrap_or_default().lines().rev().take(AROUND) {
-            let own = indentation(line);
-            let words = line.trim();
-            if words.is_empty()
-                || words.starts_with('#')
-                || own > indent
-                || own == indent && other != Some(own)
-            {
-                continue;
-            }
-            let condition = |head: &str| words.strip_prefix(head).map(|rest| self.condition(rest));
-            if other == Some(own) {
-                if let Some(holds) = condition("elif ").or_else(|| condition("if ")) {
-                    meet(holds.map(|holds| !holds));
-                    other = other.filter(|_| words.starts_with("elif "));
-                }
-                continue;
-            }
-            indent = own;
-            if words.starts_with("def ") || words.starts_with("class ") {
-                break;
-            }
-            if let Some(holds) = condition("if ") {
-                meet(holds);
-            } else if let Some(holds) = condition("elif ") {
-                meet(holds);
-                other = Some(own);
-            } else if words.starts_with("else:") {
-                other = Some(own);
-            }
-        }
-        all
-    }
-
-    /// The condition of a line that ends with a colon; one over several lines is not decided.
-    fn condition(&self, rest: &str) -> Option<bool> {
-        let rest = rest.split(" #").next().unwrap_or(rest).trim_end();
-        self.holds(rest.strip_suffix(':')?)
-    }
 }
 
 fn is_of_name(sign: char) -> bool {
     sign.is_ascii_alphanumeric() || sign == '_'
-}
-
-fn indentation(line: &str) -> usize {
-    line.bytes().take_while(|sign| matches!(sign, b' ' | b'\t')).count()
 }
 
 /// Where a statement ends that goes on at `at`: with its line, or with that of the parenthesis that it opens.

@@ -1,7 +1,7 @@
 //! What PEFT's `prepare_model_for_kbit_training` does to a model that the program loaded (`peft/utils/other.py`): weights that are not
 //! quantized are cast to fp32, and the layers of a quantized model are checkpointed, whatever the trainer's arguments say.
 
-use super::options::Options;
+use super::known::Known;
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_plan::Field;
 
@@ -25,7 +25,7 @@ pub(super) struct Preparation {
 
 impl Preparation {
     /// Takes up a call with these arguments; `runs` as far as conditions on the program's options tell.
-    pub(super) fn add(&mut self, runs: Option<bool>, arguments: &str, options: &Options<'_>) {
+    pub(super) fn add(&mut self, runs: Option<bool>, arguments: &str, open: usize, known: &Known<'_>) {
         const KEY: &str = "use_gradient_checkpointing=";
         if runs == Some(false) {
             return;
@@ -36,7 +36,7 @@ impl Preparation {
             None => Some(true),
             Some("True") => Some(true),
             Some("False") => Some(false),
-            Some(written) => options.value(written).map(|value| value.eq_ignore_ascii_case("true")),
+            Some(written) => known.value(written, open).map(|value| value.eq_ignore_ascii_case("true")),
         };
         (self.called, self.unsure) = (true, runs.is_none());
     }

@@ -1,8 +1,9 @@
 //! Calls of a program with their arguments, and its literal assignments. Nothing is evaluated.
 
 use super::super::vocabulary::{self, Meaning};
+use super::known::Known;
 use super::literal::{literal, plain, shown, string_end};
-use super::options::Options;
+use crate::formats::python::value::Value;
 use crate::formats::scalars::Leaf;
 use shardscope_plan::Field;
 use shardscope_source::Span;
@@ -58,11 +59,11 @@ pub(super) struct Program<'a> {
     /// Settings read by code of their own whose values are computed, each with what is written.
     pub(super) open: Vec<(Field, String, Span)>,
     /// A call that takes keywords from a value of the program's.
-    pub(super) computed: Option<&'a str>,
+    pub(super) computed: Option<String>,
     /// Options of argparse that its calls take and whose line is not here.
     pub(super) taken: Vec<String>,
     /// What it takes from the line that starts it.
-    pub(super) options: Options<'a>,
+    pub(super) known: Known<'a>,
 }
 
 impl<'a> Program<'a> {
@@ -176,8 +177,8 @@ impl<'a> Program<'a> {
                 sign @ (b',' | b')') if depth == 0 => {
                     self.argument(call, start, at, loads && count == 0, loads);
                     let rest = self.text.get(start..at).unwrap_or("");
-                    if !loads && rest.trim_start().starts_with("**") {
-                        self.computed = self.computed.or(Some(call));
+                    if let Some(unpacked) = rest.trim_start().strip_prefix("**") {
+                        self.unpack(call, unpacked, start, at, loads);
                     }
                     count += 1;
                     start = at + 1;
@@ -188,6 +189,25 @@ impl<'a> Program<'a> {
                 _ => {}
             }
             at += 1;
+        }
+    }
+
+    /// The keywords that a dictionary gives a call. A model is loaded by what the call names; the rest may be anything.
+    fn unpack(&mut self, call: &str, written: &str, start: usize, end: usize, loads: bool) {
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
+        let span = Span::new(place(start), place(end));
+        let Some(Value::Dictionary(pairs)) = self.known.object(written.trim(), start) else {
+            if !loads {
+                self.computed.get_or_insert_with(|| call.to_owned());
+            }
+            return;
+        };
+        for (key, value) in pairs.into_iter().take(MOST) {
+            match value.and_then(|value| value.setting()) {
+                Some(value) if value.is_empty() => {}
+                Some(value) => self.push(&key, &value, Some(span)),
+                None => self.left_open(call, &key, "a value of a dictionary", span),
+            }
         }
     }
 
@@ -222,17 +242,20 @@ impl<'a> Program<'a> {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
         let span = Span::new(place(from), place(end));
         // None is what the option is without a default, so that the call's own counts.
-        if let Some(given) = self.options.value(value) {
-            let given = given.to_owned();
+        let written = literal(value);
+        if let Some(given) = written.is_none().then(|| self.known.value(value, from)).flatten() {
             if !given.is_empty() {
                 self.push(key, &given, Some(span));
             }
             return;
         }
-        if let Some(option) = self.options.named(value) {
+        if let Some(option) = self.known.options.named(value) {
             self.taken.push(option.to_owned());
         }
-        let Some(value) = literal(value).or(named).or_else(|| self.only(value)) else {
+        // What a branch that is not decided gives it is not what it was given before.
+        let open = self.known.is_given(value, from);
+        let named = named.filter(|_| !open);
+        let Some(value) = written.or(named).or_else(|| if open { None } else { self.only(value) }) else {
             // bf16 wherever the accelerator has it.
             if matches!(key, "torch_dtype" | "dtype")
                 && value.starts_with("torch.bfloat16 if")
@@ -244,28 +267,33 @@ impl<'a> Program<'a> {
             if key == "bf16" && value.contains("supported(") && !value.starts_with("not ") {
                 return self.push(key, "true", Some(span));
             }
-            if let Some((_, field)) = ASKED_OWN.iter().find(|(known, _)| *known == key) {
-                self.open.push((*field, shown(value), span));
-            }
-            // Rollouts have a reference beside the policy unless beta is 0.
-            if COMPUTED.contains(&key) || key == "beta" && call == "GRPOConfig" {
-                self.computed = self.computed.or(Some(key));
-            }
-            let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));
-            if asked {
-                let hole = shown(value);
-                let leaf = Leaf {
-                    path: key.to_owned(),
-                    value: UNKNOWN.to_owned(),
-                    span: Some(span),
-                    hole: Some(hole),
-                    ..Leaf::default()
-                };
-                self.leaves.push(leaf);
-            }
+            self.left_open(call, key, &shown(value), span);
             return;
         };
         self.push(key, &plain(value), Some(span));
+    }
+
+    /// Takes up that a call computes one of its keywords.
+    fn left_open(&mut self, call: &str, key: &str, written: &str, span: Span) {
+        if let Some((_, field)) = ASKED_OWN.iter().find(|(known, _)| *known == key) {
+            self.open.push((*field, written.to_owned(), span));
+        }
+        // Rollouts have a reference beside the policy unless beta is 0.
+        if COMPUTED.contains(&key) || key == "beta" && call == "GRPOConfig" {
+            self.computed.get_or_insert_with(|| key.to_owned());
+        }
+        let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));
+        if asked {
+            let hole = written.to_owned();
+            let leaf = Leaf {
+                path: key.to_owned(),
+                value: UNKNOWN.to_owned(),
+                span: Some(span),
+                hole: Some(hole),
+                ..Leaf::default()
+            };
+            self.leaves.push(leaf);
+        }
     }
 
     pub(super) fn state(&mut self, key: &str, value: &str) {

@@ -1,0 +1,336 @@
+//! The statements of a program in their order: what its names are given, and which branches lead to a place. Loops are followed as if
+//! they ran once, and what is handed to a function is looked for elsewhere.
+
+use crate::formats::python::expression::parameters;
+use crate::formats::python::statements::{Statement, statements};
+use std::collections::HashMap;
+
+/// Statements of one program that are looked at; what stands behind them is given to no name.
+const MOST: usize = 20_000;
+/// Headers around one statement, and branches of one `if`, that are followed.
+pub(super) const DEEPEST: usize = 32;
+/// Assignments of one name that are looked at, the nearest first.
+const LOOKED_AT: usize = 16;
+
+/// What a statement's header does with the block below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Header {
+    If,
+    Elif,
+    Else,
+    /// A block that may or may not run for reasons that no condition states: what an exception leads to.
+    Perhaps,
+    /// A function or class, whose names are its own.
+    Scope,
+    /// Loops, `with`, `try`.
+    Plain,
+}
+
+/// What an assignment gives a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given<'a> {
+    /// What stands behind the sign.
+    Value(&'a str),
+    /// What the name had, with this behind a sign of arithmetic: `steps //= 8`.
+    Changed(&'static str, &'a str),
+    /// Something that is not followed: a loop's variable, a part of a sequence, a key that is added to a dictionary.
+    Open,
+}
+
+struct Step<'a> {
+    statement: Statement<'a>,
+    /// The header above it.
+    parent: Option<u32>,
+    /// Of an `elif` or `else`: the branch before it.
+    before: Option<u32>,
+    /// The function or class that it stands in.
+    scope: Option<u32>,
+    header: Option<Header>,
+}
+
+/// A program's statements.
+#[derive(Default)]
+pub(super) struct Flow<'a> {
+    steps: Vec<Step<'a>>,
+    assigned: HashMap<&'a str, Vec<(u32, Given<'a>)>>,
+}
+
+impl<'a> Flow<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let mut flow = Self::default();
+        // Headers that are open, each less indented than the next.
+        let mut open: Vec<u32> = Vec::new();
+        for statement in statements(text).into_iter().take(MOST) {
+            let index = flow.steps.len() as u32;
+            let mut sibling = None;
+            while let Some(last) = open.last().copied() {
+                let indent = flow.steps[last as usize].statement.indent;
+                if indent < statement.indent {
+                    break;
+                }
+                sibling = Some(last).filter(|_| indent == statement.indent);
+                open.pop();
+            }
+            let parent = open.last().copied();
+            let scope = parent.and_then(|parent| {
+                let above = &flow.steps[parent as usize];
+                if above.header == Some(Header::Scope) { Some(parent) } else { above.scope }
+            });
+            let header = header(statement.text);
+            let continues = matches!(header, Some(Header::Elif | Header::Else));
+            let of_if =
+                |index: &u32| matches!(flow.steps[*index as usize].header, Some(Header::If | Header::Elif));
+            let before = sibling.filter(|_| continues).filter(of_if);
+            if header.is_some() {
+                open.push(index);
+            }
+            flow.steps.push(Step { statement, parent, before, scope, header });
+            flow.assign(index, statement.text);
+        }
+        flow
+    }
+
+    /// The statement that holds a place.
+    pub(super) fn step(&self, at: usize) -> Option<u32> {
+        let behind = self.steps.partition_point(|step| step.statement.start <= at);
+        u32::try_from(behind.checked_sub(1)?).ok()
+    }
+
+    /// Takes up what a statement assigns.
+    fn assign(&mut self, index: u32, text: &'a str) {
+        let keyword = text.split(|sign: char| !sign.is_ascii_alphabetic()).next().unwrap_or("");
+        let mut give = |name: &'a str, given| {
+            let name = name.trim().trim_matches(['(', ')', '*']);
+            if !name.is_empty() && name.chars().all(|sign| is_of_name(sign) || sign == '.') {
+                self.assigned.entry(name).or_default().push((index, given));
+            }
+        };
+        match keyword {
+            "for" => {
+                let names = text
+                    .get("for".len()..)
+                    .and_then(|rest| rest.split_once(" in "))
+                    .map_or("", |(names, _)| names);
+                return names.split(',').for_each(|name| give(name, Given::Open));
+            }
+            "with" => {
+                let named = text.split(" as ").skip(1);
+                return named.for_each(|rest| give(rest.split([',', ':']).next().unwrap_or(""), Given::Open));
+            }
+            "if" | "elif" | "else" | "while" | "try" | "except" if header(text).is_none() => {
+                // A block on the line of its header.
+                if let Some((target, _)) = text.rsplit_once(": ").and_then(|(_, rest)| rest.split_once(" = "))
+                {
+                    target.split(',').for_each(|name| give(name, Given::Open));
+                }
+                return;
+            }
+            "def" | "class" | "return" | "import" | "from" | "if" | "elif" | "while" | "assert" | "async" => {
+                return;
+            }
+            _ => {}
+        }
+        let Some(sign) = equals_sign(text) else {
+            // `config.update(…)`: it is no longer what it was given.
+            let method = text.split('(').next().and_then(|name| name.rsplit_once('.'));
+            let changed = method.filter(|(_, method)| {
+                matches!(*method, "update" | "append" | "extend" | "pop" | "setdefault")
+            });
+            return changed.into_iter().for_each(|(name, _)| give(name, Given::Open));
+        };
+        let (Some(target), Some(value)) = (text.get(..sign), text.get(sign + 1..)) else { return };
+        for sign in ["//", "**", "+", "-", "*", "/", "%", "|"] {
+            if let Some(name) = target.strip_suffix(sign) {
+                return give(
+                    name,
+                    if sign == "|" { Given::Open } else { Given::Changed(sign, value.trim()) },
+                );
+            }
+        }
+        // `name: Type = value`
+        let target = target.split_once(':').map_or(target, |(name, _)| name);
+        if let Some((name, _)) = target.split_once('[') {
+            return give(name, Given::Open);
+        }
+        if !target.contains(',') {
+            return give(target, Given::Value(value.trim()));
+        }
+        let names: Vec<&str> = target.split(',').collect();
+        let plain = !value.contains(['(', '[', '{']);
+        let values: Vec<&str> = value.split(" #").next().unwrap_or("").split(',').map(str::trim).collect();
+        for (at, name) in names.iter().enumerate() {
+            let pairs = plain && values.len() == names.len();
+            give(name, if pairs { Given::Value(values[at]) } else { Given::Open });
+        }
+    }
+
+    /// What a name was given before a statement within the same function, or else around it, the nearest first, each with the statement
+    /// that gives it.
+    pub(super) fn given(&self, name: &str, at: u32) -> Vec<(u32, Given<'a>)> {
+        let Some(all) = self.assigned.get(name) else { return Vec::new() };
+        let mut scope = self.steps.get(at as usize).and_then(|step| step.scope);
+        let own = scope;
+        loop {
+            // A function runs behind what stands around it.
+            let within = |(index, _): &&(u32, Given<'a>)| {
+                self.steps[*index as usize].scope == scope && (*index < at || scope != own)
+            };
+            let found: Vec<(u32, Given<'a>)> =
+                all.iter().rev().filter(within).take(LOOKED_AT).copied().collect();
+            if !found.is_empty() {
+                return found;
+            }
+            let Some(function) = scope else { return found };
+            if self.takes(function, name) {
+                return found;
+            }
+            scope = self.steps[function as usize].scope;
+        }
+    }
+
+    /// Whether a function has a parameter of that name.
+    fn takes(&self, function: u32, name: &str) -> bool {
+        let text = self.steps[function as usize].statement.text;
+        text.starts_with("def ")
+            && text.find('(').is_some_and(|open| {
+                parameters(text.get(open..).unwrap_or("")).iter().any(|(parameter, _)| parameter == name)
+            })
+    }
+
+    /// What the fields of a class are given: text of name and value.
+    pub(super) fn field(&self, class: &str, name: &str) -> Option<Given<'a>> {
+        let all = self.assigned.get(name)?;
+        all.iter().find_map(|(index, given)| {
+            let scope = self.steps[*index as usize].scope?;
+            let head = self.steps[scope as usize].statement.text.strip_prefix("class ")?;
+            let rest = head.strip_prefix(class)?;
+            rest.starts_with(['(', ':']).then_some(*given)
+        })
+    }
+
+    /// Headers above a statement within its function, the nearest first.
+    fn above(&self, at: u32) -> Vec<u32> {
+        let mut out = Vec::new();
+        let mut next = self.steps.get(at as usize).and_then(|step| step.parent);
+        while let Some(index) = next.filter(|_| out.len() < DEEPEST) {
+            let step = &self.steps[index as usize];
+            if step.header == Some(Header::Scope) {
+                break;
+            }
+            out.push(index);
+            next = step.parent;
+        }
+        out
+    }
+
+    /// Whether a statement runs; none where a condition on its way, which `holds` is asked for with the statement it stands in, is not
+    /// decided. `seen_from`: a statement that does run, so that the branches around both do.
+    pub(super) fn runs(
+        &self,
+        at: u32,
+        seen_from: Option<u32>,
+        holds: &dyn Fn(&'a str, u32) -> Option<bool>,
+    ) -> Option<bool> {
+        let around = seen_from.map(|index| self.above(index)).unwrap_or_default();
+        let mut all = Some(true);
+        let mut meet = |holds: Option<bool>| match (all, holds) {
+            (Some(false), _) | (_, Some(false)) => all = Some(false),
+            (_, None) => all = None,
+            _ => {}
+        };
+        for index in self.above(at) {
+            if around.contains(&index) {
+                break;
+            }
+            let mut before = Some(index);
+            let mut branches = 0;
+            while let Some(branch) = before.filter(|_| branches < DEEPEST) {
+                branches += 1;
+                let step = &self.steps[branch as usize];
+                // Another branch of the same `if` leads to where it is seen from.
+                if branch != index && around.contains(&branch) || self.leads(&around, index) {
+                    meet(Some(false));
+                    break;
+                }
+                let condition = |keyword: &str| condition(step.statement.text, keyword);
+                let held = match step.header {
+                    Some(Header::If) => holds(condition("if"), branch),
+                    Some(Header::Elif) => holds(condition("elif"), branch),
+                    Some(Header::Perhaps) => None,
+                    _ => Some(true),
+                };
+                let is_other = step.header == Some(Header::Else);
+                meet(if branch == index || is_other { held } else { held.map(|holds| !holds) });
+                before = step.before;
+            }
+        }
+        all
+    }
+
+    /// Whether one of these headers is a later branch of the same `if`.
+    fn leads(&self, around: &[u32], index: u32) -> bool {
+        around.iter().any(|header| {
+            let mut before = self.steps[*header as usize].before;
+            let mut branches = 0;
+            while let Some(branch) = before.filter(|_| branches < DEEPEST) {
+                if branch == index {
+                    return true;
+                }
+                branches += 1;
+                before = self.steps[branch as usize].before;
+            }
+            false
+        })
+    }
+}
+
+/// Where the sign of an assignment stands, outside of brackets and strings.
+fn equals_sign(text: &str) -> Option<usize> {
+    /// Bytes of a target that are looked through.
+    const LONGEST: usize = 400;
+    let bytes = text.as_bytes();
+    let mut depth = 0_usize;
+    for (at, sign) in bytes.iter().enumerate().take(LONGEST) {
+        match sign {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' | b'\'' | b'#' if depth == 0 => return None,
+            b'=' if depth == 0 => {
+                let compares = bytes.get(at + 1) == Some(&b'=')
+                    || at > 0 && matches!(bytes[at - 1], b'!' | b'<' | b'>' | b'=');
+                return (!compares).then_some(at);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The condition between a keyword and the colon.
+fn condition<'a>(text: &'a str, keyword: &str) -> &'a str {
+    let text = text.split(" #").next().unwrap_or(text).trim_end();
+    text.strip_prefix(keyword).and_then(|rest| rest.strip_suffix(':')).unwrap_or("").trim()
+}
+
+/// What kind of header a statement is, if it is one whose block stands below it.
+fn header(text: &str) -> Option<Header> {
+    let bare = text.split(" #").next().unwrap_or(text).trim_end();
+    if !bare.ends_with(':') {
+        return None;
+    }
+    let keyword = bare.split(|sign: char| !sign.is_ascii_alphabetic()).next()?;
+    Some(match keyword {
+        "if" => Header::If,
+        "elif" => Header::Elif,
+        "else" => Header::Else,
+        "except" => Header::Perhaps,
+        "def" | "class" => Header::Scope,
+        "async" if bare.starts_with("async def ") => Header::Scope,
+        "for" | "while" | "with" | "try" | "finally" | "async" => Header::Plain,
+        _ => return None,
+    })
+}
+
+fn is_of_name(sign: char) -> bool {
+    sign.is_ascii_alphanumeric() || sign == '_'
+}
