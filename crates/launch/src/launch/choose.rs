@@ -99,6 +99,7 @@ fn among(script: &Script, source: &Source, skipped: bool) -> Option<Chosen> {
         let mut diagnostics = Vec::new();
         let words = tidy::words(&command.words, source, &mut diagnostics);
         let core = core(&words);
+        let trainer = trainer || is_beside(&words, source);
         if core < ENOUGH && !trainer {
             continue;
         }
@@ -142,6 +143,24 @@ fn among(script: &Script, source: &Source, skipped: bool) -> Option<Chosen> {
     }
     tell_rivals(&mut chosen, best.index, &rivals);
     Some(chosen)
+}
+
+/// Whether the program that a command starts is one of the texts, and trains; its options may have any names.
+fn is_beside(words: &[Word], source: &Source) -> bool {
+    let Some(program) = program_of(words) else { return false };
+    let name = base_name(program.text());
+    let behind = words.iter().skip_while(|word| *word != program);
+    // Without options it may have them where the shell does not see them: behind a remark between continued lines.
+    if !behind.skip(1).any(|word| word.text().starts_with("--")) {
+        return false;
+    }
+    source.parts().iter().any(|part| {
+        name.ends_with(".py") && base_name(&part.name) == name && {
+            let text =
+                source.text().get(part.span.start as usize..part.span.end as usize).unwrap_or_default();
+            text.contains("Trainer(") || text.contains("TrainingArguments(")
+        }
+    })
 }
 
 /// How much a command looks like the training: no other purpose, its known options, its name, whether it runs, all its

@@ -200,3 +200,141 @@ fn options_of_argparse_are_one_line_that_is_asked_for() {
     assert_eq!(said(line), ["4", "16", "28", "1"]);
     assert_eq!(said("torchrun --nproc_per_node 4 train.py --batch-size 2"), ["2", "16", "28", "4"]);
 }
+
+/// shibing624/MedicalGPT `training/pretraining.py` in short.
+const MEDICAL: &str = r#"
+@dataclass
+class ModelArguments:
+    model_name_or_path: str = field(default=None)
+    load_in_4bit: bool = field(default=False)
+    torch_dtype: Optional[str] = field(default="float16")
+
+@dataclass
+class ScriptArguments:
+    use_peft: bool = field(default=True)
+    target_modules: Optional[str] = field(default="all")
+    lora_rank: Optional[int] = field(default=8)
+    lora_alpha: Optional[float] = field(default=32.0)
+    peft_path: Optional[str] = field(default=None)
+    block_size: Optional[int] = field(default=1024)
+
+def find_all_linear_names(peft_model, int4=False, int8=False):
+    cls = torch.nn.Linear
+    lora_module_names = set()
+    for name, module in peft_model.named_modules():
+        if isinstance(module, cls):
+            if 'lm_head' in name:
+                continue
+            lora_module_names.add(name.split('.')[-1])
+    return sorted(lora_module_names)
+
+def main():
+    parser = HfArgumentParser((ModelArguments, ScriptArguments, TrainingArguments))
+    model_args, script_args, training_args = parser.parse_args_into_dataclasses()
+    load_in_4bit = model_args.load_in_4bit
+    config_kwargs = {}
+    if load_in_4bit:
+        config_kwargs['quantization_config'] = BitsAndBytesConfig(load_in_4bit=True)
+    model = AutoModelForCausalLM.from_pretrained(model_args.model_name_or_path, **config_kwargs)
+    if script_args.use_peft:
+        if script_args.peft_path is not None:
+            model = PeftModel.from_pretrained(model, script_args.peft_path, is_trainable=True)
+        else:
+            if load_in_4bit:
+                model = prepare_model_for_kbit_training(model, training_args.gradient_checkpointing)
+            target_modules = script_args.target_modules.split(',') if script_args.target_modules else None
+            if target_modules and 'all' in target_modules:
+                target_modules = find_all_linear_names(model, int4=load_in_4bit)
+            peft_config = LoraConfig(target_modules=target_modules, r=script_args.lora_rank, lora_alpha=script_args.lora_alpha)
+            model = get_peft_model(model, peft_config)
+        for param in filter(lambda p: p.requires_grad, model.parameters()):
+            param.data = param.data.to(torch.float32)
+    if training_args.gradient_checkpointing:
+        model.gradient_checkpointing_enable()
+    trainer = Trainer(model=model, args=training_args)
+    trainer.train()
+"#;
+
+#[test]
+fn a_programs_variables_and_branches_are_what_its_line_makes_of_them() {
+    let line = "python fine-tune.py --model_name_or_path Qwen/Qwen2.5-0.5B --per_device_train_batch_size 4 --bf16 --block_size 512 \
+        --gradient_checkpointing True";
+    let said = |more: &str| {
+        let resolution = beside(MEDICAL, &format!("{line} {more}"));
+        assert!(resolution.plan.is_some(), "{more}: {:?}", resolution.diagnostics);
+        let fields = [
+            Field::TrainType,
+            Field::LoraRank,
+            Field::LoraTargetModules,
+            Field::BaseQuantization,
+            Field::UpcastNonQuantized,
+            Field::RecomputeGranularity,
+        ];
+        fields.map(|field| value(&resolution, field))
+    };
+    assert_eq!(said(""), ["lora", "8", "all-linear", "", "", "full"]);
+    assert_eq!(
+        said("--load_in_4bit True --lora_rank 16"),
+        ["qlora", "16", "all-linear", "nf4", "true", "full"]
+    );
+    assert_eq!(said("--target_modules q_proj,v_proj"), ["lora", "8", "q_proj v_proj", "", "", "full"]);
+    assert_eq!(said("--use_peft False"), ["full", "", "", "", "", "full"]);
+}
+
+/// tloen/alpaca-lora `finetune.py` in short.
+const ALPACA: &str = r#"
+def train(
+    base_model: str = "",
+    batch_size: int = 128,
+    micro_batch_size: int = 4,
+    cutoff_len: int = 256,
+    lora_r: int = 8,
+    lora_dropout: float = 0.05,
+    lora_target_modules: List[str] = ["q_proj", "v_proj"],
+):
+    gradient_accumulation_steps = batch_size // micro_batch_size
+    model = LlamaForCausalLM.from_pretrained(base_model, load_in_8bit=True, torch_dtype=torch.float16)
+    model = prepare_model_for_int8_training(model)
+    config = LoraConfig(r=lora_r, target_modules=lora_target_modules, lora_dropout=lora_dropout)
+    model = get_peft_model(model, config)
+    trainer = transformers.Trainer(
+        model=model,
+        args=transformers.TrainingArguments(
+            per_device_train_batch_size=micro_batch_size,
+            gradient_accumulation_steps=gradient_accumulation_steps,
+            fp16=True,
+        ),
+    )
+    if torch.__version__ >= "2":
+        model = torch.compile(model)
+    trainer.train()
+
+if __name__ == "__main__":
+    fire.Fire(train)
+"#;
+
+#[test]
+fn parameters_of_a_function_are_the_options_that_fire_makes_of_them() {
+    let line = "python fine-tune.py --base_model meta-llama/Llama-2-7b-hf --batch_size 64";
+    let resolution = beside(ALPACA, line);
+    assert_eq!(names(&resolution), ["seq_length"]);
+    assert!(resolution.not_modelled.is_empty(), "{:?}", resolution.not_modelled);
+    let fields = [
+        Field::NumLayers,
+        Field::MicroBatchSize,
+        Field::NumMicroBatches,
+        Field::LoraRank,
+        Field::LoraTargetModules,
+        Field::BaseQuantization,
+    ];
+    assert_eq!(
+        fields.map(|field| value(&resolution, field)),
+        ["32", "4", "16", "8", "q_proj v_proj", "int8"]
+    );
+    // A model that is compiled before the trainer has it is another.
+    let before = ALPACA.replace(
+        "    trainer = transformers",
+        "    model = torch.compile(model)\n    trainer = transformers",
+    );
+    assert_eq!(beside(&before, line).not_modelled.len(), 1);
+}

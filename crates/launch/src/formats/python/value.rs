@@ -93,6 +93,10 @@ impl Value {
 pub(in crate::formats) trait Names {
     /// The value of a dotted name; none where it is not known.
     fn value(&self, name: &str) -> Option<Value>;
+    /// What a function of the program's own gives; none where that is not known.
+    fn call(&self, _name: &str) -> Option<Value> {
+        None
+    }
 }
 
 /// What an expression comes to; none where that is not known.
@@ -206,7 +210,7 @@ fn called(name: &str, arguments: &[Argument], names: &dyn Names) -> Option<Value
             _ => None,
         },
         _ => {
-            let (object, method) = name.rsplit_once('.')?;
+            let Some((object, method)) = name.rsplit_once('.') else { return names.call(name) };
             let object = || names.value(object);
             match (method, object()?) {
                 ("lower", Value::Text(text)) => Some(Value::Text(text.to_lowercase())),

@@ -1,5 +1,5 @@
 //! Recognised calls of a Python program or notebook: `from_pretrained`, `TrainingArguments`, `LoraConfig` and their kin, with
-//! literal values. Nothing is evaluated; what is computed is not read.
+//! what their keywords come to. Nothing is executed; what is not worked out is asked for, or stops the verdict.
 
 use super::super::scalars::{Leaf, Scalars};
 use super::dialect::Dialect;
@@ -125,6 +125,8 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     // What is loaded once more behind the training, or behind unsloth's own call, is for inference.
     let (mut loaded, mut trained) = (false, false);
     let mut adapters = false;
+    // Where adapters of a checkpoint are loaded.
+    let mut of_checkpoint = None;
     // Adapters under a condition that is not decided.
     let mut unsure = false;
     let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
@@ -139,6 +141,8 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
             || name == "Trainer"
             || PREFERENCE_TRAINERS.contains(&name)
     });
+    let others = owned::other_adapters(text);
+    let mut other_adapter = None;
     let mut own_trainer = None;
     let mut four = false;
     while let Some((name, open)) = program.next_call(at) {
@@ -163,12 +167,18 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         let replaces = last.contains("monkey_patch") || last.starts_with("replace_") && last.contains("attn");
         let mut runs = Some(true);
         let prepares = prepared::is_call(last);
-        if looked < MOST && (known || checkpoints || replaces || prepares || last == "from_pretrained") {
+        let adapts = others.contains(&last);
+        if looked < MOST
+            && (known || checkpoints || replaces || prepares || adapts || last == "from_pretrained")
+        {
             looked += 1;
             runs = program.known.runs(text, open - name.len(), call_end(text, open));
             if runs == Some(false) {
                 continue;
             }
+        }
+        if adapts {
+            other_adapter = other_adapter.or(Some(last));
         }
         if checkpoints && runs == Some(true) {
             program.state("gradient_checkpointing", "true");
@@ -182,6 +192,10 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         if replaces {
             replaced = replaced.or(Some(last));
         }
+        // Adapters of a checkpoint, or new ones.
+        if let Some(other) = of_checkpoint.filter(|_| runs.is_none()) {
+            runs = program.known.one_runs(other, open).or(runs);
+        }
         if runs.is_none() && decides {
             unsure |= matches!(last, "LoraConfig" | "get_peft_model");
             if last == "BitsAndBytesConfig" {
@@ -191,6 +205,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         let loads = last == "from_pretrained" && !name.contains("okenizer") && !name.contains("rocessor");
         // A folder of adapters names no model.
         let of_adapters = loads && name.contains("Peft");
+        if of_adapters && !trained {
+            of_checkpoint = Some(open);
+        }
         adapters |= of_adapters && !trained;
         let loads = loads && !of_adapters;
         let again = loads && (trained || loaded && seen.iter().any(|seen| seen.starts_with("Fast")));
@@ -294,6 +311,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
             Effect::Memory,
             "modules as unsloth compiles them, which keep less than transformers' own",
         );
+    }
+    if let Some(class) = other_adapter {
+        lack(class, Effect::Memory, "adapters of another kind than LoRA's, and what they keep");
     }
     if let Some(trainer) = own_trainer {
         lack(trainer, Effect::Memory, "a trainer of the program's own");

@@ -60,8 +60,7 @@ impl<'a> Flow<'a> {
         let mut flow = Self::default();
         // Headers that are open, each less indented than the next.
         let mut open: Vec<u32> = Vec::new();
-        for statement in statements(text).into_iter().take(MOST) {
-            let index = flow.steps.len() as u32;
+        for (index, statement) in (0_u32..).zip(statements(text).into_iter().take(MOST)) {
             let mut sibling = None;
             while let Some(last) = open.last().copied() {
                 let indent = flow.steps[last as usize].statement.indent;
@@ -195,6 +194,35 @@ impl<'a> Flow<'a> {
             && text.find('(').is_some_and(|open| {
                 parameters(text.get(open..).unwrap_or("")).iter().any(|(parameter, _)| parameter == name)
             })
+    }
+
+    /// The statements of a function at the top of the program.
+    pub(super) fn function(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        let named = |step: &Step<'_>| {
+            let head = step.statement.text.strip_prefix("def ").and_then(|head| head.strip_prefix(name));
+            step.statement.indent == 0 && head.is_some_and(|rest| rest.starts_with('('))
+        };
+        let first = self.steps.iter().position(named).map_or(self.steps.len(), |at| at + 1);
+        let inside = self.steps.get(first..).unwrap_or_default().iter();
+        inside.take_while(|step| step.statement.indent > 0).map(|step| step.statement.text)
+    }
+
+    /// The header of the `if` of which two statements stand in different branches, behind each other.
+    pub(super) fn parted(&self, first: u32, second: u32) -> Option<u32> {
+        let above = self.above(first);
+        let branch = self.above(second).into_iter().find(|header| {
+            let mut before = self.steps[*header as usize].before;
+            (0..DEEPEST).any(|_| {
+                let branch = before;
+                before = before.and_then(|branch| self.steps[branch as usize].before);
+                branch.is_some_and(|branch| above.contains(&branch))
+            })
+        })?;
+        let mut head = branch;
+        for _ in 0..DEEPEST {
+            head = self.steps[head as usize].before.unwrap_or(head);
+        }
+        Some(head)
     }
 
     /// What the fields of a class are given: text of name and value.

@@ -57,7 +57,12 @@ pub(super) fn of_its_own<'a>(
 ) -> Vec<(&'a str, Effect, &'static str)> {
     /// Lines whose conditions are looked at.
     const LOOKED_AT: usize = 64;
+    /// The head of a loop over what trains.
+    const TRAINED: &str = "for param in filter(lambda p: p.requires_grad, model.parameters()):";
     let mut found: Vec<(&str, Effect, &str)> = Vec::new();
+    // Where the trainer is made.
+    let handed =
+        text.find("Trainer(").filter(|at| text.get(..*at).is_some_and(|before| !before.ends_with("class ")));
     let (mut at, mut looked) = (0, 0);
     for line in text.split_inclusive('\n') {
         let start = at + line.len() - line.trim_start().len();
@@ -73,6 +78,14 @@ pub(super) fn of_its_own<'a>(
             let freezes = words.ends_with("False") || words.contains("requires_grad_(False)");
             let hook = hook && !sign.starts_with("def ");
             if hook || freezes && adapted || words.starts_with("from ") || words.contains("(None, None)") {
+                continue;
+            }
+            // What trains, cast to fp32: PEFT holds adapters in fp32 anyway (`autocast_adapter_dtype`).
+            let of_trained = words.starts_with("param.data = param.data.to(torch.float32)")
+                && text.get(..start).is_some_and(|before| before.trim_end().ends_with(TRAINED));
+            // Compiled once the trainer has the model: the trainer's own is not.
+            let too_late = *sign == "torch.compile(model" && handed.is_some_and(|handed| handed < start);
+            if of_trained && adapted || too_late {
                 continue;
             }
             looked += 1;

@@ -157,6 +157,14 @@ impl<'a> Options<'a> {
         self.unless_given(name).or_else(inherited)
     }
 
+    /// Takes up that a keyword of a call is an option of the line as it is: what that means is known, whatever its name.
+    pub(super) fn hand_over(&self, written: &str) {
+        let name = written.rsplit('.').next().unwrap_or(written);
+        if let Some(leaf) = self.given.iter().find(|leaf| leaf.path == name) {
+            leaf.used.set(true);
+        }
+    }
+
     /// Whether a name is one of the options themselves: those of `fire.Fire(train)` are parameters.
     pub(super) fn is_parameter(&self, name: &str) -> bool {
         self.parameters && self.fields.iter().any(|field| field.declared && field.name == name)

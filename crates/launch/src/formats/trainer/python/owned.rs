@@ -20,6 +20,33 @@ const LIBRARIES: [&str; 14] = [
 /// Names kept of one program.
 const MOST: usize = 512;
 
+/// Configurations of PEFT that tell how LoRA's adapters begin, and the base of all.
+const OF_LORA: [&str; 7] = [
+    "LoraConfig",
+    "LoftQConfig",
+    "EvaConfig",
+    "CordaConfig",
+    "LoraGAConfig",
+    "LoraRuntimeConfig",
+    "PeftConfig",
+];
+
+/// Configurations that a program takes from PEFT and that are none of LoRA's: other adapters, prompts, single layers that train.
+pub(super) fn other_adapters(text: &str) -> Vec<&str> {
+    /// Statements that are looked at, and names of one.
+    const MOST: usize = 16;
+    const SIGN: &str = "from peft import ";
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(SIGN).take(MOST) {
+        let rest = text.get(at + SIGN.len()..).unwrap_or_default();
+        let end = if rest.trim_start().starts_with('(') { rest.find(')') } else { rest.find('\n') };
+        let names = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        let names = names.split(|sign| !is_of_name(sign)).filter(|name| name.ends_with("Config"));
+        found.extend(names.filter(|name| !OF_LORA.contains(name)).take(MOST));
+    }
+    found
+}
+
 /// Classes of trainers that the program takes from a module beside it, and classes that it writes itself under a library's name: trainers,
 /// and arguments that are made of nothing. What it makes of a library's trainer under another name is that trainer, but for what it overrides.
 #[derive(Default)]

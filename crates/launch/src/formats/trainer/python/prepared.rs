@@ -31,7 +31,10 @@ impl Preparation {
             return;
         }
         let bare: String = arguments.split_ascii_whitespace().collect();
-        let given = bare.split_once(KEY).map(|(_, rest)| rest.split([',', ')']).next().unwrap_or(rest));
+        // By its name, or the second of two.
+        let (_, rest) = bare.split_once(KEY).or_else(|| bare.split_once(',')).unzip();
+        let given = rest.map(|rest| rest.split([',', ')']).next().unwrap_or(rest));
+        let given = given.filter(|given| !given.is_empty() && !given.contains('='));
         self.checkpoints = match given {
             None => Some(true),
             Some("True") => Some(true),

@@ -1,4 +1,4 @@
-//! Calls of a program with their arguments, and its literal assignments. Nothing is evaluated.
+//! Calls of a program with their arguments, as far as these are known. Nothing is executed.
 
 use super::super::vocabulary::{self, Meaning};
 use super::known::Known;
@@ -244,6 +244,12 @@ impl<'a> Program<'a> {
         // None is what the option is without a default, so that the call's own counts.
         let written = literal(value);
         if let Some(given) = written.is_none().then(|| self.known.value(value, from)).flatten() {
+            let is_read = vocabulary::find(key).is_some() || key == "model_name_or_path";
+            if is_read
+                && value.bytes().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, b'_' | b'.'))
+            {
+                self.known.options.hand_over(value);
+            }
             if !given.is_empty() {
                 self.push(key, &given, Some(span));
             }

@@ -45,6 +45,22 @@ fn trainers_and_classes_tell_what_their_arguments_do_not() {
     assert!(lacks(&program("AutoModelForCausalLM", "Trainer")).is_empty());
 }
 
+/// huggingface/peft `examples/miss_finetuning/miss_finetuning.py` in short.
+#[test]
+fn adapters_of_another_kind_stop_by_their_name() {
+    let text = "from peft import (\n    LoraConfig, MissConfig,\n    get_peft_model\n)\n\
+        model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\nconfig = MissConfig(r=16)\n\
+        model = get_peft_model(model, config)\ntrainer = SFTTrainer(model, args=SFTConfig(max_length=512))\n";
+    let lacks = |text: &str| {
+        let reading = read_python(text, 0).expect("calls");
+        reading.not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(lacks(text), ["MissConfig"]);
+    assert!(lacks(&text.replace("= MissConfig", "= LoraConfig")).is_empty());
+    let never = text.replace("config = Miss", "if False:\n    config = Miss");
+    assert!(lacks(&never).is_empty());
+}
+
 #[test]
 fn a_computed_batch_is_asked_for() {
     let text = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\n\
