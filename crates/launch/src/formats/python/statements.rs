@@ -19,7 +19,7 @@ pub(in crate::formats) fn statements(text: &str) -> Vec<Statement<'_>> {
         at += indent;
         line = line.max(at);
         let start = at;
-        at = end(text, at);
+        at = statement_end(text, at);
         let written = text.get(start..at).unwrap_or("").trim_end();
         if !written.is_empty() && !written.starts_with('#') {
             out.push(Statement { start, indent, text: written });
@@ -30,7 +30,7 @@ pub(in crate::formats) fn statements(text: &str) -> Vec<Statement<'_>> {
 }
 
 /// Where the statement that begins at `at` ends: the line end outside brackets and strings.
-fn end(text: &str, mut at: usize) -> usize {
+pub(in crate::formats) fn statement_end(text: &str, mut at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;
     while at < bytes.len() {
@@ -55,7 +55,7 @@ fn end(text: &str, mut at: usize) -> usize {
 }
 
 /// Behind the string that opens at `at`; three quotes may span lines.
-fn string_end(bytes: &[u8], at: usize) -> usize {
+pub(in crate::formats) fn string_end(bytes: &[u8], at: usize) -> usize {
     let quote = bytes[at];
     let triple = bytes.get(at + 1) == Some(&quote) && bytes.get(at + 2) == Some(&quote);
     let mut next = at + if triple { 3 } else { 1 };

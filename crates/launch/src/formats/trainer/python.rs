@@ -8,6 +8,7 @@ use super::vocabulary;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use known::Known;
 use literal::call_end;
+use names::{ARGUMENTS, CONFIGS, DPO, OBJECTIVES, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES};
 use options::Options;
 use owned::{Owned, is_used};
 use prepared::Preparation;
@@ -21,83 +22,12 @@ mod hands;
 mod known;
 mod line;
 mod literal;
+mod names;
 mod options;
 mod owned;
 mod prepared;
 mod program;
 mod versions;
-
-/// Calls whose keywords are settings of a training.
-const CONFIGS: [&str; 13] = [
-    "TrainingArguments",
-    "Seq2SeqTrainingArguments",
-    "SFTConfig",
-    "DPOConfig",
-    "SFTTrainer",
-    "DPOTrainer",
-    "GRPOTrainer",
-    "KTOTrainer",
-    "RewardTrainer",
-    "LoraConfig",
-    "BitsAndBytesConfig",
-    "UnslothTrainingArguments",
-    "get_peft_model",
-];
-/// Calls of trainings that hold more than the model.
-const PREFERENCES: [&str; 9] = [
-    "AsyncGRPOConfig",
-    "GRPOConfig",
-    "PPOConfig",
-    "RewardConfig",
-    "KTOConfig",
-    "ORPOConfig",
-    "CPOConfig",
-    "RLOOConfig",
-    "OnlineDPOConfig",
-];
-/// Losses of TRL that are modelled: arguments, trainer, and the key and word that tell them.
-const OBJECTIVES: [(&str, &str, &str, &str); 6] = [
-    ("DPOConfig", "DPOTrainer", "rl", DPO),
-    ("GRPOConfig", "GRPOTrainer", "rl", "grpo"),
-    ("KTOConfig", "KTOTrainer", "rl", "kto"),
-    ("ORPOConfig", "ORPOTrainer", "rl", "orpo"),
-    ("CPOConfig", "CPOTrainer", "rl", "cpo"),
-    ("RewardConfig", "RewardTrainer", "center_rewards_coefficient", "0"),
-];
-const DPO: &str = "dpo";
-/// Trainers of those, which older programs give transformers' own `TrainingArguments`.
-const PREFERENCE_TRAINERS: [&str; 14] = [
-    "GRPOTrainer",
-    "PPOTrainer",
-    "RewardTrainer",
-    "KTOTrainer",
-    "ORPOTrainer",
-    "RLOOTrainer",
-    "CPOTrainer",
-    "OnlineDPOTrainer",
-    "BCOTrainer",
-    "PRMTrainer",
-    "GKDTrainer",
-    "XPOTrainer",
-    "NashMDTrainer",
-    "IterativeSFTTrainer",
-];
-/// Parts of the names of classes that load something else than a decoder with its output layer.
-const OTHER_MODELS: [&str; 8] = [
-    "Seq2SeqLM",
-    "SequenceClassification",
-    "TokenClassification",
-    "QuestionAnswering",
-    "MaskedLM",
-    "T5For",
-    "BartFor",
-    "WhisperFor",
-];
-/// Calls that say how a trainer of a library trains, among those above.
-const ARGUMENTS: [&str; 5] =
-    ["TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig", "DPOConfig", "UnslothTrainingArguments"];
-/// What fills whole classes of arguments from a command line.
-const PARSERS: [&str; 3] = ["HfArgumentParser", "TrlParser", "H4ArgumentParser"];
 
 /// Reads the calls of a program called `file` together with the words of the line that starts it, where there is one; none where it
 /// has none of them.

@@ -1,5 +1,7 @@
 //! Literals of Python as they are written, and where strings and calls end.
 
+use crate::formats::python::statements::string_end;
+
 /// Characters shown of a computed value.
 const SHOWN: usize = 40;
 
@@ -22,30 +24,6 @@ pub(super) fn call_end(text: &str, open: usize) -> usize {
             _ => {}
         }
         at += 1;
-    }
-    bytes.len()
-}
-
-/// Where a string ends that begins at `at`; three quotes may span lines.
-pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
-    let quote = bytes[at];
-    let triple = bytes.get(at..at + 3).is_some_and(|three| three.iter().all(|sign| *sign == quote));
-    let width = if triple { 3 } else { 1 };
-    let mut end = at + width;
-    while end < bytes.len() {
-        match bytes[end] {
-            b'\\' => end += 1,
-            b'\n' if !triple => return end,
-            sign if sign == quote => {
-                let closes = !triple
-                    || bytes.get(end..end + 3).is_some_and(|three| three.iter().all(|sign| *sign == quote));
-                if closes {
-                    return end + width;
-                }
-            }
-            _ => {}
-        }
-        end += 1;
     }
     bytes.len()
 }

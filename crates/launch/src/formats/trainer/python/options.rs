@@ -5,8 +5,9 @@ use std::cell::Cell;
 
 use super::super::words;
 use super::argparse::{declared, fired};
-use super::literal::{literal, plain, string_end};
+use super::literal::{literal, plain};
 use crate::Argument;
+use crate::formats::python::statements::{statement_end, string_end};
 use crate::formats::scalars::Leaf;
 use shardscope_source::Span;
 
@@ -219,30 +220,6 @@ impl<'a> Options<'a> {
 
 fn is_of_name(sign: char) -> bool {
     sign.is_ascii_alphanumeric() || sign == '_'
-}
-
-/// Where a statement ends that goes on at `at`: with its line, or with that of the parenthesis that it opens.
-fn statement_end(text: &str, mut at: usize) -> usize {
-    let bytes = text.as_bytes();
-    let mut depth = 0_usize;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'"' | b'\'' => {
-                at = string_end(bytes, at);
-                continue;
-            }
-            b'#' => {
-                at = text.get(at..).and_then(|rest| rest.find('\n')).map_or(bytes.len(), |end| at + end);
-                continue;
-            }
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b'\n' if depth == 0 => return at,
-            _ => {}
-        }
-        at += 1;
-    }
-    bytes.len()
 }
 
 /// The default that a field's statement gives: `= 8`, `= field(default=8, …)`, `= field(default_factory=lambda: ["q_proj"])`.

@@ -2,7 +2,8 @@
 
 use super::super::vocabulary::{self, Meaning};
 use super::known::Known;
-use super::literal::{literal, plain, shown, string_end};
+use super::literal::{literal, plain, shown};
+use crate::formats::python::statements::string_end;
 use crate::formats::python::value::Value;
 use crate::formats::scalars::Leaf;
 use shardscope_plan::Field;
