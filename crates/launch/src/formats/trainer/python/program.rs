@@ -86,17 +86,18 @@ impl<'a> Program<'a> {
                     if bytes.get(at) == Some(&b'(') {
                         return Some((name, at));
                     }
+                    // Only names at the beginning of a line; the rest of a line is looked at once.
+                    if start > 0 && bytes[start - 1] != b'\n' {
+                        continue;
+                    }
                     let rest = self.text.get(at..self.line_end(at)).unwrap_or("");
-                    let first_of_line = start == 0 || bytes[start - 1] == b'\n';
-                    if let Some(value) = rest
-                        .trim_start()
-                        .strip_prefix('=')
-                        .filter(|value| first_of_line && !value.starts_with('='))
+                    if let Some(value) =
+                        rest.trim_start().strip_prefix('=').filter(|value| !value.starts_with('='))
                         && let Some(value) = literal(value.split(" #").next().unwrap_or(value).trim())
                     {
                         self.names.retain(|(known, _)| *known != name);
                         self.names.push((name, value));
-                    } else if first_of_line && rest.trim_start().starts_with(',') {
+                    } else if rest.trim_start().starts_with(',') {
                         at = self.several(start);
                     }
                 }

@@ -192,6 +192,13 @@ fn hostile_programs_end_soon() {
         (0..8_000).map(|at| format!("LoraConfig(r=x{at}, a=y{at})\n")).collect(),
         "    if args.lora_r == 9:\n        a.requires_grad_(True)\n".repeat(8_000),
         "# python a.py --b \\\n".repeat(20_000),
+        // One long line, long chains of names and of branches, and names that are given each other.
+        format!("d = {{{}}}\nLoraConfig(**d)\n", "'k': v, ".repeat(40_000)),
+        format!("def t({}):\n  LoraConfig(r=a)\nfire.Fire(t)\n", "a=1, ".repeat(60_000)),
+        (0..8_000).map(|at| format!("a{at} = a{}\n", at + 1)).collect::<String>() + "LoraConfig(r=a0)\n",
+        format!("if a:\n  x=1\n{}LoraConfig(r=x)\n", "elif b:\n  x=2\n".repeat(10_000)),
+        format!("x=1\n{}LoraConfig(r=x)\n", "x = x if x else x\n".repeat(10_000)),
+        "x = y[z] if not a and b else c or d\nLoraConfig(r=x)\n".repeat(2_000),
     ];
     for text in texts {
         let whole = format!("{parser}{text}");
