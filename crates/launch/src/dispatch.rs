@@ -5,7 +5,7 @@ use super::detect::{TextKind, detect};
 use super::environment;
 use super::formats::{
     Accelerate, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer, Workload,
-    Xtuner, classify, merge, nemo, read_launcher, read_started, recipes,
+    Xtuner, classify, launcher, merge, nemo, read_launcher, read_started, recipes,
 };
 use super::named::take_model;
 use super::started::{Started, asks_for_line, with_line, without_places};
@@ -76,6 +76,13 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                 // The places of a notebook's cells are not those of its text.
                 let exact = program == text;
                 let asked = named_recipe(environment);
+                if launcher::starts(&program) || launcher::is_model(&program) {
+                    match launched_by(&program, source, environment) {
+                        Ok(reading) => add(None, reading),
+                        Err(said) => remarks.push(said),
+                    }
+                    continue;
+                }
                 if let Some(reading) = recipes::read_recipes(&program, asked, part.span.start) {
                     add(Some(Format::new(&Recipe)), reading);
                     continue;
@@ -145,6 +152,26 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let mut readings = vec![Reading { diagnostics: remarks, machines, ..Reading::default() }];
     readings.extend(merge(texts));
     readings
+}
+
+/// A program that puts its training's command together, read as the script of that command. Places in it are none of the text's.
+fn launched_by(
+    program: &str,
+    source: &Source,
+    environment: &shell::Environment,
+) -> Result<Reading, Diagnostic> {
+    let beside = |file: &str| {
+        let same = |part: &&shardscope_source::Part| shell::base_name(&part.name) == shell::base_name(file);
+        let at = source.parts().iter().take(MAX_TEXTS).position(|part| same(&part));
+        at.map(|at| source.part_text(at).to_owned())
+    };
+    let script = launcher::script(program, &beside)?;
+    let texts =
+        source.parts().iter().enumerate().map(|(at, part)| (part.name.as_str(), source.part_text(at)));
+    let all = Source::from_files([("", script.as_str())].into_iter().chain(texts));
+    let mut reading = environment::reading(&launch::read_part(&all, 0, environment));
+    without_places(&mut reading, 0);
+    Ok(reading)
 }
 
 /// Whether a program is one of OLMo-core's, whose settings are Python.

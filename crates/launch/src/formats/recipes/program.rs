@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 /// A statement: where it stands and how far it is indented. Lines that brackets hold together are one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Statement<'a> {
-    pub(super) start: usize,
-    pub(super) indent: usize,
-    pub(super) text: &'a str,
+pub(in crate::formats) struct Statement<'a> {
+    pub(in crate::formats) start: usize,
+    pub(in crate::formats) indent: usize,
+    pub(in crate::formats) text: &'a str,
 }
 
 /// A function at the top of a program.
@@ -110,7 +110,7 @@ fn literal(value: Expression, found: &[(&str, Option<Expression>)]) -> Option<Ex
 }
 
 /// The statements of a program, without comments of their own lines.
-pub(super) fn statements(text: &str) -> Vec<Statement<'_>> {
+pub(in crate::formats) fn statements(text: &str) -> Vec<Statement<'_>> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
     let (mut at, mut line) = (0, 0);
