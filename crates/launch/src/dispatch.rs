@@ -8,7 +8,7 @@ use super::formats::{
     Xtuner, classify, launcher, merge, nemo, read_launcher, read_started, recipes,
 };
 use super::named::take_model;
-use super::started::{Started, asks_for_line, with_line, without_places};
+use super::started::{Started, asks_for_line, launched_by, with_line, without_places};
 use super::strangers::python;
 use super::{
     Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, machines, several, template,
@@ -29,7 +29,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
     for (index, part) in source.parts().iter().enumerate() {
         if index == MAX_TEXTS {
-            remarks.push(too_many(source));
+            remarks.push(several::too_many(source));
             break;
         }
         let text = source.part_text(index);
@@ -77,10 +77,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                 let exact = program == text;
                 let asked = named_recipe(environment);
                 if launcher::starts(&program) || launcher::is_model(&program) {
-                    match launched_by(&program, source, environment) {
-                        Ok(reading) => add(None, reading),
-                        Err(said) => remarks.push(said),
-                    }
+                    add(None, launched_by(&program, source, environment));
                     continue;
                 }
                 if let Some(reading) = recipes::read_recipes(&program, asked, part.span.start) {
@@ -154,26 +151,6 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     readings
 }
 
-/// A program that puts its training's command together, read as the script of that command. Places in it are none of the text's.
-fn launched_by(
-    program: &str,
-    source: &Source,
-    environment: &shell::Environment,
-) -> Result<Reading, Diagnostic> {
-    let beside = |file: &str| {
-        let same = |part: &&shardscope_source::Part| shell::base_name(&part.name) == shell::base_name(file);
-        let at = source.parts().iter().take(MAX_TEXTS).position(|part| same(&part));
-        at.map(|at| source.part_text(at).to_owned())
-    };
-    let script = launcher::script(program, &beside)?;
-    let texts =
-        source.parts().iter().enumerate().map(|(at, part)| (part.name.as_str(), source.part_text(at)));
-    let all = Source::from_files([("", script.as_str())].into_iter().chain(texts));
-    let mut reading = environment::reading(&launch::read_part(&all, 0, environment));
-    without_places(&mut reading, 0);
-    Ok(reading)
-}
-
 /// Whether a program is one of OLMo-core's, whose settings are Python.
 fn imports_olmo_core(program: &str) -> bool {
     let names = |line: &str| {
@@ -197,12 +174,6 @@ fn named_recipe(environment: &shell::Environment) -> Option<&str> {
 
 /// Texts that are read at most: a training is launched by a handful of files.
 pub const MAX_TEXTS: usize = 256;
-
-fn too_many(source: &Source) -> Diagnostic {
-    let more = source.parts().len().saturating_sub(MAX_TEXTS);
-    let message = format!("{MAX_TEXTS} files are read at once, and there are {more} more");
-    Diagnostic::warning(Code::TooManyFiles, message).hint("leave out what does not belong to this training")
-}
 
 /// A model by its name alone: its shape, and what a training of it leaves open.
 fn alone_by_name(name: &str, span: Span) -> Reading {

@@ -1,7 +1,8 @@
 //! What names, attributes and calls of a launcher stand for.
 
 use super::known::{
-    BASE, CONSTANTS, HARMLESS, HELD, LOGGED, SILENT, TRUE_ON_POLICY, builtin, is_environment, pattern, switch,
+    BASE, CONSTANTS, HARMLESS, HELD, LOGGED, NODES, SILENT, TRUE_ON_POLICY, builtin, is_environment, pattern,
+    switch,
 };
 use super::run::{Flow, Frame, LONGEST, Run, STARTS, name};
 use super::scan::assignment;
@@ -76,7 +77,9 @@ impl<'a> Run<'a> {
             Node::Item(of, key) => {
                 let key = self.value(key, frame);
                 if is_environment(of) {
-                    return Value::Open(["$", &key.written()].concat());
+                    let given = self.variables.iter().find(|(name, _)| *name == key.written());
+                    let open = || Value::Open(["$", &key.written()].concat());
+                    return given.map_or_else(open, |(_, value)| Value::text(value));
                 }
                 let held = self.value(of, frame);
                 let found = match (&held, &key) {
@@ -211,6 +214,10 @@ impl<'a> Run<'a> {
                 let value = self.value(&node(written), &mut Frame::new());
                 name(fields, field, value);
             }
+            let nodes = self.variables.iter().find(|(name, _)| name == NODES);
+            if let Some(count) = nodes.and_then(|(_, count)| count.parse().ok()) {
+                name(fields, "num_nodes", Value::Whole(count));
+            }
         }
         let parent = self.program.classes.iter().position(|known| known.name == base);
         if let Some(parent) = parent.filter(|_| depth < 4) {
@@ -280,6 +287,9 @@ impl<'a> Run<'a> {
             };
             if LOGGED.contains(&variable.as_str()) {
                 return Value::None;
+            }
+            if let Some((_, value)) = self.variables.iter().find(|(name, _)| name == variable) {
+                return Value::text(value);
             }
             // As bash reads `${NAME:-default}` where the text does not set the variable.
             let unset = || Value::Open(["$", variable].concat());

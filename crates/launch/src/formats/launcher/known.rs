@@ -8,11 +8,13 @@ use super::value::Value;
 pub(super) const BASE: &str = "ExecuteTrainConfig";
 pub(super) const HELD: [(&str, &str); 4] = [
     ("cuda_core_dump", "False"),
-    // As many as SLURM says, else one.
+    // Unless `NODES` is set.
     ("num_nodes", "1"),
     ("extra_env_vars", "''"),
     ("output_dir", "'/root/shared_data'"),
 ];
+/// The variable that `num_nodes` is taken from.
+pub(super) const NODES: &str = "SLURM_JOB_NUM_NODES";
 /// Constants of the same file.
 pub(super) const CONSTANTS: [(&str, &str); 2] = [
     (

@@ -13,6 +13,8 @@ mod value;
 mod tests;
 
 use crate::formats::reader::Reader;
+use crate::{Question, Reading};
+use known::NODES;
 use run::{Outcome, Started, follow, returned};
 use shardscope_source::{Code, Diagnostic};
 use std::fmt::Write as _;
@@ -48,24 +50,48 @@ pub(crate) fn is_model(program: &str) -> bool {
     program.lines().any(|line| line.starts_with("def model_args("))
 }
 
-/// The command that a program starts, as a script; what there is to say where it is not known. `beside` are the other texts with
-/// their names, a model's options among them.
-pub(crate) fn script(program: &str, beside: &dyn Fn(&str) -> Option<String>) -> Result<String, Diagnostic> {
+/// Nodes that are tried where a program starts nothing on one.
+const NODES_TRIED: [u32; 9] = [2, 4, 6, 8, 12, 16, 24, 32, 64];
+
+/// The command that a program starts, as a script; what there is to say and to ask where it is not known. `variables` are those that
+/// the reader gives, `beside` the other texts by their names, a model's options among them.
+pub(crate) fn script(
+    program: &str,
+    variables: &[(String, String)],
+    beside: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, Box<Reading>> {
     if is_model(program) && !starts(program) {
         return model(program).ok_or_else(|| {
             let message = "options of a model that its program takes from elsewhere";
-            Diagnostic::error(Code::Python, message)
-                .hint("paste the line that starts the training, or name the model")
+            told(
+                Diagnostic::error(Code::Python, message)
+                    .hint("paste the line that starts the training, or name the model"),
+            )
         });
     }
-    let said = |message: String, hint: &str| Err(Diagnostic::error(Code::Python, message).hint(hint));
-    match follow(program) {
+    let said = |message: String, hint: &str| Err(told(Diagnostic::error(Code::Python, message).hint(hint)));
+    match follow(program, variables) {
         Outcome::Starts(started) => Ok(command(&started, program.contains("slime.utils"), beside)),
         Outcome::Stops(what) => {
             let what = what.lines().next().unwrap_or("");
             let message =
                 format!("with the values that it has by itself, this program starts nothing: `{what}`");
-            said(message, "change its values here to those that its command line gives, such as num_nodes")
+            let hint = "change its values here to those that its command line gives";
+            let mut reading = told(Diagnostic::error(Code::Python, message).hint(hint));
+            let starts = |nodes: &&u32| {
+                let given = [(NODES.to_owned(), nodes.to_string())];
+                matches!(follow(program, &given), Outcome::Starts(_))
+            };
+            // Most that start nothing want more nodes than one, each as many as it has a layout for.
+            if let Some(nodes) = NODES_TRIED.iter().find(starts) {
+                reading.questions.push(Question {
+                    name: NODES.to_owned(),
+                    prompt: "On how many nodes does it run (--num-nodes)?".to_owned(),
+                    choices: Vec::new(),
+                    proposal: Some(nodes.to_string()),
+                });
+            }
+            Err(reading)
         }
         Outcome::Open(what) => {
             let message = format!("what this program starts hangs on {what}, which its text does not decide");
@@ -76,6 +102,10 @@ pub(crate) fn script(program: &str, beside: &dyn Fn(&str) -> Option<String>) -> 
             said(message.to_owned(), "paste the command that it prints when it starts")
         }
     }
+}
+
+fn told(said: Diagnostic) -> Box<Reading> {
+    Box::new(Reading { diagnostics: vec![said], ..Reading::default() })
 }
 
 /// A model's options as a script sets them.

@@ -7,7 +7,7 @@ use super::value::{Value, binary, put};
 use crate::formats::recipes::Statement;
 
 /// Statements and values looked at in all; the largest of miles' launchers takes some 3,000.
-const MOST: usize = 100_000;
+const MOST: usize = 30_000;
 /// Calls inside calls, and blocks inside blocks, that are followed.
 const DEEPEST: u32 = 24;
 /// Longest text that is put together. Unit: byte.
@@ -46,13 +46,15 @@ pub(super) struct Run<'a> {
     depth: u32,
     pub(super) started: Option<Started>,
     pub(super) lost: Option<String>,
+    /// Variables of the environment that the reader gives.
+    pub(super) variables: &'a [(String, String)],
     /// What the program says where it stops inside an expression.
     pub(super) stopped: Option<String>,
 }
 
-/// Follows a program to what it starts.
-pub(super) fn follow(text: &str) -> Outcome {
-    let mut run = Run::over(text);
+/// Follows a program to what it starts, with these variables of its environment.
+pub(super) fn follow(text: &str, variables: &[(String, String)]) -> Outcome {
+    let mut run = Run::over(text, variables);
     let Some(entry) = run.entry() else { return Outcome::Nothing };
     let stopped = match run.enter(entry, &[], None) {
         Flow::Stop(said) => run.stopped.or(Some(said)),
@@ -70,7 +72,7 @@ pub(super) fn follow(text: &str) -> Outcome {
 
 /// What a function of a program returns, its parameters at their defaults.
 pub(super) fn returned(text: &str, name: &str) -> Option<Value> {
-    let mut run = Run::over(text);
+    let mut run = Run::over(text, &[]);
     let entry = run.function("", name)?;
     let flow = run.enter(entry, &[], None);
     match flow {
@@ -80,7 +82,7 @@ pub(super) fn returned(text: &str, name: &str) -> Option<Value> {
 }
 
 impl<'a> Run<'a> {
-    fn over(text: &'a str) -> Self {
+    fn over(text: &'a str, variables: &'a [(String, String)]) -> Self {
         let mut run = Self {
             program: program(text),
             globals: Frame::new(),
@@ -90,6 +92,7 @@ impl<'a> Run<'a> {
             started: None,
             lost: None,
             stopped: None,
+            variables,
         };
         let top = run.program.top.clone();
         let mut globals = Frame::new();

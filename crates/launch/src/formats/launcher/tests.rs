@@ -18,7 +18,7 @@ fn launchers_hand_on_what_their_own_code_does() {
             panic!("{line}")
         };
         let text = data(file);
-        let Outcome::Starts(started) = follow(&text) else { panic!("{file} starts nothing") };
+        let Outcome::Starts(started) = follow(&text, &[]) else { panic!("{file} starts nothing") };
         let given =
             |name: &str| started.iter().find(|(keyword, _)| keyword == name).map(|(_, value)| value.clone());
         let words = given("train_args").unwrap_or(Value::None).written();
@@ -47,7 +47,7 @@ fn launchers_hand_on_what_their_own_code_does() {
 #[track_caller]
 fn starts(body: &str, expected: &str) {
     let text = format!("import slime.utils.external_utils.command_utils as U\n{body}");
-    assert_eq!(script(&text, &|_| None).expect("a command").trim_end(), expected);
+    assert_eq!(script(&text, &[], &|_| None).expect("a command").trim_end(), expected);
 }
 
 #[test]
@@ -69,21 +69,51 @@ fn what_the_program_alone_knows_is_left_open() {
         "$(rate)",
     );
     assert!(matches!(
-        follow("def run():\n    if rate():\n        execute_train(train_args='')\n"),
+        follow("def run():\n    if rate():\n        execute_train(train_args='')\n", &[]),
         Outcome::Open(_)
     ));
     assert!(matches!(
-        follow("def run():\n    if rate():\n        return\n    execute_train(train_args='')\n"),
+        follow("def run():\n    if rate():\n        return\n    execute_train(train_args='')\n", &[]),
         Outcome::Open(_)
     ));
     assert!(matches!(
-        follow("def run():\n    assert 1 > 2\n    execute_train(train_args='')\n"),
+        follow("def run():\n    assert 1 > 2\n    execute_train(train_args='')\n", &[]),
         Outcome::Stops(_)
     ));
     // What an object is given to may change it.
     let changed =
         "class A:\n    b: int = 1\ndef run(a: A):\n    change(a)\n    execute_train(train_args='')\n";
-    assert!(matches!(follow(changed), Outcome::Open(_)));
+    assert!(matches!(follow(changed, &[]), Outcome::Open(_)));
+}
+
+/// A program with layouts for more nodes than one asks on how many it runs, and proposes the first that it has one for.
+#[test]
+fn a_program_that_starts_nothing_on_one_node_asks_for_more() {
+    let text = "import miles.utils.external_utils.command_utils as U\n@dataclass\nclass A(U.ExecuteTrainConfig):\n    pass\n\
+        def run(args: A):\n    if args.num_nodes == 12:\n        tp = 8\n    else:\n        raise NotImplementedError(args.num_nodes)\n    \
+        U.execute_train(train_args=f'--tensor-model-parallel-size {tp} --actor-num-nodes {args.num_nodes}', megatron_model_type=None)\n";
+    let asked = script(text, &[], &|_| None).expect_err("no layout for one node");
+    let question = asked.questions.first().expect("a question");
+    assert_eq!((question.name.as_str(), question.proposal.as_deref()), ("SLURM_JOB_NUM_NODES", Some("12")));
+    assert!(
+        asked
+            .diagnostics
+            .iter()
+            .any(|said| said.message.contains("`raise NotImplementedError(args.num_nodes)`"))
+    );
+    let given = [(question.name.clone(), "12".to_owned())];
+    let started = script(text, &given, &|_| None).expect("a command");
+    assert_eq!(
+        started,
+        "ray job submit -- python3 train.py --tensor-model-parallel-size 8 --actor-num-nodes 12\n"
+    );
+    let given = [("TP".to_owned(), "4".to_owned())];
+    let text = "import slime.utils.external_utils.command_utils as U\ndef run():\n    \
+        U.execute_train(train_args='--tp ' + os.environ['TP'] + os.environ.get('X', ' --b'), megatron_model_type=None)\n";
+    assert_eq!(
+        script(text, &given, &|_| None).expect("a command"),
+        "ray job submit -- python3 train.py --tp 4 --b\n"
+    );
 }
 
 #[test]
@@ -134,7 +164,7 @@ fn hostile_programs_end_soon() {
     ];
     for text in texts {
         let start = Instant::now();
-        let _ = follow(&text);
+        let _ = follow(&text, &[]);
         let took = start.elapsed();
         assert!(took < LONG, "{took:?} for {}", text.get(..60).unwrap_or(""));
     }
