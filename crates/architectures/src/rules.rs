@@ -20,6 +20,8 @@ static DEFAULTS: LaterText = LaterText::new(
 const TYPE: &str = "type ";
 /// How that of a vision tower does.
 const TOWER: &str = "tower ";
+/// How that of an encoder-decoder does.
+const PAIR: &str = "pair ";
 /// Longest line of ancestors of a type.
 const GENERATIONS: u32 = 8;
 
@@ -41,6 +43,11 @@ pub(crate) fn definitions(model_type: &str) -> Option<Definitions> {
 /// none of it.
 pub(crate) fn tower_definitions(model_type: &str) -> Option<Definitions> {
     inherited(TOWER, model_type)
+}
+
+/// The definitions of an encoder-decoder; none where the rules have no such type.
+pub(crate) fn pair_definitions(model_type: &str) -> Option<Definitions> {
+    inherited(PAIR, model_type)
 }
 
 fn inherited(head: &str, name: &str) -> Option<Definitions> {
@@ -77,7 +84,7 @@ fn block(
         // Several types share a block where only their names differ.
         names.split(' ').any(|known| known == name).then_some(parent)
     })?;
-    let is_head = |line: &str| line.starts_with(TYPE) || line.starts_with(TOWER);
+    let is_head = |line: &str| [TYPE, TOWER, PAIR].iter().any(|head| line.starts_with(head));
     Some((parent, lines.take_while(move |line| !is_head(line))))
 }
 

@@ -5,10 +5,10 @@ use super::detect::{TextKind, detect};
 use super::environment;
 use super::formats::{
     Accelerate, Dialect, Format, HuggingFace, OLMO_CORE_LACKING, Recipe, Role, Text, Trainer, Workload,
-    Xtuner, classify, merge, nemo, read_launcher, read_started, recipes,
+    Xtuner, classify, launcher, merge, nemo, read_launcher, read_started, recipes,
 };
 use super::named::take_model;
-use super::started::{Started, asks_for_line, with_line, without_places};
+use super::started::{Started, asks_for_line, launched_by, with_line, without_places};
 use super::strangers::python;
 use super::{
     Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, machines, several, template,
@@ -29,7 +29,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
     for (index, part) in source.parts().iter().enumerate() {
         if index == MAX_TEXTS {
-            remarks.push(too_many(source));
+            remarks.push(several::too_many(source));
             break;
         }
         let text = source.part_text(index);
@@ -76,6 +76,10 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                 // The places of a notebook's cells are not those of its text.
                 let exact = program == text;
                 let asked = named_recipe(environment);
+                if launcher::starts(&program) || launcher::is_model(&program) {
+                    add(None, launched_by(&program, source, environment));
+                    continue;
+                }
                 if let Some(reading) = recipes::read_recipes(&program, asked, part.span.start) {
                     add(Some(Format::new(&Recipe)), reading);
                     continue;
@@ -170,12 +174,6 @@ fn named_recipe(environment: &shell::Environment) -> Option<&str> {
 
 /// Texts that are read at most: a training is launched by a handful of files.
 pub const MAX_TEXTS: usize = 256;
-
-fn too_many(source: &Source) -> Diagnostic {
-    let more = source.parts().len().saturating_sub(MAX_TEXTS);
-    let message = format!("{MAX_TEXTS} files are read at once, and there are {more} more");
-    Diagnostic::warning(Code::TooManyFiles, message).hint("leave out what does not belong to this training")
-}
 
 /// A model by its name alone: its shape, and what a training of it leaves open.
 fn alone_by_name(name: &str, span: Span) -> Reading {

@@ -32,7 +32,7 @@ fn model(reading: &mut Reading, launch: &Launch) {
         return take_model(reading, name, flag, span);
     }
     for (name, span) in &launch.script.missing_files {
-        let last = shell::base_name(name.strip_suffix(".sh").unwrap_or(name));
+        let last = shell::base_name(name.strip_suffix(".sh").or(name.strip_suffix(".py")).unwrap_or(name));
         // A model cut short for trying: deepseek-v3-5layer.
         let Some((known, settings)) = known_model(last).filter(|_| !last.contains("layer")) else { continue };
         for (field, value) in settings {

@@ -1,5 +1,6 @@
 //! Several texts that are each a whole run: one is answered, and which one is said.
 
+use crate::MAX_TEXTS;
 use crate::formats::{Role, Text};
 use shardscope_bash::base_name;
 use shardscope_plan::Field;
@@ -65,4 +66,11 @@ pub(crate) fn files(texts: &[Text], order: &[(String, Vec<String>)]) -> Option<D
 
 fn called<'n>(name: &'n str, otherwise: &'n str) -> &'n str {
     if name.is_empty() { otherwise } else { name }
+}
+
+/// What there is to say of texts that are not read.
+pub(super) fn too_many(source: &Source) -> Diagnostic {
+    let more = source.parts().len().saturating_sub(MAX_TEXTS);
+    let message = format!("{MAX_TEXTS} files are read at once, and there are {more} more");
+    Diagnostic::warning(Code::TooManyFiles, message).hint("leave out what does not belong to this training")
 }

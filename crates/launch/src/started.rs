@@ -1,11 +1,12 @@
 //! Programs that take their settings from the line that starts them: read together with that line, which may stand beside them or be
 //! the answer to a question.
 
-use super::formats::{Dialect, Format, Text, Trainer, read_started};
-use super::{Argument, Reading, megatron};
+use super::formats::{Dialect, Format, Text, Trainer, launcher, read_started};
+use super::{Argument, MAX_TEXTS, Reading, environment, launch, megatron};
+use shardscope_bash::{Environment, base_name};
 use shardscope_plan::Field;
 use shardscope_resolve::COMMAND_LINE;
-use shardscope_source::{Diagnostic, Span};
+use shardscope_source::{Diagnostic, Source, Span};
 
 /// A program that asks for its line.
 pub(super) struct Started {
@@ -66,4 +67,23 @@ pub(super) fn without_places(reading: &mut Reading, from: u32) {
     reading.diagnostics.iter_mut().for_each(|said| behind(&mut said.span));
     reading.not_modelled.iter_mut().for_each(|item| behind(&mut item.span));
     reading.not_read.iter_mut().for_each(|item| behind(&mut item.span));
+}
+
+/// A program that puts its training's command together, read as the script of that command. Places in it are none of the text's.
+pub(super) fn launched_by(program: &str, source: &Source, environment: &Environment) -> Reading {
+    let beside = |file: &str| {
+        let parts = source.parts().iter().take(MAX_TEXTS);
+        let at = parts.map(|part| base_name(&part.name)).position(|name| name == base_name(file));
+        at.map(|at| source.part_text(at).to_owned())
+    };
+    let script = match launcher::script(program, &environment.variables, &beside) {
+        Ok(script) => script,
+        Err(reading) => return *reading,
+    };
+    let texts =
+        source.parts().iter().enumerate().map(|(at, part)| (part.name.as_str(), source.part_text(at)));
+    let all = Source::from_files([("", script.as_str())].into_iter().chain(texts));
+    let mut reading = environment::reading(&launch::read_part(&all, 0, environment));
+    without_places(&mut reading, 0);
+    reading
 }

@@ -125,3 +125,20 @@ fn unknown_settings_whose_names_tell_stop_in_every_format() {
         read.not_modelled
     );
 }
+
+/// An encoder-decoder stops by name, with its parameters where its type's rules count them.
+#[test]
+fn an_encoder_decoder_is_told_with_its_parameters() {
+    let said = |config: &str| {
+        let source = Source::from_files([("config.json", config)]);
+        let found = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+        assert!(found.plan.is_none());
+        let errors = found.diagnostics.iter().filter(|said| said.code == Code::NotEstimated);
+        errors.map(|said| said.message.clone()).collect::<Vec<_>>().join("; ")
+    };
+    // google-t5/t5-small
+    let t5 = r#"{"model_type":"t5","d_ff":2048,"d_kv":64,"d_model":512,"feed_forward_proj":"relu","num_heads":8,"num_layers":6,"vocab_size":32128}"#;
+    assert_eq!(said(t5), "t5 is an encoder and a decoder, 60,506,624 parameters as transformers 5 builds it");
+    let other = r#"{"model_type":"seamless_m4t","is_encoder_decoder":true}"#;
+    assert_eq!(said(other), "seamless_m4t is not a decoder-only transformer of attention and MLP layers");
+}

@@ -3,7 +3,7 @@
 
     v/bin/python defaults.py > ../../src/defaults.txt
 
-One line for each model type that has rules (../../src/rules.txt) and for each composite type whose text model has:
+One line for each model type that has rules (../../src/rules.txt), encoder-decoders included, and for each composite type whose text model has:
 what its configuration may leave out (key=value, of the keys that its rules name), other names of keys (name>key), and
 the text model of a composite one (key@type). See count.py for the versions.
 """
@@ -29,7 +29,7 @@ def rules():
     words, parents, names = {}, {}, []
     for line in open(f"{HERE}/../../src/rules.txt", encoding="utf-8"):
         line = line.split("#")[0].strip()
-        if head := re.match(r"type (.*?)(?: : (\S+))?$", line):
+        if head := re.match(r"(?:type|pair) (.*?)(?: : (\S+))?$", line):
             names = head[1].split()
             for name in names:
                 words[name], parents[name] = set(), head[2]
@@ -40,6 +40,12 @@ def rules():
     def all_of(name):
         return words[name] | (all_of(parents[name]) if parents[name] else set())
     return {name: all_of(name) | set(ALWAYS) for name in words}
+
+
+def pairs():
+    """Encoder-decoders, none of which is a text model."""
+    heads = re.findall(r"^pair (.*?) : ", open(f"{HERE}/../../src/rules.txt", encoding="utf-8").read(), re.M)
+    return {name for head in heads for name in head.split()}
 
 
 def fields(cls):
@@ -91,7 +97,7 @@ def main():
         text = text_model(CONFIG_MAPPING[name])
         if name in known:
             words = line(name, known[name])
-        elif text and text.split("@")[1] in known:
+        elif text and text.split("@")[1] in known and text.split("@")[1] not in pairs():
             words = [word for word in line(name, {"tie_word_embeddings"}) if ">" not in word]
         else:
             continue

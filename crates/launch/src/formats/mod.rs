@@ -11,6 +11,7 @@ mod frameworks;
 mod huggingface;
 mod interpolate;
 mod kubernetes;
+pub(crate) mod launcher;
 mod leaves;
 mod llama_like;
 mod merge;

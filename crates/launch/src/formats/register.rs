@@ -13,6 +13,7 @@ use super::frameworks::{
 };
 use super::huggingface::HuggingFace;
 use super::kubernetes::Kubernetes;
+use super::launcher::Launcher;
 use super::nanotron::Nanotron;
 use super::nemo::Nemo;
 use super::neox::GptNeox;
@@ -77,6 +78,7 @@ const READERS: &[&dyn Reader] = &[
     &Torchtitan,
     &Nemo,
     &Recipe,
+    &Launcher,
     &Xtuner,
     &GptNeox,
     &Accelerate,

@@ -55,13 +55,18 @@ const BORDER: &str = "====";
 
 /// Options of slime and miles beside Megatron's: how rollouts are sampled and rewarded, and what the launch tells by itself. A
 /// teacher behind an address runs elsewhere. SGLang cuts experts by number or by width over the same accelerators, as many bytes
-/// on each either way (`sglang/srt/distributed/parallel_state.py`: TP is EP times what cuts each expert).
+/// on each either way (`sglang/srt/distributed/parallel_state.py`: TP is EP times what cuts each expert). Checks of a test compare what
+/// was computed anyway, and engines whose health is asked for are started again where they fail. What miles' `--num-gpus-per-node`
+/// gives is the machine of which actors take a part.
 const ROLLOUTS: &str = "apply-chat-template input-key label-key metadata-key tool-key rm-type custom-rm-path reward-key \
     eval-reward-key num-rollout num-epoch rollout-shuffle rollout-seed rollout-temperature rollout-top-p rollout-top-k \
     rollout-stop rollout-stop-token-ids balance-data eps-clip eps-clip-high kl-loss-coef kl-loss-type kl-coef use-kl-loss \
     use-tis tis-clip tis-clip-low n-samples-per-eval-prompt actor-num-nodes actor-num-gpus-per-node hf-checkpoint rollout-function-path \
     disable-compute-advantages-and-returns use-opd opd-type opd-kl-coef opd-teacher-ckpt-step opd-teacher-urls \
-    opd-teacher-key sglang-expert-parallel-size sglang-ep-size sglang-moe-runner-backend sglang-lora-backend";
+    opd-teacher-key ci-test ci-disable-kl-checker ci-disable-logprobs-checker ci-metric-checker-key ci-metric-checker-threshold \
+    use-fault-tolerance rollout-health-check-interval rollout-health-check-timeout rollout-health-check-first-wait dump-details \
+    sglang-enable-metrics sglang-decode-log-interval custom-generate-function-path custom-reward-post-process-path \
+    num-gpus-per-node sglang-expert-parallel-size sglang-ep-size sglang-moe-runner-backend sglang-lora-backend";
 
 /// Whether such an option changes none of the figures at its value: PPO's estimator brings a critic, and a weight of the
 /// entropy its gradient.

@@ -1,6 +1,6 @@
 //! What slime and miles make of several options together.
 
-use crate::{Argument, Found, Origin, Reading};
+use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use shardscope_plan::Field;
 
 /// Flags of slime that are read together; the reading is complete but for them.
@@ -11,6 +11,13 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], train_only: bo
     if train_only {
         let found = Found::new(Field::RolloutGpus, "0", Origin::Derived);
         reading.take(found.note("no rollout engine is started"));
+    }
+    // `slime/utils/arguments.py`: use_critic = advantage_estimator == "ppo", and miles the same.
+    let estimator = |at: usize| words.get(at + 1).filter(|_| words[at].text == "--advantage-estimator");
+    if let Some(named) = (0..words.len()).filter_map(estimator).find(|value| value.text == "ppo") {
+        let item =
+            NotModelled::new("--advantage-estimator", "ppo", Effect::Memory, "a critic beside the policy");
+        reading.not_modelled.push(item.at_some(named.span));
     }
     // `slime/ray/placement_group.py`: with_ref=args.kl_coef != 0 or args.use_kl_loss, and miles the same.
     let named = reading.found.iter().any(|found| found.field == Field::RlReference);

@@ -3,10 +3,11 @@
 //! What a model type fixes in code (biases, norms, gated MLP, tying, defaults) is not in the file; it stands
 //! as rules of each type in `shardscope-architectures`.
 
-use shardscope_architectures::{Architecture, Refusal, Stop};
+use shardscope_architectures::{Architecture, Refusal, Stop, encoder_decoder};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
+use shardscope_units::grouped;
 
 use super::harmless::harmless;
 use super::lacking::{lacking, left_out};
@@ -112,7 +113,15 @@ fn read(root: &Node) -> Reading {
 }
 
 fn foreign(leaves: &mut Leaves<'_>, root: &Node, model_type: &str) {
-    let message = format!("{model_type} is not a decoder-only transformer of attention and MLP layers");
+    let message = match encoder_decoder(root) {
+        Some(count) => {
+            format!(
+                "{model_type} is an encoder and a decoder, {} parameters as transformers 5 builds it",
+                grouped(count)
+            )
+        }
+        None => format!("{model_type} is not a decoder-only transformer of attention and MLP layers"),
+    };
     let error = Diagnostic::error(Code::NotEstimated, message).hint("such models are not estimated yet");
     leaves.reading.diagnostics.push(error.at_some(root.get("model_type").map(|node| node.span)));
 }

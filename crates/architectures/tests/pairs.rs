@@ -1,0 +1,33 @@
+//! Parameters of encoder-decoders against the library's own counts (`data/pairs.jsonl`, made by `data/pairs.py` with transformers
+//! 5.23.0): every one equal.
+
+use shardscope_architectures::encoder_decoder;
+use shardscope_config_tree::{Node, read_json};
+
+const LINES: &str = include_str!("data/pairs.jsonl");
+
+#[test]
+fn every_encoder_decoder_counts_as_the_library_does() {
+    let mut wrong = Vec::new();
+    for text in LINES.lines() {
+        let line = read_json(text, 0).documents.remove(0);
+        let name = line.get("name").and_then(Node::text).unwrap_or_default().to_owned();
+        let counted = line.get("parameters").and_then(Node::whole);
+        let ours = line.get("config").and_then(encoder_decoder);
+        if ours.is_none() || ours != counted {
+            wrong.push(format!("{name}: {ours:?}, counted {counted:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(LINES.lines().count(), 89);
+}
+
+#[test]
+fn what_is_not_known_has_no_count() {
+    let count = |config: &str| encoder_decoder(&read_json(config, 0).documents[0]);
+    assert_eq!(count(r#"{"model_type":"t5gemma"}"#), None);
+    assert_eq!(count(r#"{"model_type":"llama"}"#), None);
+    assert_eq!(count(r#"{"model_type":"t5","d_model":"wide"}"#), None);
+    assert_eq!(count(r#"{"model_type":"t5","d_model":-1}"#), None);
+    assert_eq!(count("[]"), None);
+}

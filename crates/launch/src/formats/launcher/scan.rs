@@ -1,0 +1,160 @@
+//! A launcher's functions and classes, and its statements taken apart.
+
+use crate::formats::python::statements::{Statement, statements};
+
+/// A function at the top of a program, or of a class.
+pub(super) struct Function<'a> {
+    /// The class that it is a method of.
+    pub(super) class: &'a str,
+    pub(super) name: &'a str,
+    /// Name, what it is annotated with, default.
+    pub(super) parameters: Vec<(&'a str, &'a str, Option<&'a str>)>,
+    pub(super) is_property: bool,
+    pub(super) body: Vec<Statement<'a>>,
+}
+
+/// A class at the top of a program.
+pub(super) struct Class<'a> {
+    pub(super) name: &'a str,
+    pub(super) bases: &'a str,
+    /// Without its methods.
+    pub(super) body: Vec<Statement<'a>>,
+}
+
+/// What stands at the top of a program.
+#[derive(Default)]
+pub(super) struct Program<'a> {
+    pub(super) functions: Vec<Function<'a>>,
+    pub(super) classes: Vec<Class<'a>>,
+    pub(super) top: Vec<Statement<'a>>,
+}
+
+pub(super) fn program(text: &str) -> Program<'_> {
+    let mut out = Program::default();
+    let all = statements(text);
+    let mut decorator = "";
+    let mut at = 0;
+    while let Some(statement) = all.get(at) {
+        let block = inner(&all, at);
+        at += 1 + block.len();
+        match keyword(statement.text) {
+            "def" => out.functions.push(function(statement, "", false, block)),
+            "class" => {
+                let name = head(statement.text).split('(').next().unwrap_or("").trim();
+                let mut class = Class { name, bases: bracketed(statement.text), body: Vec::new() };
+                let mut index = 0;
+                while let Some(statement) = block.get(index) {
+                    let body = inner(block, index);
+                    index += 1 + body.len();
+                    if keyword(statement.text) == "def" {
+                        out.functions.push(function(statement, name, decorator == "@property", body));
+                    } else if body.is_empty() && !statement.text.starts_with('@') {
+                        class.body.push(*statement);
+                    }
+                    decorator = statement.text;
+                }
+                out.classes.push(class);
+            }
+            _ => out.top.extend_from_slice(all.get(at - 1 - block.len()..at).unwrap_or(&[])),
+        }
+    }
+    out
+}
+
+/// The statements that are indented below one.
+pub(super) fn inner<'s, 'a>(all: &'s [Statement<'a>], at: usize) -> &'s [Statement<'a>] {
+    let indent = all.get(at).map_or(0, |statement| statement.indent);
+    let rest = all.get(at + 1..).unwrap_or(&[]);
+    let length = rest.iter().take_while(|statement| statement.indent > indent).count();
+    rest.get(..length).unwrap_or(&[])
+}
+
+fn function<'a>(
+    statement: &Statement<'a>,
+    class: &'a str,
+    is_property: bool,
+    body: &[Statement<'a>],
+) -> Function<'a> {
+    let head = statement.text.split("->").next().unwrap_or("");
+    let name = head.trim_start_matches("def").split('(').next().unwrap_or("").trim();
+    let parameters =
+        parts(bracketed(head), b',').into_iter().map(str::trim).filter(|one| !matches!(*one, "" | "*"));
+    let parameters = parameters.map(|written| {
+        let (named, default) = match split(written, b'=') {
+            Some((named, default)) => (named, Some(default.trim())),
+            None => (written, None),
+        };
+        let (name, annotation) = named.split_once(':').unwrap_or((named, ""));
+        (name.trim(), annotation.trim(), default)
+    });
+    Function { class, name, parameters: parameters.collect(), is_property, body: body.to_vec() }
+}
+
+/// What stands in a statement's brackets.
+fn bracketed(text: &str) -> &str {
+    let inside = text.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
+    inside.map_or("", |(inside, _)| inside)
+}
+
+/// A text at the first sign that stands in no brackets and no quotes.
+fn split(text: &str, sign: u8) -> Option<(&str, &str)> {
+    let (mut depth, mut quote) = (0_i32, None);
+    for (at, byte) in text.bytes().enumerate() {
+        match (quote, byte) {
+            (Some(open), byte) if open == byte => quote = None,
+            (None, byte) if byte == sign && depth == 0 => {
+                return Some((text.get(..at)?, text.get(at + 1..)?));
+            }
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'(' | b'[' | b'{') => depth += 1,
+            (None, b')' | b']' | b'}') => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The parts of a text between such signs.
+pub(super) fn parts(text: &str, sign: u8) -> Vec<&str> {
+    let (mut out, mut rest) = (Vec::new(), text);
+    while let Some((part, behind)) = split(rest, sign) {
+        out.push(part);
+        rest = behind;
+    }
+    out.push(rest);
+    out
+}
+
+/// Target, sign before `=`, value; none of a statement that assigns nothing.
+pub(super) fn assignment(text: &str) -> Option<(&str, &str, &str)> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b',' | b' ');
+    let at = text.bytes().take_while(|byte| plain(byte)).count();
+    let rest = text.get(at..)?;
+    let (target, sign, value) = match rest.bytes().next()? {
+        // `options["key"] =`
+        b'[' => {
+            let (target, value) = split(text, b'=')?;
+            (target, "", value)
+        }
+        // `name: Type =`
+        b':' => (text.get(..at)?, "", split(rest, b'=')?.1),
+        _ => {
+            let sign =
+                ["//", "+", "-", "*", "|"].into_iter().find(|sign| rest.starts_with(sign)).unwrap_or("");
+            (text.get(..at)?, sign, rest.get(sign.len()..)?.strip_prefix('=')?)
+        }
+    };
+    let target = target.trim();
+    (!value.starts_with('=') && !target.is_empty()).then(|| (target, sign, value.trim()))
+}
+
+/// The word that a statement begins with.
+pub(super) fn keyword(text: &str) -> &str {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or("")
+}
+
+/// What stands between a keyword and the colon at the end.
+pub(super) fn head(text: &str) -> &str {
+    let text = split(text, b'#').map_or(text, |(before, _)| before);
+    text.get(keyword(text).len()..).unwrap_or("").trim().trim_end_matches(':').trim()
+}

@@ -1,0 +1,374 @@
+//! Expressions of a launcher in Python: texts with values in them, conditions, attributes, keys and calls. What is not read is
+//! [`Node::Opaque`], and so is what it stands in for.
+
+/// Brackets, signs and conditions inside one another that are followed.
+const DEEPEST: u32 = 40;
+/// Values of a list without brackets.
+const LONGEST: usize = 16;
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    Text(String),
+    Whole(i64),
+    /// Another number, as written.
+    Number(String),
+    Name(String),
+    /// `f"…{value}…"`, and texts that stand one behind the other.
+    Joined(Vec<Node>),
+    List(Vec<Node>),
+    /// Keys and values; without a key that of a set; a key that is not read is `**value`.
+    Map(Vec<(Option<Node>, Node)>),
+    /// What is called, and its arguments by keyword.
+    Call(Box<Node>, Vec<(Option<String>, Node)>),
+    Attribute(Box<Node>, String),
+    Item(Box<Node>, Box<Node>),
+    /// Condition, what it gives, what else.
+    Either(Box<[Node; 3]>),
+    Binary(&'static str, Box<Node>, Box<Node>),
+    Not(Box<Node>),
+    Opaque,
+}
+
+/// The expression that a text is.
+pub(super) fn node(text: &str) -> Node {
+    let mut cursor = Cursor { text, at: 0, depth: 0 };
+    let mut read = cursor.value();
+    cursor.blanks();
+    // `1, 2` without brackets.
+    if cursor.sign() == Some(b',') {
+        let mut items = vec![read];
+        while cursor.sign() == Some(b',') && items.len() < LONGEST {
+            cursor.at += 1;
+            items.push(cursor.value());
+            cursor.blanks();
+        }
+        read = Node::List(items);
+    }
+    if cursor.at < text.len() { Node::Opaque } else { read }
+}
+
+/// Signs that join two values, those that bind least first; a sign is tried before those that begin it.
+const LEVELS: [&[&str]; 6] = [
+    &["or"],
+    &["and"],
+    &["==", "!=", ">=", "<=", ">", "<", "not in", "in", "is not", "is"],
+    &["|", "+", "-"],
+    &["*", "//", "/", "%"],
+    &["**"],
+];
+
+struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u32,
+}
+
+impl<'a> Cursor<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    fn sign(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn blanks(&mut self) {
+        while let Some(sign) = self.sign() {
+            match sign {
+                b'#' => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
+                b'\\' => self.at += 1,
+                sign if sign.is_ascii_whitespace() => self.at += 1,
+                _ => return,
+            }
+        }
+    }
+
+    /// Takes a sign or a word, if it stands here and nothing continues it.
+    fn takes(&mut self, sign: &str) -> bool {
+        self.blanks();
+        let Some(behind) = self.rest().strip_prefix(sign) else { return false };
+        let next = behind.bytes().next().unwrap_or(b' ');
+        let ends = match sign {
+            "*" | "/" => next != b'=' && next != sign.as_bytes()[0],
+            "|" | "+" | "-" | "%" | "<" | ">" | "//" | "**" => next != b'=',
+            _ if sign.ends_with(|last: char| last.is_ascii_alphabetic()) => {
+                !next.is_ascii_alphanumeric() && next != b'_'
+            }
+            _ => true,
+        };
+        self.at += if ends { sign.len() } else { 0 };
+        ends
+    }
+
+    fn value(&mut self) -> Node {
+        if self.depth >= DEEPEST {
+            self.at = self.text.len();
+            return Node::Opaque;
+        }
+        self.depth += 1;
+        let mut read = self.level(0);
+        if self.takes(":=") {
+            read = Node::Binary(":=", Box::new(read), Box::new(self.value()));
+        } else if self.takes("if") {
+            let condition = self.level(0);
+            read = if self.takes("else") {
+                Node::Either(Box::new([condition, read, self.value()]))
+            } else {
+                Node::Opaque
+            };
+        }
+        self.depth -= 1;
+        read
+    }
+
+    fn level(&mut self, level: usize) -> Node {
+        let Some(signs) = LEVELS.get(level) else { return self.unary() };
+        let mut left =
+            if level == 2 && self.takes("not") { self.negated(level) } else { self.level(level + 1) };
+        let mut joined = 0;
+        while let Some(sign) = signs.iter().find(|sign| self.takes(sign)) {
+            let right = self.level(level + 1);
+            joined += 1;
+            // `a < b < c` is not what the sign alone says, and long chains are not followed.
+            let chained = level == 2 && joined > 1 || joined > DEEPEST;
+            left = if chained { Node::Opaque } else { Node::Binary(sign, Box::new(left), Box::new(right)) };
+        }
+        left
+    }
+
+    fn negated(&mut self, level: usize) -> Node {
+        if self.depth >= DEEPEST {
+            return self.skip();
+        }
+        self.depth += 1;
+        let of = self.level(level);
+        self.depth -= 1;
+        Node::Not(Box::new(of))
+    }
+
+    fn unary(&mut self) -> Node {
+        // Of numbers alone.
+        let minus = self.takes("-");
+        let mut read = self.atom();
+        if minus {
+            return Node::Binary("-", Box::new(Node::Whole(0)), Box::new(read));
+        }
+        let mut parts = 0;
+        loop {
+            read = match self.sign() {
+                _ if parts == DEEPEST => Node::Opaque,
+                Some(b'.') => {
+                    self.at += 1;
+                    Node::Attribute(Box::new(read), self.word())
+                }
+                Some(b'(') => {
+                    let arguments = self.items(b')').into_iter().map(|(key, value)| {
+                        let key = key.map(|key| if let Node::Name(key) = key { key } else { String::new() });
+                        (key, value)
+                    });
+                    Node::Call(Box::new(read), arguments.collect())
+                }
+                Some(b'[') => {
+                    let mut keys = self.items(b']');
+                    match keys.pop() {
+                        Some((None, key)) if keys.is_empty() => Node::Item(Box::new(read), Box::new(key)),
+                        _ => Node::Opaque,
+                    }
+                }
+                _ => return read,
+            };
+            parts += 1;
+            if parts > DEEPEST {
+                self.at = self.text.len();
+            }
+        }
+    }
+
+    fn atom(&mut self) -> Node {
+        self.blanks();
+        match self.sign() {
+            Some(b'(') => {
+                let mut items = self.items(b')');
+                let is_tuple = self.text.get(..self.at).is_some_and(|read| read.ends_with(",)"));
+                match items.pop() {
+                    Some((None, only)) if items.is_empty() && !is_tuple => only,
+                    Some(last) => list(items.into_iter().chain([last])),
+                    None => Node::List(Vec::new()),
+                }
+            }
+            Some(b'[') => list(self.items(b']').into_iter()),
+            Some(b'{') => Node::Map(self.items(b'}').into_iter().collect()),
+            Some(b'"' | b'\'') => self.quoted(""),
+            Some(sign) if sign.is_ascii_digit() => {
+                let mut before = b' ';
+                let length = self.rest().bytes().take_while(|byte| {
+                    let of = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+                    let signed = matches!(byte, b'-' | b'+') && matches!(before, b'e' | b'E');
+                    before = *byte;
+                    of || signed
+                });
+                let length = length.count();
+                let written = self.rest().get(..length).unwrap_or("").replace('_', "");
+                self.at += length;
+                match (written.parse(), written.parse::<f64>()) {
+                    (Ok(whole), _) => Node::Whole(whole),
+                    (_, Ok(_)) => Node::Number(written),
+                    _ => Node::Opaque,
+                }
+            }
+            Some(sign) if sign.is_ascii_alphabetic() || sign == b'_' => {
+                let word = self.word();
+                match self.sign() {
+                    Some(b'"' | b'\'') => self.quoted(&word),
+                    _ if word == "lambda" => self.skip(),
+                    _ => Node::Name(word),
+                }
+            }
+            _ => self.skip(),
+        }
+    }
+
+    fn word(&mut self) -> String {
+        let rest = self.rest();
+        let length = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+        self.at += length;
+        rest.get(..length).unwrap_or("").to_owned()
+    }
+
+    /// Values between brackets, each with what stands before `=` or `:`.
+    fn items(&mut self, close: u8) -> Vec<(Option<Node>, Node)> {
+        self.at += 1;
+        let mut items = Vec::new();
+        loop {
+            self.blanks();
+            match self.sign() {
+                None => return items,
+                Some(sign) if sign == close => {
+                    self.at += 1;
+                    return items;
+                }
+                Some(b',') => self.at += 1,
+                Some(b')' | b']' | b'}') => return items,
+                Some(_) => {
+                    let splat = self.takes("**");
+                    let first = self.value();
+                    let pair = !splat && (self.takes("=") || close == b'}' && self.takes(":"));
+                    let (key, value) = if pair { (Some(first), self.value()) } else { (None, first) };
+                    self.blanks();
+                    // A comprehension, a slice.
+                    let ends = matches!(self.sign(), None | Some(b',' | b')' | b']' | b'}'));
+                    let value = if ends { value } else { self.skip() };
+                    // `**options` of a call says names that do not stand here.
+                    items.push((if splat { Some(Node::Opaque) } else { key }, value));
+                }
+            }
+        }
+    }
+
+    /// Skips to the end of a value.
+    fn skip(&mut self) -> Node {
+        let mut depth = 0_u32;
+        while let Some(sign) = self.sign() {
+            match sign {
+                b'"' | b'\'' => {
+                    self.quoted("");
+                    continue;
+                }
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' | b',' if depth == 0 => break,
+                b')' | b']' | b'}' => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        Node::Opaque
+    }
+
+    /// A text, and those that follow it at once.
+    fn quoted(&mut self, prefix: &str) -> Node {
+        let mut parts = Vec::new();
+        let mut prefix = prefix.to_ascii_lowercase();
+        loop {
+            let rest = self.rest();
+            let Some(quote) = rest.get(..1) else { return Node::Opaque };
+            let triple = rest.get(..3).is_some_and(|three| three == quote.repeat(3));
+            let open = if triple { 3 } else { 1 };
+            let close = rest.get(..open).unwrap_or(quote);
+            let mut length = open;
+            let bytes = rest.as_bytes();
+            while length < bytes.len() && !rest.as_bytes()[length..].starts_with(close.as_bytes()) {
+                length += if bytes[length] == b'\\' { 2 } else { 1 };
+            }
+            let inner = rest.get(open..length).unwrap_or("");
+            self.at = (self.at + length + open).min(self.text.len());
+            let plain = |text: &str| if prefix.contains('r') { text.to_owned() } else { unescaped(text) };
+            if prefix.contains('b') {
+                return Node::Opaque;
+            }
+            if prefix.contains('f') {
+                formatted(inner, &plain, &mut parts, self.depth);
+            } else {
+                parts.push(Node::Text(plain(inner)));
+            }
+            self.blanks();
+            let before = self.at;
+            prefix = self.word().to_ascii_lowercase();
+            if !(prefix.len() <= 2 && matches!(self.sign(), Some(b'"' | b'\''))) {
+                self.at = before;
+                return match parts.pop() {
+                    Some(only) if parts.is_empty() => only,
+                    last => Node::Joined(parts.into_iter().chain(last).collect()),
+                };
+            }
+        }
+    }
+}
+
+fn list(items: impl Iterator<Item = (Option<Node>, Node)>) -> Node {
+    Node::List(items.map(|(key, value)| if key.is_some() { Node::Opaque } else { value }).collect())
+}
+
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, letter == '\\') {
+            (_, true) => match letters.next() {
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some('\n') | None => {}
+                Some(quoted @ ('\\' | '\'' | '"')) => out.push(quoted),
+                Some(other) => out.extend(['\\', other]),
+            },
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+/// The parts of `f"…{value}…"`.
+fn formatted(inner: &str, plain: &dyn Fn(&str) -> String, parts: &mut Vec<Node>, depth: u32) {
+    let mut text = String::new();
+    let mut rest = inner;
+    while let Some(at) = rest.find(['{', '}']) {
+        text.push_str(&plain(rest.get(..at).unwrap_or("")));
+        let twice = rest.get(at..at + 2).unwrap_or("");
+        if twice == "{{" || twice == "}}" {
+            text.push_str(twice.get(..1).unwrap_or(""));
+            rest = rest.get(at + 2..).unwrap_or("");
+            continue;
+        }
+        parts.push(Node::Text(std::mem::take(&mut text)));
+        let mut cursor = Cursor { text: rest.get(at + 1..).unwrap_or(""), at: 0, depth };
+        let value = cursor.value();
+        cursor.blanks();
+        // `{value:,}` and `{value!r}` write it another way.
+        let plainly = cursor.sign() == Some(b'}');
+        parts.push(if plainly { value } else { Node::Opaque });
+        let left = cursor.rest();
+        rest = left.find('}').and_then(|end| left.get(end + 1..)).unwrap_or("");
+    }
+    text.push_str(&plain(rest));
+    parts.push(Node::Text(text));
+}

@@ -1,0 +1,210 @@
+use super::run::{Outcome, follow, returned};
+use super::syntax::{Node, node};
+use super::value::Value;
+use super::{command, script, shell};
+use std::time::{Duration, Instant};
+
+fn data(name: &str) -> String {
+    let path = format!("{}/../../tests/data/launchers/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|fault| panic!("{path}: {fault}"))
+}
+
+/// Launchers of miles (commit 31f1ca9) and slime (624b824), and what their own code hands on (`tests/record/launchers.py`).
+#[test]
+fn launchers_hand_on_what_their_own_code_does() {
+    let recorded = data("recorded.tsv");
+    for line in recorded.lines() {
+        let [file, model, variables, options] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let text = data(file);
+        let Outcome::Starts(started) = follow(&text, &[]) else { panic!("{file} starts nothing") };
+        let given =
+            |name: &str| started.iter().find(|(keyword, _)| keyword == name).map(|(_, value)| value.clone());
+        let words = given("train_args").unwrap_or(Value::None).written();
+        assert_eq!(words.split_whitespace().collect::<Vec<_>>().join(" "), options, "{file}");
+        // That of `get_megatron_model_type` is another file's.
+        match given("megatron_model_type") {
+            Some(Value::Open(name)) => assert_eq!(name, "get_megatron_model_type()"),
+            other => assert_eq!(other, Some(Value::text(model)), "{file}"),
+        }
+        let held = match given("extra_env_vars") {
+            Some(Value::Map(held)) => held,
+            None => Vec::new(),
+            other => panic!("{file}: {other:?}"),
+        };
+        let mut pairs: Vec<String> = held
+            .iter()
+            .map(|(name, value)| format!("\"{}\": \"{}\"", name.written(), value.written()))
+            .collect();
+        pairs.sort();
+        assert_eq!(format!("{{{}}}", pairs.join(", ")), variables, "{file}");
+    }
+    assert_eq!(recorded.lines().count(), 8);
+}
+
+/// What a program that begins so starts, as a script.
+#[track_caller]
+fn starts(body: &str, expected: &str) {
+    let text = format!("import slime.utils.external_utils.command_utils as U\n{body}");
+    assert_eq!(script(&text, &[], &|_| None).expect("a command").trim_end(), expected);
+}
+
+#[test]
+fn what_the_program_alone_knows_is_left_open() {
+    let call = "    U.execute_train(train_args=x, megatron_model_type=None)\n";
+    let line = |options: &str| format!("ray job submit -- python3 train.py {options}");
+    let starts = |body: &str, options: &str| starts(&format!("def run():\n{body}{call}"), &line(options));
+    starts("    x = f'--lr {rate()} --seq-length 8'\n", "--lr $(rate) --seq-length 8");
+    starts("    x = f'--tp {os.environ[\"TP\"]} '\n", "--tp ${TP}");
+    starts("    x = f\"--tp {os.environ.get('TP', 2)} \"\n", "--tp 2");
+    // An option under a condition that is not decided does not swallow the next one.
+    starts(
+        "    x = '--a 1 '\n    if rate():\n        x += '--b 2 '\n    x += '--c 3'\n",
+        "--a 1 $(rate) --c 3",
+    );
+    starts("    x = '--a 1'\n    for y in rate():\n        x = '--b'\n", "$(a_loop)");
+    starts(
+        "    match rate():\n        case 1:\n            x = '--a'\n        case _:\n            x = '--b'\n",
+        "$(rate)",
+    );
+    assert!(matches!(
+        follow("def run():\n    if rate():\n        execute_train(train_args='')\n", &[]),
+        Outcome::Open(_)
+    ));
+    assert!(matches!(
+        follow("def run():\n    if rate():\n        return\n    execute_train(train_args='')\n", &[]),
+        Outcome::Open(_)
+    ));
+    assert!(matches!(
+        follow("def run():\n    assert 1 > 2\n    execute_train(train_args='')\n", &[]),
+        Outcome::Stops(_)
+    ));
+    // What an object is given to may change it.
+    let changed =
+        "class A:\n    b: int = 1\ndef run(a: A):\n    change(a)\n    execute_train(train_args='')\n";
+    assert!(matches!(follow(changed, &[]), Outcome::Open(_)));
+}
+
+/// A program with layouts for more nodes than one asks on how many it runs, and proposes the first that it has one for.
+#[test]
+fn a_program_that_starts_nothing_on_one_node_asks_for_more() {
+    let text = "import miles.utils.external_utils.command_utils as U\n@dataclass\nclass A(U.ExecuteTrainConfig):\n    pass\n\
+        def run(args: A):\n    if args.num_nodes == 12:\n        tp = 8\n    else:\n        raise NotImplementedError(args.num_nodes)\n    \
+        U.execute_train(train_args=f'--tensor-model-parallel-size {tp} --actor-num-nodes {args.num_nodes}', megatron_model_type=None)\n";
+    let asked = script(text, &[], &|_| None).expect_err("no layout for one node");
+    let question = asked.questions.first().expect("a question");
+    assert_eq!((question.name.as_str(), question.proposal.as_deref()), ("SLURM_JOB_NUM_NODES", Some("12")));
+    assert!(
+        asked
+            .diagnostics
+            .iter()
+            .any(|said| said.message.contains("`raise NotImplementedError(args.num_nodes)`"))
+    );
+    let given = [(question.name.clone(), "12".to_owned())];
+    let started = script(text, &given, &|_| None).expect("a command");
+    assert_eq!(
+        started,
+        "ray job submit -- python3 train.py --tensor-model-parallel-size 8 --actor-num-nodes 12\n"
+    );
+    let given = [("TP".to_owned(), "4".to_owned())];
+    let text = "import slime.utils.external_utils.command_utils as U\ndef run():\n    \
+        U.execute_train(train_args='--tp ' + os.environ['TP'] + os.environ.get('X', ' --b'), megatron_model_type=None)\n";
+    assert_eq!(
+        script(text, &given, &|_| None).expect("a command"),
+        "ray job submit -- python3 train.py --tp 4 --b\n"
+    );
+}
+
+#[test]
+fn a_models_options_are_those_of_its_function() {
+    // miles `scripts/models/qwen3-30B-A3B.py`, in short.
+    let text = "import os\nK = 2\ndef model_args(nlayers: int | None = None) -> str:\n    \
+        nlayers = nlayers if nlayers is not None else int(os.environ.get('N') or 4)\n    \
+        return (\n        f'--num-layers {nlayers} '  # all\n        \
+        f'--moe-layer-freq {moe_layer_freq(nlayers=nlayers, first_k_dense_replace=K)} '\n    )\n";
+    let options = returned(text, "model_args");
+    assert_eq!(options, Some(Value::text("--num-layers 4 --moe-layer-freq [0,0,1,1] ")));
+    let started = vec![
+        ("megatron_model_type".to_owned(), Value::text("a")),
+        ("train_args".to_owned(), Value::text("--bf16")),
+        (
+            "extra_env_vars".to_owned(),
+            Value::Map(vec![(Value::text("A"), Value::text("1")), (Value::text("B"), Value::text("it's"))]),
+        ),
+    ];
+    let beside = command(&started, false, &|file| (file == "scripts/models/a.py").then(|| text.to_owned()));
+    assert_eq!(
+        beside,
+        "MODEL_ARGS='--num-layers 4 --moe-layer-freq [0,0,1,1]'\nexport A='1'\n\
+         ray job submit -- python3 train.py ${MODEL_ARGS[@]} --bf16\n"
+    );
+    assert!(command(&started, true, &|_| None).starts_with("source 'scripts/models/a.sh'\n"));
+    assert_eq!(shell("a\nb"), "a b");
+}
+
+#[test]
+fn hostile_programs_end_soon() {
+    /// Far above what it takes optimised: tests run without.
+    const LONG: Duration = Duration::from_secs(3);
+    let call = "    execute_train(train_args=x)\n";
+    let run = |body: &str| format!("def run():\n    x = 'abc'\n{body}{call}");
+    let texts = [
+        run(&"    x = x + x\n".repeat(5_000)),
+        run(&"    x = [x, x]\n".repeat(5_000)),
+        run(&"    x = {1: x, 2: x}\n".repeat(5_000)),
+        run(&format!("    x = {}1\n", "not ".repeat(100_000))),
+        run(&format!("    x = {}1{}\n", "f(".repeat(50_000), ")".repeat(50_000))),
+        run(&format!("    x = f'{}'\n", "{x}".repeat(100_000))),
+        format!(
+            "def run(x: A):\n    run(x)\n    run(x)\n{call}class A:\n    def __post_init__(self):\n        run(A())\n"
+        ),
+        format!("class A(A):\n    a: int = 1\ndef run(a: A):\n{call}"),
+        (0..1_000).map(|depth| format!("{}if 1:\n", " ".repeat(depth))).collect::<String>() + call,
+    ];
+    for text in texts {
+        let start = Instant::now();
+        let _ = follow(&text, &[]);
+        let took = start.elapsed();
+        assert!(took < LONG, "{took:?} for {}", text.get(..60).unwrap_or(""));
+    }
+}
+
+#[test]
+fn texts_with_values_and_conditions_are_read() {
+    let text = |text: &str| Node::Text(text.to_owned());
+    let name = |name: &str| Node::Name(name.to_owned());
+    assert_eq!(
+        node("\"a \" 'b\\n' # why\n r'\\d'"),
+        Node::Joined(vec![text("a "), text("b\n"), text("\\d")])
+    );
+    assert_eq!(
+        node("f\"x {{ {args.a} \""),
+        Node::Joined(vec![text("x { "), Node::Attribute(Box::new(name("args")), "a".to_owned()), text(" ")])
+    );
+    assert_eq!(
+        node("f\"{'--a ' if not x else ''}\""),
+        Node::Joined(vec![
+            text(""),
+            Node::Either(Box::new([Node::Not(Box::new(name("x"))), text("--a "), text("")])),
+            text("")
+        ])
+    );
+    assert_eq!(
+        node("a or b == 2"),
+        Node::Binary(
+            "or",
+            Box::new(name("a")),
+            Box::new(Node::Binary("==", Box::new(name("b")), Box::new(Node::Whole(2))))
+        )
+    );
+    assert_eq!(node("(1,)"), Node::List(vec![Node::Whole(1)]));
+    for hostile in
+        ["((((((", "f\"{", "\"", "'''", "{**", "x[", "a if b", "not ", "f'{{{'", "é[\"ü\"", "a.b.c(d"]
+    {
+        let _ = node(hostile);
+    }
+    let _ = node(&"(".repeat(100_000));
+    let _ = node(&"not ".repeat(100_000));
+    let _ = node(&"-".repeat(100_000));
+}
