@@ -38,7 +38,7 @@ fn a_script_of_one_s_own_stays_until_something_else_is_asked_for() {
     page.fill("#script", &script);
     page.wait_text(".plan-name", "32 × H100-SXM");
     input(&page, "model-input");
-    page.wait_text(".start", "The answer shown is of what you had before.");
+    page.wait_text(".start", "The result shown is for your previous input.");
     assert!(page.text(".plan-name").contains("32 × H100-SXM"));
     page.click_text(".start button", "Estimate this instead of the script");
     page.wait_text(".plan-name", "64 × H100-SXM");
@@ -185,4 +185,16 @@ fn a_frame_is_set_up_by_its_choices() {
     });
     assert!(frame.contains("?embed=map&amp;theme=dark&amp;gpu=n0_g3&amp;color=data#"), "{frame}");
     assert_eq!(page.axe(), []);
+}
+
+#[test]
+fn a_model_s_name_alone_becomes_the_model_of_the_form() {
+    let page = Page::open("");
+    page.fill("#script", "Qwen/Qwen3-8B");
+    page.wait_text("#missing-title", "Missing information");
+    page.click_text(".missing .ways button", "Choose GPUs for Qwen/Qwen3-8B");
+    page.wait_text(".plan-name", "8.19B");
+    assert!(page.text(".plan-name").contains("64 × H100-SXM"));
+    assert_eq!(page.value("#start-model"), "Qwen/Qwen3-8B");
+    page.assert_quiet();
 }

@@ -80,7 +80,7 @@ pub(crate) fn input() -> Html {
                 />
             }
             if hovered {
-                <p class="drop-here">{ "Drop the script and its configs anywhere" }</p>
+                <p class="drop-here">{ "Drop a script and its configs anywhere" }</p>
             }
         </div>
     }
