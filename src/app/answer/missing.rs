@@ -8,7 +8,7 @@ use yew::prelude::*;
 
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
-use crate::app::input::Questions;
+use crate::app::input::{Published, Questions};
 use crate::app::ui::InputTab;
 use crate::app::words::{linked, sentence};
 
@@ -48,6 +48,8 @@ pub(crate) fn missing(props: &Props) -> Html {
                     <button type="button" class="button" onclick={sample}>{ "Load the sample script" }</button>
                     <button type="button" class="button" onclick={send(&dispatch, || Action::Input(InputTab::Examples))}>{ "Browse published runs" }</button>
                 </p>
+                <h3>{ "Or open a published run" }</h3>
+                <Published />
             </section>
         };
     }

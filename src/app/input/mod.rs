@@ -11,6 +11,7 @@ mod plan_bar;
 mod questions;
 mod script;
 
+pub(crate) use examples::Published;
 pub(crate) use questions::Questions;
 
 use yew::prelude::*;

@@ -194,7 +194,7 @@ fn row(line: &ComparedNumber) -> Html {
         Some(false) => (Some("bad"), ", worse"),
         None => (None, ""),
     };
-    let change = if same { String::new() } else { change };
+    let change = if same { String::new() } else { line.change().unwrap_or_default() };
     html! {
         <tr>
             <th scope="row">{ &line.label }</th>
@@ -202,7 +202,7 @@ fn row(line: &ComparedNumber) -> Html {
             <td class="number strong">{ told(line.after) }</td>
             <td class="number">
                 <span {class}>
-                    { line.change().unwrap_or_default() }
+                    { change }
                     <span class="hidden">{ spoken }</span>
                 </span>
             </td>

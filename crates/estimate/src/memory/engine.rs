@@ -165,7 +165,7 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
     let context = [("C", accelerator.context.number())];
     parts.push((
         EnginePart::Context,
-        leaf("CUDA context of the engine", accelerator.context, &DRIVER, &context),
+        leaf("driver context of the engine", accelerator.context, &DRIVER, &context),
     ));
     let Held { tokens: cache_tokens, rollouts: cache_rollouts } = held(model, rollout, kv_cache);
     EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts }
