@@ -2,7 +2,7 @@
 // the page must do it by itself.
 import { begin } from "./search.js";
 
-// How often the page is told. Unit: millisecond.
+// How often the page is told once the first has been told. Unit: millisecond.
 const SLICE = 100;
 
 addEventListener("message", async ({ data }) => {

@@ -76,7 +76,7 @@ fn verdict(shown: &Shown) -> String {
         let (words, peak, condition) = (fullest.fit.words(), gib(fullest.peak), fullest.condition());
         format!("{words}: peak {peak} of {} per GPU{condition}", gib(memory.capacity))
     });
-    format!("{fit}; {} a step, {} MFU.", seconds(time.step), percent(time.mfu))
+    format!("{fit}; {} per step, {} MFU.", seconds(time.step), percent(time.mfu))
 }
 
 fn published(example: &Example) -> Option<String> {

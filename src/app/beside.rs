@@ -103,7 +103,7 @@ pub(crate) fn row(
 }
 
 /// Said where the module did not arrive.
-pub(crate) const LOST: &str = "A part of the page could not be loaded. Check the connection and try again.";
+pub(crate) const LOST: &str = "Part of the page could not be loaded. Check the connection and try again.";
 /// The place of the whole task, where it is done in the page.
 const WHOLE: usize = usize::MAX;
 

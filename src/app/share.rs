@@ -60,7 +60,7 @@ fn ways(state: &State, shown: &PtrEq<Shown>, told: &Callback<bool>, is_lost: boo
     html! {
         <>
             if state.pinned.is_some() {
-                <p class="soft small">{ "The pinned plan goes along in both links." }</p>
+                <p class="soft small">{ "Both links include the pinned plan." }</p>
             }
             { settings_part(by_settings) }
             // A link with the script is one only where there is a script.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use shardscope::session::reader::ReadTask;
 use shardscope::session::texts::wanted;
-use shardscope::session::{Asked, EXAMPLE, Event, Pinned, PtrEq, State, UserInput, apply, start};
+use shardscope::session::{Asked, EXAMPLE, Event, Pinned, PtrEq, State, UserInput, apply, model_alone, start};
 
 use super::action::Action;
 use super::browser::is_embedded;
@@ -107,8 +107,14 @@ impl AppState {
     /// Takes up the model and GPUs of the form, where nothing of the reader's own would go for it.
     fn begin_with_choice(&mut self) {
         let own = &self.session.input;
+        // Who gave a model and nothing else finds it in the form.
+        let named = model_alone(own).map(str::to_owned);
+        let is_named = named.is_some();
+        if let Some(model) = named {
+            self.ui.choice.model = model;
+        }
         // The reader's own script or settings are not replaced by a form's defaults.
-        if (*own == UserInput::from_text(EXAMPLE) || *own == UserInput::from_text(""))
+        if (is_named || *own == UserInput::from_text(EXAMPLE) || *own == UserInput::from_text(""))
             && let Some(input) = start(&self.ui.choice)
         {
             (self.ui.chosen, self.ui.follows) = (true, true);

@@ -27,7 +27,7 @@ const FIRST: Step = Step {
         let accelerator = &shown.plan.cluster().accelerator;
         let peak = shown.fullest().map(|fullest| gib(fullest.peak)).unwrap_or_default();
         format!(
-            "The answer first: peak memory is {peak} of the {} that an {} has, and a step takes {}. Below it stands the one change worth making next.",
+            "The answer first: peak memory is {peak} of the {} that an {} has, and a step takes {}. Below it is the one change worth making next.",
             gib(accelerator.memory),
             accelerator.name,
             seconds(shown.report.time.step)

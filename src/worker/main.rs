@@ -23,8 +23,12 @@ fn main() {
 /// Things looked at between two looks at the clock: a shape with all its chunks takes a millisecond or two.
 const AT_ONCE: u64 = 1;
 
+/// Time until the first is told of what is known; each further time is twice as long, up to what was asked for: somebody waits
+/// for the first layout, and nobody for the tenth. Unit: millisecond.
+const FIRST_SLICE: f64 = 12.0;
+
 /// Works on `task`, a text of [`shardscope::session::beside::Task`], and gives `tell` a text of what is known after every
-/// `slice` milliseconds and at the end. It goes on until it is done or `tell` returns false. `tables` are the engine's.
+/// `slice` milliseconds, sooner at first, and at the end. It goes on until it is done or `tell` returns false. `tables` are the engine's.
 ///
 /// # Errors
 /// Where the tables or the task are not of this edition.
@@ -35,13 +39,13 @@ pub fn work(tables: &[u8], task: &str, slice: f64, tell: Function) -> Result<(),
     }
     // Parsed once, here: what cannot begin is refused before anything is told.
     let working = Working::begin(task).ok_or("the task is of another edition")?;
-    go_on(Rc::new(RefCell::new(working)), slice, tell);
+    go_on(Rc::new(RefCell::new(working)), slice.min(FIRST_SLICE), slice, tell);
     Ok(())
 }
 
 /// One slice now, and the next when whoever else has something to do has done it.
-fn go_on(working: Rc<RefCell<Working>>, slice: f64, tell: Function) {
-    let until = js_sys::Date::now() + slice;
+fn go_on(working: Rc<RefCell<Working>>, now: f64, slice: f64, tell: Function) {
+    let until = js_sys::Date::now() + now;
     let mut more = true;
     // The clock is asked between steps, as one step cannot be interrupted.
     while more && js_sys::Date::now() < until {
@@ -51,6 +55,6 @@ fn go_on(working: Rc<RefCell<Working>>, slice: f64, tell: Function) {
     let answer = tell.call1(&JsValue::NULL, &told.into());
     // An error of `tell` (a page that has gone) goes on as if it were answered no.
     if more && answer.is_ok_and(|answer| answer.as_bool() != Some(false)) {
-        soon(move || go_on(working, slice, tell));
+        soon(move || go_on(working, (now * 2.0).min(slice), slice, tell));
     }
 }

@@ -29,7 +29,7 @@ fn a_bad_value_hides_no_missing_setting() {
         errors(&format!("{others} --num-layers-per-virtual-pipeline-stage abc")),
         [
             bad("num_layers_per_virtual_pipeline_stage"),
-            said("missing-setting", "the text does not give num_layers (transformer layers)"),
+            said("missing-setting", "not stated: transformer layers (num_layers)"),
         ]
     );
     assert_eq!(errors(&format!("{others} --num-layers abc")), [bad("num_layers")]);

@@ -67,7 +67,7 @@ fn prose_is_told_from_a_script() {
 fn a_script_without_a_launch_line_asks_for_the_machines() {
     let text =
         example("torchrun $DISTRIBUTED_ARGS pretrain_gpt.py", "").replace("GPUS_PER_NODE=8\nNNODES=2", "");
-    refused(&text, "does not say on how many GPUs", None);
+    refused(&text, "number of GPUs is not stated", None);
     let state = after(&text);
     let asked: Vec<&str> =
         state.answer.resolution.questions.iter().map(|asked| asked.name.as_str()).collect();

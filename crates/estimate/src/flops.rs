@@ -12,18 +12,17 @@ use shardscope_units::Flops;
 
 static MODEL: Formula = Formula::new(
     "3 · Σ 2·m·n·k, attention full",
-    "every matrix product forward and twice backward, scores above the diagonal counted too, \
-              nothing recomputed",
+    "every GEMM once forward and twice backward; attention in full, nothing recomputed",
     "Chowdhery et al. 2022 (PaLM), appendix B; Korthikanti et al. 2022, appendix A",
 );
 static CAUSAL: Formula = Formula::new(
     "3 · Σ 2·m·n·k, attention halved",
-    "as the model FLOPs, with only the half of the scores that causality keeps",
+    "as the model FLOPs, with only the causal half of attention",
     "Dao 2023 (FlashAttention-2), section 4.1",
 );
 static HARDWARE: Formula = Formula::new(
     "model FLOPs + forward FLOPs of what is recomputed and of a reference",
-    "what the device really multiplies, recomputation counted, attention full",
+    "what the device executes: recomputation included, attention in full",
     "Korthikanti et al. 2022, section 5; Narayanan et al. 2021, appendix",
 );
 static MEGATRON: Formula = Formula::new(
@@ -34,7 +33,7 @@ static MEGATRON: Formula = Formula::new(
 );
 static NARAYANAN: Formula = Formula::new(
     "96·B·s·L·h²·(1 + s/6h + V/16Lh)",
-    "a GPT with an MLP four times as wide as the model and every layer recomputed",
+    "the paper's formula: a GPT whose MLP is 4h wide, with every layer recomputed",
     "Narayanan et al. 2021, section 5.1, equation 2",
 );
 

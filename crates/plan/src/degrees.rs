@@ -151,7 +151,7 @@ fn empty_degree(degrees: &Degrees, expert_tensor: u64) -> Option<Contradiction> 
         (Field::ExpertTensorParallelSize, expert_tensor),
     ];
     let (field, _) = degrees.into_iter().find(|(_, degree)| *degree == 0)?;
-    let message = format!("{} is 0, and nothing can be cut into 0 parts", field.name());
+    let message = format!("{} is 0, and nothing can be split into 0 parts", field.name());
     Some(Contradiction::new(Code::WorldSize, &[field], message).nearest(Some(1)))
 }
 
@@ -164,7 +164,7 @@ pub(super) fn too_many_parts(pipeline: u64, virtual_pipeline: u64) -> Option<Con
     let rule = Rule {
         code: Code::PipelineParts,
         fields: &[Field::PipelineModelParallelSize, Field::VirtualPipelineModelParallelSize],
-        sentence: "PP {} x VPP {} cuts the model into {} parts, and the limit is {}",
+        sentence: "PP {} x VPP {} splits the model into {} parts; the limit is {}",
         hint: "",
     };
     let numbers = [pipeline, virtual_pipeline, parts, MAX_PIPELINE_PARTS];
@@ -291,7 +291,7 @@ mod tests {
     fn data_parallel_sizes_follow() {
         let base = Degrees { world_size: 16, tensor: 2, pipeline: 2, ..Degrees::default() };
         let none =
-            |field: &str| Err::<(), String>(format!("{field} is 0, and nothing can be cut into 0 parts"));
+            |field: &str| Err::<(), String>(format!("{field} is 0, and nothing can be split into 0 parts"));
         for (degrees, field) in [
             (Degrees { tensor: 0, ..base.clone() }, "tensor_model_parallel_size"),
             (Degrees { pipeline: 0, ..base.clone() }, "pipeline_model_parallel_size"),

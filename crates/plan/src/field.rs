@@ -98,7 +98,7 @@ fields! {
     VisionKept "vision_kept" Words, "what the vision tower keeps for backward: kinds of its modules, and sizes as name=number";
     VisionShared "vision_shared" Words, "names that linear layers of the vision tower share with those of the decoder";
     VisionHooked "vision_hooked" Flag, "the hook for gradients of inputs reaches the vision tower: what is hooked knows its embedding of patches";
-    VisionDtype "vision_dtype" Word(DTYPES), "number format of the vision tower's weights, where it is not that of the others";
+    VisionDtype "vision_dtype" Word(DTYPES), "dtype of the vision tower's weights, where it is not that of the others";
     ProjectorLayers "projector_layers" Count(0, MAX_PATCHES), "linear layers of a projector that trains behind a frozen vision tower";
     ImagePatches "image_patches" Count(0, MAX_SEQUENCE), "patches of the images of a sample, all together, where that is known";
     ImagePixels "image_pixels" Count(0, MAX_VISION), "pixels that an image has at most before it is cut into patches";
@@ -193,14 +193,14 @@ fields! {
     TransformerImpl "transformer_impl" Word(&["local", "transformer_engine", "inference_optimized"]), "layers of Megatron or of Transformer Engine";
     UseMcoreModels "use_mcore_models" Flag, "core models instead of legacy ones";
     UseLegacyModels "use_legacy_models" Flag, "legacy models instead of core ones";
-    ParamsDtype "params_dtype" Word(DTYPES), "number format of weights and activations";
+    ParamsDtype "params_dtype" Word(DTYPES), "dtype of weights and activations";
     Bf16 "bf16" Flag, "bf16 training";
     Fp16 "fp16" Flag, "fp16 training";
     Fp8 "fp8" Word(&["e4m3", "hybrid"]), "fp8 matmuls";
     Fp8Recipe "fp8_recipe" Word(&["tensorwise", "delayed", "mxfp8", "blockwise", "custom"]), "how fp8 values are scaled";
     Fp8ParamGather "fp8_param_gather" Flag, "weights held and gathered in fp8";
     Fp4 "fp4" Word(&["e2m1"]), "fp4 matmuls";
-    GradsDtype "grads_dtype" Word(DTYPES), "number format in which gradients are accumulated and reduced";
+    GradsDtype "grads_dtype" Word(DTYPES), "dtype in which gradients are accumulated and reduced";
     AccumulateAllreduceGradsInFp32 "accumulate_allreduce_grads_in_fp32" Flag, "gradients accumulated and reduced in fp32";
     GradReduceInBf16 "grad_reduce_in_bf16" Flag, "gradients reduced in bf16";
     Fp32ResidualConnection "fp32_residual_connection" Flag, "residual stream in fp32";
@@ -215,10 +215,10 @@ fields! {
     DataParallelShardingStrategy "data_parallel_sharding_strategy" Word(&["no_shard", "optim", "optim_grads", "optim_grads_params"]), "what Megatron's FSDP shards";
     UsePrecisionAwareOptimizer "use_precision_aware_optimizer" Flag, "optimizer states in narrower formats";
     ReuseFp32Param "reuse_fp32_param" Flag, "fp32 weights share memory with bf16 weights (MindSpeed)";
-    MainGradsDtype "main_grads_dtype" Word(&["fp32", "bf16"]), "format of main gradients";
-    MainParamsDtype "main_params_dtype" Word(&["fp32", "fp16"]), "format of main parameters";
-    ExpAvgDtype "exp_avg_dtype" Word(DTYPES), "format of the first moment";
-    ExpAvgSqDtype "exp_avg_sq_dtype" Word(DTYPES), "format of the second moment";
+    MainGradsDtype "main_grads_dtype" Word(&["fp32", "bf16"]), "dtype of main gradients";
+    MainParamsDtype "main_params_dtype" Word(&["fp32", "fp16"]), "dtype of main parameters";
+    ExpAvgDtype "exp_avg_dtype" Word(DTYPES), "dtype of the first moment";
+    ExpAvgSqDtype "exp_avg_sq_dtype" Word(DTYPES), "dtype of the second moment";
     OptimizerCpuOffload "optimizer_cpu_offload" Flag, "optimizer states on the host";
     OptimizerOffloadFraction "optimizer_offload_fraction" Real(0.0, 1.0), "part of the optimizer states on the host";
     OffloadLayerInputs "offload_layer_inputs" Flag, "inputs of recomputed layers on the host (unsloth, torchtune)";
@@ -230,8 +230,8 @@ fields! {
     DtensorPlan "dtensor_plan" Flag, "tensor parallelism puts DTensor's column- and row-parallel styles on each linear layer, embedding and output layer, as NeMo Automodel's plans do (transformers)";
     FsdpEmbeddingApart "fsdp_embedding_apart" Flag, "the embedding alone is an FSDP unit of its own, and the output layer is of the unit outside of layers";
     DeferReduction "defer_reduction" Flag, "Gradients are reduced only with a step's last micro-batch and held whole until then (FSDP2's set_requires_gradient_sync)";
-    ReduceDtype "reduce_dtype" Word(DTYPES), "number format in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
-    OutputDtype "output_dtype" Word(DTYPES), "number format in which FSDP2 hands on what a layer returns (transformers), where it is not the one of computation";
+    ReduceDtype "reduce_dtype" Word(DTYPES), "dtype in which FSDP reduces gradients (transformers), where it is not the one weights are gathered in";
+    OutputDtype "output_dtype" Word(DTYPES), "dtype in which FSDP2 hands on what a layer returns (transformers), where it is not the one of computation";
     // What trains and what is frozen.
     TrainType "train_type" Word(&["full", "lora", "qlora", "freeze"]), "what trains: everything, low-rank adapters, adapters over quantized weights, the last layers";
     LoraRank "lora_rank" Count(1, 65_536), "rank of LoRA's adapters";
@@ -241,14 +241,14 @@ fields! {
     LoraByNames "lora_by_names" Flag, "all-linear is a list of the names that linear layers have (LLaMA-Factory, axolotl, ms-swift, XTuner), and not PEFT's own word";
     ModulesToSave "modules_to_save" Words, "modules that train in full beside adapters: embed_tokens, lm_head";
     FrozenModules "frozen_modules" Words, "parts of the model that do not train: vision_tower, multi_modal_projector, language_model";
-    AdapterDtype "adapter_dtype" Word(DTYPES), "number format of LoRA's adapters";
+    AdapterDtype "adapter_dtype" Word(DTYPES), "dtype of LoRA's adapters";
     AdapterLibrary "adapter_library" Word(&["peft", "megatron-bridge", "megatron-bridge-canonical", "mcore-bridge", "torchtune", "litgpt"]), "whose adapters stand beside frozen weights, which says how they are cut over tensor ranks";
     LoraKernels "lora_kernels" Words, "projections with fused LoRA kernels: qkv, o, mlp (axolotl), each by itself (NeMo Automodel)";
     UseDora "use_dora" Flag, "weight-decomposed adapters (DoRA)";
     TrainedLayers "trained_layers" Count(0, MAX_LAYERS), "last layers that train where the rest is frozen";
     InputRequireGrads "input_require_grads" Flag, "the embedding's output is made to require a gradient";
     BaseQuantization "base_quantization" Word(&["none", "nf4", "fp4", "int8", "fp8"]), "how frozen linear weights are held";
-    WholeLinears "whole_linears" Words, "linear layers that a quantized checkpoint holds in 16 bits (llm_int8_skip_modules): modules by their names, or none";
+    WholeLinears "whole_linears" Words, "linear layers that a quantized checkpoint keeps in 16 bits: module names, or none";
     DoubleQuantization "double_quantization" Flag, "constants of 4-bit blocks quantized once more";
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantized are held in fp32 (PEFT prepare_model_for_kbit_training)";
     TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "reward", "classify", "policy"]), "what the loss is computed from";
@@ -264,7 +264,7 @@ fields! {
     RolloutSleep "rollout_sleep" Flag, "the rollout engine gives back weights and cache while the model trains";
     RolloutCudaGraphs "rollout_cuda_graphs" Flag, "rollouts decode from CUDA graphs";
     RolloutSequences "rollout_sequences" Count(1, MAX_BATCH), "sequences that the rollout engine decodes at once at most";
-    RolloutDtype "rollout_dtype" Word(DTYPES), "number format of the rollout engine's weights";
+    RolloutDtype "rollout_dtype" Word(DTYPES), "dtype of the rollout engine's weights";
     RolloutResponse "rollout_response" Count(1, MAX_SEQUENCE), "longest response, in tokens, where the model that trains makes it";
     RolloutSampling "rollout_sampling" Words, "what changes the logits before a token is sampled from them by transformers: temperature, top_k, top_p, min_p";
     RolloutsPerPrompt "rollouts_per_prompt" Count(1, MAX_BATCH), "rollouts of one prompt";
@@ -288,7 +288,7 @@ fields! {
     RlRewardMicroBatch "rl_reward_micro_batch" Count(1, MAX_SEQUENCE), "the reward model's micro-batch: sequences, or tokens of a replica where samples are packed by tokens";
     RlRewardPadding "rl_reward_padding" Flag, "the reward model's samples come padded to the longest, with a mask";
     // What transformers and its trainers choose.
-    Autocast "autocast" Word(&["none", "bf16", "fp16"]), "number format of torch.autocast over the weights' own";
+    Autocast "autocast" Word(&["none", "bf16", "fp16"]), "dtype of torch.autocast over the weights' own";
     AttnImplementation "attn_implementation" Word(&["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "flash_attention_4"]), "attention of transformers";
     EvaluationBatchSize "evaluation_batch_size" Count(1, MAX_BATCH), "sequences of one batch of an evaluation between steps, whose logits may be the peak (transformers)";
     GradientCheckpointing "gradient_checkpointing" Flag, "every layer computed again from its input (transformers)";
@@ -364,7 +364,7 @@ fields! {
     MoeExpertCapacityFactor "moe_expert_capacity_factor" Real(0.0, 1e6), "tokens an expert takes, over the balanced number";
     MoePadExpertInputToCapacity "moe_pad_expert_input_to_capacity" Flag, "experts' inputs padded to the capacity";
     MoePermuteFusion "moe_permute_fusion" Flag, "fused permutation of tokens";
-    MoeRouterDtype "moe_router_dtype" Word(&["fp32", "fp64", "bf16", "fp16"]), "format of the routing probabilities";
+    MoeRouterDtype "moe_router_dtype" Word(&["fp32", "fp64", "bf16", "fp16"]), "dtype of the routing probabilities";
     MoeRouterLoadBalancingType "moe_router_load_balancing_type" Words, "how experts are kept balanced";
     MoeAuxLossCoeff "moe_aux_loss_coeff" Words, "weight of the balancing loss; 0 is none";
     MoeRouterEnableExpertBias "moe_router_enable_expert_bias" Flag, "experts balanced by a bias, updated once a step";

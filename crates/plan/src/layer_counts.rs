@@ -77,7 +77,7 @@ fn uneven_chunks(of_rank: u64, virtual_pipeline: u64) -> Contradiction {
             Field::NumLayers,
             Field::PipelineModelParallelSize,
         ],
-        sentence: "the {} layers of a pipeline rank cannot be cut into {} equal chunks",
+        sentence: "the {} layers of a pipeline rank cannot be split into {} equal chunks",
         hint: "chunks per rank that divide {}: ",
     };
     let chunks = divisors(of_rank);

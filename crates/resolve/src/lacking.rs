@@ -329,7 +329,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
         let said = if gone {
             Diagnostic::warning(
                 Code::GoneWithout,
-                format!("gone on without it, as asked: {}", item.sentence()),
+                format!("continued without it, as asked: {}", item.sentence()),
             )
         } else {
             stopped = true;
@@ -350,7 +350,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
         if alone {
             marks.without.push(name.clone());
         } else {
-            let message = format!("nothing called {name} in this text is unmodelled");
+            let message = format!("nothing named {name} is unmodelled in this text");
             table.say(Diagnostic::note(Code::GoneWithout, message), "", None);
         }
     }
@@ -360,7 +360,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
     (items, (!stopped).then_some(marks))
 }
 
-const WAY_ON: &str = "go on without it, and the verdict is marked; or take it out of the text";
+const WAY_ON: &str = "continue without it (the verdict is marked), or remove it from the text";
 
 /// The options and keys that no reader knows, each once, with those that a link brings.
 fn not_read(table: &Table, readings: &[Reading]) -> Vec<String> {

@@ -94,8 +94,10 @@ fn missing(table: &mut Table) -> bool {
         // An open or unreadable value has its own message; a second one would blame the text for leaving it out.
         let follows = unknown && SHAPE.contains(field);
         if !follows && !table.is_open(*field) && !table.is_unreadable(*field) {
-            unsaid.push_str(if unsaid.is_empty() { "the text does not give " } else { ", " });
-            unsaid.push_str(&format!("{} ({})", field.name(), field.about()));
+            unsaid.push_str(if unsaid.is_empty() { "not stated: " } else { ", " });
+            // The unit is said where the value is asked for.
+            let about = field.about().split(", in ").next().unwrap_or_default();
+            unsaid.push_str(&format!("{about} ({})", field.name()));
             told.push(*field);
         }
     }

@@ -334,7 +334,7 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
             format!("the text gives {} and no number of GPUs per node", counted(nodes, "node"))
         }
         // Neither, or both left open.
-        _ => "the text does not say on how many GPUs it runs".to_owned(),
+        _ => "the number of GPUs is not stated".to_owned(),
     };
     message.push_str(&left);
     let places = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];

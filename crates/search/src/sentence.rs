@@ -12,7 +12,7 @@ impl Inquiry {
         let Some(one) = self.chosen().and_then(|place| self.reached().get(place)) else {
             return match self.question() {
                 Question::Cheapest { days: Some(days), .. } => {
-                    format!("No number of nodes that was tried is done within {} days", decimal(days, 1))
+                    format!("No node count tried finishes within {} days", decimal(days, 1))
                 }
                 _ => format!("Nothing fits on {gpus} {name}"),
             };
@@ -24,7 +24,7 @@ impl Inquiry {
             }
             Question::Fits => format!("A layout fits on {gpus} {name}"),
             Question::FewestGpus => format!(
-                "{} {name} {} the run, no fewer of those tried; layouts shown fit, and need not be the fastest",
+                "{} {name} {} the run, the fewest of those tried; the layouts shown fit and need not be the fastest",
                 grouped(one.gpus),
                 if one.gpus == 1 { "holds" } else { "hold" }
             ),

@@ -167,7 +167,7 @@ impl WhyNot {
                 if slower.by > Seconds::ZERO { slower.words() } else { "is no slower".to_owned() }
             ),
             Self::Slower(slower) => slower.words(),
-            Self::AsGood => "it is as fast as the best that was found, and fits".to_owned(),
+            Self::AsGood => "it fits and is as fast as the best found".to_owned(),
         }
     }
 }

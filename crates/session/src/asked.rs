@@ -164,7 +164,7 @@ pub enum AskError {
 impl fmt::Display for AskError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoPlan(reason) => write!(out, "This run makes no plan: {reason}"),
+            Self::NoPlan(reason) => write!(out, "This run cannot be planned: {reason}"),
             Self::Tokens => out.write_str("How many tokens is it trained on?"),
             Self::Price => out.write_str("What does a GPU-hour cost?"),
         }
@@ -269,7 +269,7 @@ impl Asking {
             Self::Kinds(compared, per_node) => match best(compared) {
                 Some((name, one)) => {
                     format!(
-                        "{} {name} hold the run; of no other kind asked about do fewer",
+                        "{} {name} are enough; no other GPU type asked about needs fewer",
                         grouped(one.gpus)
                     )
                 }

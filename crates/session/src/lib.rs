@@ -66,7 +66,7 @@ pub use rewrite::{ChangedLine, Rewritten, patched, rewritten};
 pub use settings::{Chapter, Row, chapters};
 pub use software::software_name;
 pub use stages::{explain_memory, stage_memories};
-pub use start::{Choice, Objective, model_settings, start};
+pub use start::{Choice, Objective, model_alone, model_settings, start};
 pub use state::{State, apply};
 pub use step_breakdown::{StepPart, step_parts};
 pub use steps::Steps;

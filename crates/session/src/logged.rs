@@ -64,13 +64,13 @@ pub fn measured_sentence(shown: &Shown) -> String {
     let family = Family::from_plan(&shown.plan);
     let (before, after) = if corrects_others(shown) {
         (
-            "Of what a step is off by in published runs (",
-            "), most is the run's own: other layouts are corrected by it.",
+            "In published runs (",
+            "), most of the error belongs to the run, so estimates of its other layouts are corrected.",
         )
     } else {
         (
             "In published runs (",
-            "), what one layout is off by tells nothing of the next: estimates of other layouts stay as they are.",
+            "), the error of one layout says nothing about the next, so estimates of other layouts stay as they are.",
         )
     };
     format!("{before}{}{after}", family.name)

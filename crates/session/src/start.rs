@@ -29,6 +29,18 @@ pub fn model_settings(name: &str) -> Result<Vec<(Field, String)>, Vec<String>> {
     if lacking.is_empty() { Ok(model.settings()) } else { Err(lacking) }
 }
 
+/// Longest text that may be a model alone. Unit: byte. Configurations of the catalog's models have below 10,000.
+const LONGEST_MODEL: usize = 1 << 16;
+
+/// The model that `input` names, or whose `config.json` it is, where it says nothing else.
+#[must_use]
+pub fn model_alone(input: &UserInput) -> Option<&str> {
+    let text = input.text.trim();
+    let is_one = text.starts_with('{') || !text.contains(char::is_whitespace);
+    let alone = !text.is_empty() && text.len() <= LONGEST_MODEL && is_one;
+    (alone && *input == UserInput::from_text(&input.text) && model_settings(text).is_ok()).then_some(text)
+}
+
 /// Tokens of one step where nobody says: Llama 3's first batch (arXiv 2407.21783, section 3.4.1).
 const STEP_TOKENS: u64 = 4 << 20;
 
@@ -314,6 +326,18 @@ mod tests {
     }
 
     #[test]
+    fn a_text_may_be_a_model_and_nothing_else() {
+        let alone = |text: &str| model_alone(&UserInput::from_text(text)).map(str::to_owned);
+        assert_eq!(alone(" Qwen/Qwen3-8B\n").as_deref(), Some("Qwen/Qwen3-8B"));
+        assert_eq!(alone("nobody/nothing"), None);
+        assert_eq!(alone("Qwen/Qwen3-8B --lora_r 16"), None);
+        assert_eq!(alone(""), None);
+        let mut with_settings = UserInput::from_text("Qwen/Qwen3-8B");
+        with_settings.settings.push(("seq_length".to_owned(), "4096".to_owned()));
+        assert_eq!(model_alone(&with_settings), None);
+    }
+
+    #[test]
     fn a_pasted_configuration_is_a_model() {
         let config = r#"{"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192,
             "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
@@ -323,5 +347,6 @@ mod tests {
         assert_eq!(shown.report.parameters.total.get(), 1_235_814_400);
         assert!(model_settings("{ \"model_type\": \"nobody\" }").is_err_and(|words| !words.is_empty()));
         assert_eq!(model_settings("nobody"), Err(Vec::new()));
+        assert_eq!(model_alone(&UserInput::from_text(config)), Some(config));
     }
 }

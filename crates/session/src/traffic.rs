@@ -49,7 +49,7 @@ pub const fn link_name(link: Link) -> &'static str {
     match link {
         Link::Alone => "alone",
         Link::Fast => "NVLink",
-        Link::Node => "inside the node, beyond NVLink",
+        Link::Node => "inside the node, outside NVLink",
         Link::Network => "network",
     }
 }

@@ -36,7 +36,7 @@ fn any_layout_that_is_typed_says_why_it_is_not_the_answer() {
     assert_eq!(page.axe(), []);
     // It opens as the plan that was judged, and the list stays.
     asked(&page, "tp8 pp8", "longer");
-    page.click_text("#why-not-said button", "Try it on");
+    page.click_text("#why-not-said button", "Preview");
     page.wait_text(".plan-name", "PP 8");
     assert!(page.count("#search .layout-table tbody tr") > 1);
     page.assert_quiet();
@@ -49,7 +49,7 @@ fn a_layout_that_is_tried_on_says_what_it_takes_longer_for() {
     page.wait_text(".front figcaption", "longer");
     // Of two that were looked at each can be held against the other: two clicks.
     page.click_text(".layout-table tr:nth-child(4) button", "Apply");
-    page.click_text(".chosen-layout button", "Compare with the layout before");
+    page.click_text(".chosen-layout button", "Compare with the previous layout");
     page.wait_text("#comparison", "Largest changes in step time");
     page.assert_quiet();
 }
@@ -69,7 +69,7 @@ fn each_knob_says_what_it_moves_and_published_layouts_stand_in_the_picture() {
     page.screenshot("around-dark");
     assert_eq!(page.axe(), []);
     let step = page.text(".plan-line, .verdict");
-    page.click_text(".around tr:first-child button", "Try it on");
+    page.click_text(".around tr:first-child button", "Preview");
     page.wait_for(".around tr.chosen");
     page.until("another plan", || (page.text(".plan-line, .verdict") != step).then_some(()));
     page.assert_quiet();

@@ -53,7 +53,7 @@ fn each_view_stands_alone() {
 #[test]
 fn what_is_no_plan_is_said_in_the_frame() {
     let page = Page::open("?embed=memory#/1?layers=4&tp=3");
-    page.wait_text(".embedded", "does not give");
+    page.wait_text(".embedded", "Not stated");
     page.goto("?embed=memory#nonsense");
     page.wait_for(".embedded");
 }

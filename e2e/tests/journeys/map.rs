@@ -294,3 +294,34 @@ fn two_fingers_bring_the_map_closer() {
     page.until("the whole map", || (wide().as_f64()? < before * 1.01).then_some(()));
     page.assert_quiet();
 }
+
+#[test]
+fn zooming_draws_what_comes_into_view_and_nothing_else() {
+    let page = Page::open(
+        "?view=map#/1?model=Llama-3.1-8B&accelerator=H100-SXM&nodes=2048&gpus_per_node=8&gbs=16384&mbs=1&seq=8192&tp=2&pp=2&\
+         sequence_parallel&bf16&use_distributed_optimizer",
+    );
+    page.wait_for(".map-frame svg");
+    page.wait_gone("[aria-busy=true]");
+    page.js(
+        "const frame = document.querySelector('.map-frame');
+         window.drawn = 0;
+         // All of a tile is drawn anew where its paths are.
+         new MutationObserver(all => all.forEach(one => { drawn += one.addedNodes.length }))
+             .observe(frame.querySelector('.tiles'), { childList: true });
+         const box = frame.getBoundingClientRect();
+         frame.dispatchEvent(new MouseEvent('mousemove',
+             { bubbles: true, clientX: box.x + box.width / 2, clientY: box.bottom - 20 }));
+         setTimeout(() => frame.dispatchEvent(new WheelEvent('wheel',
+             { bubbles: true, cancelable: true, ctrlKey: true, deltaY: -1 })), 100)",
+        &[],
+    );
+    page.until("a closer map", || (page.js("return drawn", &[]) != 0).then_some(()));
+    // Scrolling to the middle is heard in the frame after, and would be drawn in the next.
+    let frames = "const [done] = arguments;
+        const wait = left => left ? requestAnimationFrame(() => wait(left - 1)) : done();
+        wait(10)";
+    page.js_async(frames, &[]);
+    let seen = page.js("return [drawn, document.querySelectorAll('.tiles > *').length]", &[]);
+    assert!(seen[0].as_u64() <= seen[1].as_u64(), "drawn and shown: {seen}");
+}

@@ -1,5 +1,6 @@
 //! What somebody meets who has never seen the page: each place in which an earlier edition let them believe something else.
 use e2e::{Key, Page};
+use serde_json::json;
 
 use super::steps::{input, panel};
 
@@ -38,7 +39,7 @@ fn a_script_of_one_s_own_stays_until_something_else_is_asked_for() {
     page.fill("#script", &script);
     page.wait_text(".plan-name", "32 × H100-SXM");
     input(&page, "model-input");
-    page.wait_text(".start", "The answer shown is of what you had before.");
+    page.wait_text(".start", "The result shown is for your previous input.");
     assert!(page.text(".plan-name").contains("32 × H100-SXM"));
     page.click_text(".start button", "Estimate this instead of the script");
     page.wait_text(".plan-name", "64 × H100-SXM");
@@ -185,4 +186,61 @@ fn a_frame_is_set_up_by_its_choices() {
     });
     assert!(frame.contains("?embed=map&amp;theme=dark&amp;gpu=n0_g3&amp;color=data#"), "{frame}");
     assert_eq!(page.axe(), []);
+}
+
+#[test]
+fn a_model_s_name_alone_becomes_the_model_of_the_form() {
+    let page = Page::open("");
+    page.fill("#script", "Qwen/Qwen3-8B");
+    page.wait_text("#missing-title", "Missing information");
+    page.click_text(".missing .ways button", "Choose GPUs for Qwen/Qwen3-8B");
+    page.wait_text(".plan-name", "8.19B");
+    assert!(page.text(".plan-name").contains("64 × H100-SXM"));
+    assert_eq!(page.value("#start-model"), "Qwen/Qwen3-8B");
+    page.assert_quiet();
+}
+
+/// An 8B on eight GPUs whose smallest way to fit fills the card.
+const NARROW: &str = "torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --tensor-model-parallel-size 1 --num-layers 32 \
+                      --hidden-size 4096 --num-attention-heads 32 --seq-length 8192 --max-position-embeddings 8192 \
+                      --micro-batch-size 4 --global-batch-size 64 --bf16 --vocab-size 128256 --swiglu\n";
+
+#[test]
+fn without_a_pipeline_each_gpu_is_out_of_memory_and_a_tight_way_out_says_so() {
+    let page = Page::open("");
+    page.fill("#script", NARROW);
+    page.wait_text(".verdict .big", "each GPU needs 303.3 of 79.6 GiB: 223.6 GiB over");
+    page.wait_text(".act", "peak 79.64 GiB (tight)");
+}
+
+#[test]
+fn figures_that_read_alike_are_no_difference() {
+    let page = Page::open("");
+    page.wait_for(".plan-bar");
+    page.click_text(".plan-bar button", "Pin");
+    // Optimizer states are sharded over TP × DP: as many bytes but for the norms.
+    page.click("[aria-label='More: TP']");
+    panel(&page, "comparison");
+    let rows = page.texts("#comparison .figures tbody tr");
+    assert!(rows.len() > 10, "{rows:?}");
+    assert!(!rows.iter().any(|row| row.contains("+0.00 GiB")), "{rows:?}");
+}
+
+#[test]
+fn a_search_tells_its_first_layouts_long_before_its_slice_is_over() {
+    let page = Page::blank();
+    page.devtools("Page.enable", json!({}));
+    let source = "window.Worker = class extends Worker {
+        postMessage(task) { if (task.includes('Layouts')) window.task ??= task; super.postMessage(task) }
+    };";
+    page.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": source }));
+    page.goto("");
+    panel(&page, "search");
+    page.until("a search", || (page.js("return window.task ?? null", &[]) != json!(null)).then_some(()));
+    // In a slice without an end all would be told at once.
+    let told = "const [done] = arguments, told = [];
+        const tell = text => { told.push(JSON.parse(text).Found); return told.length < 2 };
+        loadSearch().then(search => search.begin(window.task, 1e9, tell))
+            .then(() => setTimeout(() => done(told.map(one => one.tried < one.all)), 3000))";
+    assert_eq!(page.js_async(told, &[])[0], json!(true));
 }

@@ -41,7 +41,7 @@ const CHAPTERS: [(&str, &str, &str); 6] = [
     ("wire", "On the wire", "What a message of S bytes over n ranks puts on the wire, from each rank."),
     (
         "time",
-        "Time of a step",
+        "Step time",
         "The parts of the breakdown; they add up to the step. How t, T and the like are worked out is in the guide.",
     ),
 ];

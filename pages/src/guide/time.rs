@@ -176,6 +176,6 @@ pub(super) fn flops_conventions() -> Chapter {
         example.name
     ));
     let headings = ["Convention", "What it counts", ">FLOP"];
-    let body = html! { (lead) (table("FLOPs of a step by convention", &headings, &rows)) };
+    let body = html! { (lead) (table("FLOPs per step by convention", &headings, &rows)) };
     Chapter::new("flops", "How FLOPs are counted", body)
 }

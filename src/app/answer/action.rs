@@ -3,7 +3,7 @@
 use shardscope::plan::Field;
 use shardscope::session::reader::{ReadReply, ReadTask};
 use shardscope::session::{Event, Fit, PtrEq, Shown, UserInput, change_line};
-use shardscope::units::{gib, seconds};
+use shardscope::units::{Quantity, gib, seconds};
 use yew::prelude::*;
 
 use crate::app::action::Action;
@@ -63,9 +63,9 @@ pub(crate) fn best_action(props: &Props) -> Html {
     let found = if props.follows { None } else { best(shown, search_of) };
     let Some(best) = found else {
         let said = match (lacking, count) {
-            (true, _) if props.follows => "No usual layout fits. Searching all of them…".to_owned(),
+            (true, _) if props.follows => "No common layout fits. Searching all layouts…".to_owned(),
             (false, _) if props.follows => {
-                "The first usual layout that fits. Searching for the fastest, which will be shown here…"
+                "A first layout that fits. Searching for the fastest…"
                     .to_owned()
             }
             (true, _) => match search_of.filter(|search| !search.going) {
@@ -74,10 +74,10 @@ pub(crate) fn best_action(props: &Props) -> Html {
             },
             // At the device's edge there is something to wish for, though no single change that is faster brings it.
             (false, 0) if is_tight => {
-                "No single change makes it faster; a search shows layouts that leave more room.".to_owned()
+                "No single change makes it faster; search for layouts with more headroom.".to_owned()
             }
             (false, 0) => "Nothing to suggest: no single change makes it faster.".to_owned(),
-            (false, _) => "No single change at this precision makes it faster; see Suggestions.".to_owned(),
+            (false, _) => "No single change makes it faster at this precision; see Suggestions.".to_owned(),
         };
         return html! {
             <div class={classes!("act", lacking.then_some("lacking"))}>
@@ -106,7 +106,12 @@ pub(crate) fn best_action(props: &Props) -> Html {
             format!("{} → {}", seconds(step), seconds(to))
         }
     });
-    let peak = best.peak.map(|peak| format!("peak {}", gib(peak)));
+    // What leaves less than the headroom is told where it is offered, and not only once it is taken.
+    let most = shown.plan.cluster().accelerator.memory.number() * (1.0 - shown.report.memory.headroom);
+    let peak = best.peak.map(|peak| {
+        let tight = if peak.number() > most { " (tight)" } else { "" };
+        format!("peak {}{tight}", gib(peak))
+    });
     let figures: Vec<String> = figures.into_iter().chain(peak).collect();
     let head = match (lacking, best.step) {
         (true, _) => "Makes it fit".to_owned(),

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use shardscope::session::{EXAMPLE, Event, State, UserInput};
+use shardscope::session::{EXAMPLE, Event, State, UserInput, model_alone};
 use shardscope::source::Severity;
 use yew::prelude::*;
 
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
-use crate::app::input::Questions;
+use crate::app::input::{Published, Questions};
 use crate::app::ui::InputTab;
 use crate::app::words::{linked, sentence};
 
@@ -41,13 +41,15 @@ pub(crate) fn missing(props: &Props) -> Html {
             <section class="missing" aria-labelledby="missing-title">
                 <h2 id="missing-title">{ "Will it fit? How fast?" }</h2>
                 <p role="status">
-                    { "Paste a launch script on the left, or drop it with its configs anywhere. Everything is computed in this page: nothing you paste is sent anywhere." }
+                    { "Paste a launch script on the left, or drop it anywhere together with its configs. Everything is computed in your browser; nothing you paste is sent anywhere." }
                 </p>
                 <p class="ways">
                     <button type="button" class="button main" onclick={model}>{ "Start from a model and GPUs" }</button>
                     <button type="button" class="button" onclick={sample}>{ "Load the sample script" }</button>
                     <button type="button" class="button" onclick={send(&dispatch, || Action::Input(InputTab::Examples))}>{ "Browse published runs" }</button>
                 </p>
+                <h3>{ "Or open a published run" }</h3>
+                <Published />
             </section>
         };
     }
@@ -58,6 +60,13 @@ pub(crate) fn missing(props: &Props) -> Html {
         (_, false) => "Missing information",
         (false, true) => "No verdict: part of this run is not modelled",
         (true, true) => "No estimate yet",
+    };
+    // A model alone is what the form begins with.
+    let alone = model_alone(&session.input);
+    let begin = match alone {
+        Some(name) if !name.starts_with('{') => format!("Choose GPUs for {name}"),
+        Some(_) => "Choose GPUs for this model".to_owned(),
+        None => "Start from a model and GPUs".to_owned(),
     };
     html! {
         <section class="missing" aria-labelledby="missing-title">
@@ -80,7 +89,7 @@ pub(crate) fn missing(props: &Props) -> Html {
                         { "Undo the last change" }
                     </button>
                 }
-                <button type="button" class="button" onclick={model}>{ "Start from a model and GPUs" }</button>
+                <button type="button" class={classes!("button", alone.map(|_| "main"))} onclick={model}>{ begin }</button>
                 <button type="button" class="button quiet" onclick={sample}>{ "Load the sample script" }</button>
             </p>
         </section>

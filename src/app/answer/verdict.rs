@@ -1,6 +1,6 @@
 //! The first thing to see: does it fit, by how much, and what the last change did to it.
 
-use shardscope::session::{Fit, FullestPlace, PtrEq, Shown, cut};
+use shardscope::session::{Fit, Fullest, FullestPlace, PtrEq, Shown, cut};
 use shardscope::units::{Bytes, Quantity, Seconds, gib, percent, rounded, seconds};
 use yew::prelude::*;
 
@@ -34,14 +34,14 @@ pub(crate) fn verdict(props: &Props) -> Html {
     let tenths = |bytes: Bytes| format!("{:.1}", bytes.in_gib());
     // Whatever its peak is: it would fit, and still not run.
     let figures = if fullest.place == FullestPlace::Starved {
-        html! { <span>{ "the KV cache that is left for rollouts holds less than one of full length" }</span> }
+        html! { <span>{ "the KV cache left for rollouts cannot hold one full-length sequence" }</span> }
     } else if fullest.fit == Fit::DoesNotFit {
         // Saturating: a phase can fail without exceeding the device.
         let over = Bytes::new(fullest.peak.get().saturating_sub(capacity.get()));
         html! {
             <span>
-                { format!("{} needs ", fullest.place_name()) }<b>{ tenths(fullest.peak) }</b>
-                { format!(" GiB, the GPU has {}: ", tenths(capacity)) }<b>{ format!("{} GiB over", tenths(over)) }</b>
+                { format!("{} needs ", place(shown, fullest)) }<b>{ tenths(fullest.peak) }</b>
+                { format!(" of {} GiB: ", tenths(capacity)) }<b>{ format!("{} GiB over", tenths(over)) }</b>
             </span>
         }
     } else {
@@ -81,6 +81,14 @@ pub(crate) fn verdict(props: &Props) -> Html {
                 { changes(before, shown) }
             }
         </section>
+    }
+}
+
+/// Where it runs out, in words. Without a pipeline there is no stage to tell from another.
+fn place(shown: &Shown, fullest: Fullest) -> String {
+    match fullest.place {
+        FullestPlace::Stage(_) if shown.stages.len() == 1 => "each GPU".to_owned(),
+        _ => fullest.place_name(),
     }
 }
 

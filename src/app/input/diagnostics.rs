@@ -29,11 +29,11 @@ pub(crate) fn diagnostics(props: &Props) -> Html {
     let status = if props.reading {
         clean("Reading a long text…")
     } else if props.settings_alone && grave.is_empty() {
-        clean("No script needed: the settings make the plan.")
+        clean("No script needed: this plan is made of settings.")
     } else if props.empty {
         clean("Nothing here yet: paste or drop a script, or load the sample.")
     } else if grave.is_empty() && answer.undecided() > 0 {
-        clean("Understood, except for conditions that only the run decides; the notes say how each was read.")
+        clean("Understood, except for conditions that depend on the run; the notes say how each was read.")
     } else if grave.is_empty() {
         clean("Everything in the text was understood.")
     } else {

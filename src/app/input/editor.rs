@@ -17,12 +17,16 @@ pub(crate) struct Props {
 }
 
 /// What can be pasted, as the empty box lists it.
-const ACCEPTED: [&str; 8] = [
+const ACCEPTED: [&str; 12] = [
     "Megatron-LM",
-    "DeepSpeed",
     "NeMo",
+    "DeepSpeed",
     "torchtitan",
     "HF Trainer",
+    "TRL",
+    "axolotl",
+    "unsloth",
+    "verl",
     "accelerate",
     "Slurm / torchrun",
     "config.json",

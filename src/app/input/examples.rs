@@ -21,6 +21,32 @@ pub(crate) fn examples() -> Html {
     }
 }
 
+/// Cards of [`Published`]: two rows of three.
+const FEW: usize = 6;
+
+/// A few published runs to begin with, where nothing is given yet.
+#[component(Published)]
+pub(crate) fn published() -> Html {
+    let dispatch = use_dispatch();
+    let chapters = use_memo((), |()| gallery());
+    html! {
+        <ul class="examples few" aria-label="Published runs">
+            { for chapters.iter().take(1).flat_map(|chapter| chapter.examples.iter().take(FEW)).map(|one| {
+                let input = one.input.clone();
+                let begin = send(&dispatch, move || Action::Begin(Box::new(input.clone())));
+                html! {
+                    <li>
+                        <button type="button" class="example" onclick={begin}>
+                            <strong>{ &one.name }</strong>
+                            <span class="soft small">{ &one.about }</span>
+                        </button>
+                    </li>
+                }
+            }) }
+        </ul>
+    }
+}
+
 #[derive(Properties, PartialEq)]
 struct ChapterProps {
     chapter: ExampleChapter,

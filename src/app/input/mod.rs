@@ -11,6 +11,7 @@ mod plan_bar;
 mod questions;
 mod script;
 
+pub(crate) use examples::Published;
 pub(crate) use questions::Questions;
 
 use yew::prelude::*;
@@ -80,7 +81,7 @@ pub(crate) fn input() -> Html {
                 />
             }
             if hovered {
-                <p class="drop-here">{ "Drop the script and its configs anywhere" }</p>
+                <p class="drop-here">{ "Drop a script and its configs anywhere" }</p>
             }
         </div>
     }

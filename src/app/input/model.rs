@@ -131,7 +131,7 @@ pub(crate) fn model() -> Html {
                     { unknown.map(|lacking| refusal(&choice.model, lacking)).unwrap_or_default() }
                 </p>
                 if unknown.is_none() {
-                    <p class="soft small">{ "The fastest layout that fits is searched for and shown; every setting stays editable." }</p>
+                    <p class="soft small">{ "The fastest layout that fits is searched for and shown; every setting can be changed." }</p>
                 }
             </div>
             <span class="label" id="objective-label">{ "Objective" }</span>
@@ -169,7 +169,7 @@ pub(crate) fn model() -> Html {
             </div>
             <p id="gpus-refused" class="small" role="status">
                 if *refused {
-                    { format!("From 1 to {} GPUs; the answer shown is not of this number.", grouped(MOST_GPUS)) }
+                    { format!("From 1 to {} GPUs; the result shown is for the previous number.", grouped(MOST_GPUS)) }
                 }
             </p>
             <label for="start-sequence">{ "Sequence length" }</label>
@@ -180,12 +180,12 @@ pub(crate) fn model() -> Html {
             />
             <p id="sequence-refused" class="small" role="status">
                 if *no_length {
-                    { format!("From 1 to {} tokens; the answer shown is not of this length.", grouped(MOST_TOKENS)) }
+                    { format!("From 1 to {} tokens; the result shown is for the previous length.", grouped(MOST_TOKENS)) }
                 }
             </p>
             // The button only where it changes something: otherwise every change has been taken already.
             if unknown.is_none() && !app.is_of_model_and_gpus() {
-                <p class="small">{ "The answer shown is of what you had before." }</p>
+                <p class="small">{ "The result shown is for your previous input." }</p>
                 <button type="submit" class="button main">{ if app.session.input.text.trim().is_empty() { "Estimate this" } else { "Estimate this instead of the script" } }</button>
             }
             if app.is_of_model_and_gpus() {
@@ -198,7 +198,7 @@ pub(crate) fn model() -> Html {
 /// Why no plan starts from a model, and the way on.
 fn refusal(name: &str, lacking: &[String]) -> Html {
     if name.trim_start().starts_with('{') {
-        return html! { <>{ format!("This config.json makes no plan: {}.", lacking.join(", ")) }</> };
+        return html! { <>{ format!("This config.json cannot be used: {}.", lacking.join(", ")) }</> };
     }
     if !lacking.is_empty() {
         return html! { <>{ format!("Parts of {name} are not modelled: {}.", lacking.join(", ")) }</> };
@@ -207,5 +207,5 @@ fn refusal(name: &str, lacking: &[String]) -> Html {
         Some(address) => html! { <a href={address} target="_blank" rel="noopener">{ "config.json" }</a> },
         None => html!("config.json"),
     };
-    html! { <>{ "Not in the catalog, so the answer shown is not of this model. Paste its " }{ config }{ " here, or drop it on the page." }</> }
+    html! { <>{ "Not in the catalog; the result shown is for another model. Paste its " }{ config }{ " here, or drop it on the page." }</> }
 }

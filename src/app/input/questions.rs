@@ -8,7 +8,7 @@ use yew::prelude::*;
 use crate::app::action::Action;
 use crate::app::browser;
 use crate::app::context::{send, use_dispatch};
-use crate::app::words::sentence;
+use crate::app::words::{linked, sentence};
 
 /// Proposals beyond this have a box of several lines, so that all of them can be read. Unit: character.
 const ONE_LINE: usize = 60;
@@ -69,7 +69,7 @@ pub(crate) fn questions(props: &Props) -> Html {
                     type="button"
                     class="button"
                     onclick={send(&dispatch, move || Event::Without(name.clone()).into())}
-                >{ "Go on without it" }</button>
+                >{ "Continue without it" }</button>
             </div>
         }
     };
@@ -98,7 +98,7 @@ fn ask(Question { name, prompt, choices, proposal }: &Question) -> Html {
     let proposal = proposal.clone().unwrap_or_default();
     html! {
         <div key={name.clone()} class="question">
-            <label for={id.clone()}>{ sentence(prompt) }{ " " }<code>{ name }</code></label>
+            <label for={id.clone()}>{ linked(&sentence(prompt)) }{ " " }<code>{ name }</code></label>
             if choices.is_empty() && (name == Field::Model.name() || proposal.len() > ONE_LINE) {
                 <textarea {id} class="field" rows="4" value={proposal} autocomplete="off" spellcheck="false" />
             } else if choices.is_empty() {

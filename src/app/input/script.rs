@@ -32,7 +32,7 @@ pub(crate) fn script(props: &Props) -> Html {
         <section class="script" aria-labelledby="script-title">
             <header>
                 <h2 id="script-title" class="hidden">{ "Launch script" }</h2>
-                <p class="private">{ "Nothing you paste leaves this page." }</p>
+                <p class="private">{ "Nothing leaves this page." }</p>
                 <Tools text={input.text.clone()} />
             </header>
             <Editor text={input.text.clone()} answer={answer.clone()} />
@@ -48,7 +48,7 @@ pub(crate) fn script(props: &Props) -> Html {
             />
             // Without a plan they stand in the place of the answer.
             if *has_plan {
-                <Questions answer={answer.clone()} title="Still open" about="The estimate does not wait for these, but answers make it more accurate." />
+                <Questions answer={answer.clone()} title="Still open" about="The estimate works without these, but answers make it more accurate." />
             }
         </section>
     }

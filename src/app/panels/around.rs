@@ -49,9 +49,9 @@ pub(super) fn around(Props { search, found }: &Props) -> Html {
     let (first, rest) = moves.split_at(moves.len().min(SHOWN));
     html! {
         <section class="around" aria-labelledby="around-title">
-            <h3 id="around-title" class="sub">{ "What moves it" }</h3>
+            <h3 id="around-title" class="sub">{ "Sensitivity" }</h3>
             <p class="small soft">
-                { format!("Each setting of the plan searched moved by one, from {} a step and a peak of {}; the largest effects first.", seconds(own.layout.step()), gib(own.layout.peak())) }
+                { format!("One setting of the plan searched changed at a time, from {} per step and a peak of {}; largest effects first.", seconds(own.layout.step()), gib(own.layout.peak())) }
             </p>
             { table("The largest effects", search, own, first) }
             if !rest.is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn around(Props { search, found }: &Props) -> Html {
             }
             if !published.is_empty() {
                 <h3 class="sub">{ "Published layouts of this model" }</h3>
-                <p class="small soft">{ "Their sizes, stages and recomputation on these GPUs; everything else as in the plan searched." }</p>
+                <p class="small soft">{ "Their parallel sizes, stages and recomputation on these GPUs; everything else as in the plan searched." }</p>
                 { table("Step and peak of published layouts", search, own, &published) }
             }
         </section>
@@ -78,7 +78,7 @@ fn table(label: &'static str, search: &Search, own: &Neighbour, all: &[Differenc
                     <th scope="col">{ "change" }</th>
                     <th scope="col" colspan="2">{ "step" }</th>
                     <th scope="col" colspan="2">{ "peak" }</th>
-                    <th scope="col"><span class="hidden">{ "try it on" }</span></th>
+                    <th scope="col"><span class="hidden">{ "preview" }</span></th>
                 </tr>
             </thead>
             <tbody>{ for all.iter().map(|one| row(search, own, one)) }</tbody>
@@ -151,7 +151,7 @@ fn try_on(TryOnProps { search, of }: &TryOnProps) -> Html {
     let changes = of.layout.changes.clone();
     html! {
         <button type="button" class="button" title={change(&of.layout)} onclick={send(&dispatch, move || Action::Look(changes.clone()))}>
-            { "Try it on" }
+            { "Preview" }
         </button>
     }
 }

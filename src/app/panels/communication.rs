@@ -73,7 +73,7 @@ fn summary(shown: &Shown) -> Html {
     let whose = match stages.len() {
         // A single stage is every GPU.
         0 | 1 => "per GPU".to_owned(),
-        _ => format!("a GPU of stage {busiest}, the busiest"),
+        _ => format!("one GPU of stage {busiest} (busiest)"),
     };
     let row = |class: Option<&'static str>, head: Html, gpu: Totals, cluster: Totals| {
         html! {

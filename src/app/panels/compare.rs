@@ -44,7 +44,7 @@ fn compare(PlanProps { shown }: &PlanProps) -> Html {
     let inside = if pinned.shown.plan == shown.plan {
         html! {
             <p class="soft">
-                { "Both are the same plan. Change anything, or take an example, and the differences appear here." }
+                { "Both plans are the same. Change anything, or open an example, to see the differences." }
             </p>
         }
     } else {
@@ -57,7 +57,7 @@ fn compare(PlanProps { shown }: &PlanProps) -> Html {
                 { settings(&comparison.settings) }
                 { numbers(&comparison, *all) }
                 <button type="button" class="button" aria-expanded={all.to_string()} onclick={toggle}>
-                    { if *all { "Only what differs" } else { "Equal numbers too" } }
+                    { if *all { "Show only differences" } else { "Show equal numbers" } }
                 </button>
             </>
         }
@@ -162,7 +162,7 @@ fn numbers(comparison: &Comparison, all: bool) -> Html {
 
 fn numbers_of(section: &Numbers, all: bool) -> Html {
     let rows: Vec<Html> =
-        section.lines.iter().filter(|line| all || line.before != line.after).map(row).collect();
+        section.lines.iter().filter(|line| all || !reads_equal(line)).map(row).collect();
     html! {
         <>
             <h3 class="sub">{ section.title }</h3>
@@ -178,21 +178,31 @@ fn numbers_of(section: &Numbers, all: bool) -> Html {
     }
 }
 
+fn told(amount: Option<Amount>) -> String {
+    amount.map_or_else(|| NONE.to_owned(), Amount::shown)
+}
+
+/// Whether both figures read alike: a difference below their last digit is none to a reader.
+fn reads_equal(line: &ComparedNumber) -> bool {
+    told(line.before) == told(line.after)
+}
+
 fn row(line: &ComparedNumber) -> Html {
-    let shown = |amount: Option<Amount>| amount.map_or_else(|| NONE.to_owned(), Amount::shown);
-    let (class, spoken) = match line.is_better() {
+    let same = reads_equal(line);
+    let (class, spoken) = match line.is_better().filter(|_| !same) {
         Some(true) => (Some("good"), ", better"),
         Some(false) => (Some("bad"), ", worse"),
         None => (None, ""),
     };
+    let change = if same { String::new() } else { line.change().unwrap_or_default() };
     html! {
         <tr>
             <th scope="row">{ &line.label }</th>
-            <td class="number">{ shown(line.before) }</td>
-            <td class="number strong">{ shown(line.after) }</td>
+            <td class="number">{ told(line.before) }</td>
+            <td class="number strong">{ told(line.after) }</td>
             <td class="number">
                 <span {class}>
-                    { line.change().unwrap_or_default() }
+                    { change }
                     <span class="hidden">{ spoken }</span>
                 </span>
             </td>
@@ -225,7 +235,7 @@ fn causes(title: &'static str, causes: &[Cause]) -> Html {
         <>
             <h3 class="sub">{ title }</h3>
             { wide(title, html! { <table class="figures causes">
-                    <thead>{ heads(&["Part", "pinned over now", ">Pinned", ">Now", ">Change"]) }</thead>
+                    <thead>{ heads(&["Part", "pinned above now", ">Pinned", ">Now", ">Change"]) }</thead>
                     <tbody>
                         { for causes.iter().map(|cause| html! {
                             <tr>

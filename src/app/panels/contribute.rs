@@ -101,7 +101,7 @@ pub(super) fn contribute() -> Html {
             }
         }
         Asked::Row(row) if row.line.is_empty() => html! {
-            <p>{ "Settings alone cannot say this plan, and a row carries nothing of the script." }</p>
+            <p>{ "This plan cannot be expressed by settings alone, and a row carries nothing of the script." }</p>
         },
         Asked::Row(row) => html! {
             <>

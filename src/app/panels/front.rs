@@ -171,7 +171,7 @@ pub(crate) fn front(Props { search, found }: &Props) -> Html {
             <figcaption class="small">
                 <span role="status">
                     { told.as_ref().map_or_else(
-                        || html! { <span class="soft">{ "Each point is a layout that fits, hollow where it is tight: at the edge of the device, or beyond it until PyTorch releases cached blocks. The line is the Pareto front; squares are published layouts of this model, on these GPUs. Hover a point to read it, click to try it on." }</span> },
+                        || html! { <span class="soft">{ "Each point is a layout that fits; hollow points are tight: less than the headroom stays free, or only once PyTorch releases cached blocks. The line is the Pareto front, squares are published layouts of this model on these GPUs. Hover for details, click to preview." }</span> },
                         |one| html! { <>
                             <strong>{ format!("{}, peak {}", seconds(one.step()), gib(one.peak())) }</strong>
                             { format!(": {}", one.words()) }
@@ -268,7 +268,7 @@ fn chosen(ChosenProps { before }: &ChosenProps) -> Html {
             </button>
             if *before {
                 <button type="button" class="button" onclick={send(&dispatch, || Action::CompareFound(true))}>
-                    { "Compare with the layout before" }
+                    { "Compare with the previous layout" }
                 </button>
             }
             <button type="button" class="button quiet" onclick={send(&dispatch, || Action::Look(Vec::new()))}>

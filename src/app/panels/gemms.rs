@@ -3,7 +3,7 @@
 use shardscope::estimate::compute::Bound;
 use shardscope::estimate::{Sizes, Utilisation};
 use shardscope::session::{PtrEq, Shown};
-use shardscope::units::{Count, Quantity, decimal, grouped, mib, percent};
+use shardscope::units::{Count, Quantity, decimal, grouped, percent, size};
 use yew::prelude::*;
 
 use super::panel::Panel;
@@ -19,9 +19,9 @@ const HEADS: [&str; 7] =
 fn gemms(shown: &PtrEq<Shown>) -> Html {
     let about = html! {
         <>
-            { "The sizes of each GEMM of a layer before and after sharding, and how much of the accelerator's dense peak it reaches. " }
+            { "GEMM shapes of a layer before and after sharding, and the share of dense peak each reaches. " }
             <Term name="tile">{ "Tiles" }</Term>{ ", " }<Term name="wave">{ "waves" }</Term>{ " and " }
-            <Term name="FLOP/byte" />{ " say why it is not more." }
+            <Term name="FLOP/byte" />{ " explain the rest." }
         </>
     };
     section(
@@ -49,7 +49,7 @@ fn row(product: &Utilisation) -> Html {
                 <th scope="row">{ pair(product.name, stage) }</th>
                 <td>{ pair(sizes(product.sharded), sizes(product.full)) }</td>
                 <td class="number">{ told(product.flops.number() / 1e9, 1) }</td>
-                <td class="number">{ mib(product.bytes) }</td>
+                <td class="number">{ size(product.bytes) }</td>
                 <td class="number">{ told(product.intensity, 0) }</td>
                 <td class="number">{ pair(percent(product.efficiency), percent(product.full_efficiency)) }</td>
                 <td>{ bound }</td>

@@ -23,7 +23,7 @@ fn layers(shown: &PtrEq<Shown>) -> Html {
     }
     let about = html! {
         <>
-            { "The whole model beside one GPU that holds the part: weights, and " }
+            { "The whole model next to what one GPU holds of it: weights, and " }
             <Term name="activations">{ "activations saved" }</Term>{ " for the backward pass of one " }
             <Term name="micro-batch" />{ "." }
         </>

@@ -37,7 +37,7 @@ fn memory(shown: &PtrEq<Shown>) -> Html {
     let about = html! {
         <>
             { "Peak memory of each " }<Term name="pipeline stage" />{ ", in " }<Term name="GiB" />
-            { " (2³⁰ bytes). All GPUs of a stage hold the same. Click a number to see why." }
+            { " (2³⁰ bytes). All GPUs of a stage hold the same amount. Click a number to see why." }
         </>
     };
     let doubts = memory_doubts(&shown.plan);

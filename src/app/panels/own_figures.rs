@@ -17,17 +17,17 @@ const FIGURES: [(Field, &str); 14] = [
     (Field::MeasuredMatmulTflops, "large bf16 GEMM, TFLOP/s"),
     (Field::MeasuredFastBusGbps, "all-reduce inside a node, bus GB/s"),
     (Field::MeasuredNetworkBusGbps, "all-reduce across nodes, bus GB/s per GPU"),
-    (Field::MeasuredOverEstimated, "a measured step over its estimate"),
+    (Field::MeasuredOverEstimated, "measured step time / estimate"),
     (Field::TokenBudget, "tokens to train on"),
-    (Field::PricePerGpuHour, "price of a GPU-hour"),
-    (Field::WattsPerGpu, "watts per GPU, host and cooling included"),
-    (Field::GpuMemoryGib, "memory of a GPU, GiB"),
-    (Field::GpuMemoryTbps, "memory bandwidth, TB/s"),
+    (Field::PricePerGpuHour, "price per GPU-hour"),
+    (Field::WattsPerGpu, "watts per GPU, including host and cooling"),
+    (Field::GpuMemoryGib, "GPU memory, GiB"),
+    (Field::GpuMemoryTbps, "GPU memory bandwidth, TB/s"),
     (Field::GpuPeakTflops, "dense bf16 peak, TFLOP/s"),
     (Field::GpuPeakFp8Tflops, "dense fp8 peak, TFLOP/s"),
-    (Field::FastLinkGbps, "NVLink of a GPU, GB/s each way"),
-    (Field::FastLinkDomain, "GPUs joined by NVLink"),
-    (Field::NetworkGbps, "network of a GPU, GB/s each way"),
+    (Field::FastLinkGbps, "NVLink per GPU, GB/s each way"),
+    (Field::FastLinkDomain, "GPUs per NVLink domain"),
+    (Field::NetworkGbps, "network per GPU, GB/s each way"),
 ];
 
 /// Fields for them; the estimate follows as for any other setting.
@@ -65,7 +65,7 @@ pub(super) fn own_figures() -> Html {
     };
     html! {
         <details class="reasons" {open}>
-            <summary>{ "Your own figures: measured rates, tokens, price" }</summary>
+            <summary>{ "Your own numbers: measured rates, tokens, price" }</summary>
             <div class="own">{ for FIGURES.into_iter().map(field) }</div>
         </details>
     }
@@ -100,7 +100,7 @@ pub(super) fn own_log(PlanProps { shown }: &PlanProps) -> Html {
     };
     html! {
         <details class="reasons" open={!text.is_empty()}>
-            <summary>{ "Your own run: paste its log lines to see them beside the prediction" }</summary>
+            <summary>{ "Your own run: paste its log to compare it with the prediction" }</summary>
             <textarea
                 class="field mono"
                 aria-label="Log lines of this run"

@@ -23,7 +23,7 @@ pub(super) fn phase_bars(shown: &Shown) -> Html {
     let about = if rl.co_located {
         "Training and rollouts take turns on the same GPUs: the phase with the highest peak decides whether the run fits."
     } else {
-        "Rollouts run on GPUs of their own."
+        "Rollouts run on separate GPUs."
     };
     html! {
         <figure class="stage-bars phase-bars" aria-label="Peak memory per phase">
@@ -75,7 +75,7 @@ fn parts(phase: &PhaseMemory) -> String {
     let mut said = sentence(&named.join(", "));
     if phase.starved {
         said +=
-            ". The KV cache holds less than one rollout of full length, so that the engine does not start";
+            ". The KV cache cannot hold one full-length rollout, so the engine does not start";
     }
     said
 }

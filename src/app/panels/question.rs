@@ -121,7 +121,7 @@ pub(super) fn questions() -> Html {
         "questions",
         "",
         "Questions",
-        html! { "Each size, GPU type or model is searched for its own best layout; any row opens as a plan." },
+        html! { "Each size, GPU type or model gets its own layout search; any row opens as a plan." },
         html! { <><form class="asking" onsubmit={submit}>
             <label>
                 { "Question" }
@@ -201,13 +201,13 @@ fn answered(inquiry: &Inquired) -> Html {
         <>
             <p class="searched" role="status">
                 if inquiry.going {
-                    { format!("Searching: {} looked at", grouped(reply.lines.len() as u64)) }
+                    { format!("Searching: {} checked", grouped(reply.lines.len() as u64)) }
                 } else {
                     <strong>{ &reply.sentence }</strong>
                 }
             </p>
             if !reply.lines.is_empty() {
-                { wide("What was looked at", html! { <table class="figures layout-table">
+                { wide("Candidates", html! { <table class="figures layout-table">
                         <thead>
                             <tr>
                                 { head(named) }

@@ -61,7 +61,7 @@ fn settings(PlanProps { .. }: &PlanProps) -> Html {
                 { for chapters.iter().map(|chapter| table(&dispatch, session, chapter, *all)) }
             </div>
             <button type="button" class="button" aria-expanded={all.to_string()} onclick={toggle}>
-                { if *all { "Only what matters most" } else { "Show every default" } }
+                { if *all { "Show key settings only" } else { "Show every default" } }
             </button>
         </section>
     }

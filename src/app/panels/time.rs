@@ -89,7 +89,7 @@ fn conventions(shown: &Shown) -> Html {
         None => ["does not apply".to_owned(), String::new(), String::new()],
     };
     html! {
-        { wide("FLOPs of a step by convention", html! { <table class="figures">
+        { wide("FLOPs per step by convention", html! { <table class="figures">
                 <thead>{ heads(&["Convention", ">FLOP", ">per GPU", ">of peak"]) }</thead>
                 <tbody>
                     { for time.flops.conventions().iter().map(|convention| html! {
@@ -120,7 +120,7 @@ fn range(time: &Time) -> Html {
             <figcaption>
                 <strong>{ unbroken(time.step) }</strong>
                 { format!(" per step. {} {} to {}; fully overlapped {}, nothing overlapped {}.",
-                    if time.interval.family.is_earned() { "Nine of ten such runs take" } else { "Nothing was measured on this accelerator; assumed" },
+                    if time.interval.family.is_earned() { "90% of runs like this take" } else { "No measurements on this accelerator; assumed" },
                     unbroken(time.interval.low), unbroken(time.interval.high), unbroken(time.lower_bound), unbroken(time.upper_bound)) }
                 if !time.interval.narrows.is_empty() {
                     { " " }

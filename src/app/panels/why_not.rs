@@ -57,7 +57,7 @@ pub(super) fn why_not(Props { search }: &Props) -> Html {
     let said = match &*tried {
         None => html!(),
         Some(Err(word)) => html! {
-            { format!("“{}” is not understood: sizes are TP, PP, VPP, CP, EP, ETP and MBS, beside them SP on or off, and recompute none, selective or full.", word.trim()) }
+            { format!("“{}” is not understood: write sizes as TP, PP, VPP, CP, EP, ETP and MBS; also SP on or off, and recompute none, selective or full.", word.trim()) }
         },
         Some(Ok(tried)) => {
             let changes = tried.changes.clone();
@@ -65,7 +65,7 @@ pub(super) fn why_not(Props { search }: &Props) -> Html {
                 <>
                     { sentence(&tried.why) }{ ". " }
                     if tried.starts && tried.changes != search.chosen {
-                        <button type="button" class="button" onclick={send(&dispatch, move || Action::Look(changes.clone()))}>{ "Try it on" }</button>
+                        <button type="button" class="button" onclick={send(&dispatch, move || Action::Look(changes.clone()))}>{ "Preview" }</button>
                     }
                 </>
             }

@@ -31,7 +31,8 @@ fn node(branch: &Branch, open: u32) -> Html {
         return html! { <div class="tree-node bare">{ head }</div> };
     }
     html! {
-        <details class="tree-node" open={open > 0}>
+        // Of what has no parts the formula alone is inside: that is for whoever asks.
+        <details class="tree-node" open={open > 0 && !branch.parts.is_empty()}>
             <summary>{ head }</summary>
             <div class="tree-inside">
                 { branch.reason.as_ref().map(reason) }

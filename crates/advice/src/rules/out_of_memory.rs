@@ -21,7 +21,7 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
     let why = if lacking > Bytes::ZERO {
         format!("currently {} over capacity", gib(lacking))
     } else {
-        "the engine's cache has no room for a rollout of full length".to_owned()
+        "the engine's KV cache has no room for a full-length rollout".to_owned()
     };
     // First what no change can help: the model's states alone outnumber the devices.
     let (least, gpus) = (least_gpus(advisor.plan), advisor.plan.cluster().gpus());
@@ -29,7 +29,7 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
         return vec![Finding {
             code: "more-gpus",
             message: format!("needs at least {} of these GPUs, and there are {}", grouped(least), grouped(gpus)),
-            why: "weights, gradients and optimizer states alone, each held once, fill so many; saved activations come on \
+            why: "weights, gradients and optimizer states alone, each held once, fill that many; saved activations come on \
                   top"
                 .to_owned(),
             change: Vec::new(),

@@ -11,7 +11,7 @@ fn a_run_beside_itself_with_a_setting_changed() {
         "{text}"
     );
     for title in
-        ["Time of a step", "Communication of a step", "Why the memory differs", "Why the time differs"]
+        ["Step time", "Communication of a step", "Why the memory differs", "Why the time differs"]
     {
         assert!(text.contains(&format!("\n{title}\n")), "{title}: {text}");
     }

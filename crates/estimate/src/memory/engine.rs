@@ -142,7 +142,7 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
     match rollout.engine {
         RolloutEngine::Vllm | RolloutEngine::Transformers => {
             parts
-                .push((EnginePart::Cache, leaf("key/value cache and activations", kv_cache, &SHARE, &given)));
+                .push((EnginePart::Cache, leaf("KV cache and activations", kv_cache, &SHARE, &given)));
         }
         RolloutEngine::Sglang => {
             parts.push((EnginePart::Cache, leaf("key/value cache", kv_cache, &STATIC, &given)));
@@ -165,7 +165,7 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
     let context = [("C", accelerator.context.number())];
     parts.push((
         EnginePart::Context,
-        leaf("context of the engine's process", accelerator.context, &DRIVER, &context),
+        leaf("driver context of the engine", accelerator.context, &DRIVER, &context),
     ));
     let Held { tokens: cache_tokens, rollouts: cache_rollouts } = held(model, rollout, kv_cache);
     EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts }

@@ -54,7 +54,7 @@ fn needed(totals: &Totals, of: &Report) -> Bytes {
 static MEMORY: [Figure; 10] = [
     figure("on the device", |of| Amount::Memory(needed(&fullest(of), of)), LESS),
     figure("of capacity", |of| share(needed(&fullest(of), of), of.memory.capacity), LESS),
-    figure("allocated by torch", |of| Amount::Memory(fullest(of).peak_allocated), LESS),
+    figure("allocated by PyTorch", |of| Amount::Memory(fullest(of).peak_allocated), LESS),
     figure("parameters", |of| Amount::Memory(fullest(of).parameters), LESS),
     figure("gradients", |of| Amount::Memory(fullest(of).gradients), LESS),
     figure("optimizer", |of| Amount::Memory(fullest(of).optimizer), LESS),
@@ -96,7 +96,7 @@ static TIME: [Figure; 8] = [
     figure("fully overlapped", |of| Amount::Time(of.time.lower_bound), LESS),
     figure("nothing overlapped", |of| Amount::Time(of.time.upper_bound), LESS),
     figure("tokens per second", |of| Amount::PerSecond(of.time.tokens_per_second), MORE),
-    figure("tokens per second and GPU", |of| Amount::PerSecond(of.time.tokens_per_second_per_gpu), MORE),
+    figure("tokens per second per GPU", |of| Amount::PerSecond(of.time.tokens_per_second_per_gpu), MORE),
     figure("MFU", |of| Amount::Share(of.time.mfu), MORE),
     figure("HFU", |of| Amount::Share(of.time.hfu), MORE),
     figure("bubble", |of| Amount::Share(of.time.bubble_fraction), LESS),
@@ -115,20 +115,20 @@ fn time(before: &Report, after: &Report) -> Section {
     for child in after.time.breakdown.children().iter().chain(gone) {
         let label = child.label();
         lines.push(ComparedNumber {
-            label: format!("of it {}", part_words(label)),
+            label: format!("of which {}", part_words(label)),
             before: part(before, label),
             after: part(after, label),
             less_is_better: LESS,
         });
     }
-    Section { title: "Time of a step", lines }
+    Section { title: "Step time", lines }
 }
 
 /// Of all GPUs.
 static TRAFFIC: [Figure; 3] = [
     figure("sent by all GPUs", |of| Amount::Sent(of.traffic.cluster().wire), LESS),
-    figure("of it over the network", |of| Amount::Sent(of.traffic.cluster().network), LESS),
-    figure("calls of all GPUs", |of| Amount::Count(of.traffic.cluster().calls), LESS),
+    figure("of which inter-node", |of| Amount::Sent(of.traffic.cluster().network), LESS),
+    figure("calls, all GPUs", |of| Amount::Count(of.traffic.cluster().calls), LESS),
 ];
 
 fn traffic(before: &Report, after: &Report) -> Section {

@@ -6,7 +6,7 @@ use shardscope_explain::Breakdown;
 use shardscope_units::{Seconds, decimal, percent, seconds, tflops};
 
 pub(super) fn write(sheet: &mut Sheet, time: &Time) {
-    sheet.heading("Time of a step");
+    sheet.heading("Step time");
     let family = &time.interval.family;
     let [step, low, high] = [time.step, time.interval.low, time.interval.high].map(seconds);
     // Nothing was ever compared with such a plan: the interval is then an assumption, and must not read as measured.
@@ -48,7 +48,7 @@ pub(super) fn write(sheet: &mut Sheet, time: &Time) {
             convention.flops.map_or("does not apply".to_owned(), |flops| format!("{:.4e}", flops.get()));
         counts.push(vec![convention.name.to_owned(), flops, convention.formula.expression.to_owned()]);
     }
-    sheet.table(&["FLOPs of a step by convention", "FLOP", "formula"], &counts);
+    sheet.table(&["FLOPs per step by convention", "FLOP", "formula"], &counts);
 }
 
 /// Levels of the breakdown below the step that are listed; the document has all of them.

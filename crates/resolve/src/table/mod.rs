@@ -166,7 +166,7 @@ impl Table {
             return;
         }
         let (name, about) = (found.field.name(), found.field.about());
-        let message = format!("{name} ({about}) depends on {hole}, which is not given here");
+        let message = format!("{name} depends on {hole}, which is not given here ({about})");
         self.diagnostics.push(Diagnostic::error(Code::OpenValue, message).at_some(found.span));
         // `$1` and its like may be asked for all at once, as the words of the call.
         let positional = hole.starts_with('$') && !hole.starts_with("$(");

@@ -170,7 +170,7 @@ impl Edit {
             said.push(split(&to.split));
         }
         if from.rank_order != to.rank_order {
-            said.push("the other order of ranks".to_owned());
+            said.push("the other rank order".to_owned());
         }
         if from.recompute != to.recompute {
             said.push(recomputed(&to.recompute));

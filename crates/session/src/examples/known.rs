@@ -134,7 +134,7 @@ pub(super) fn chapter() -> Chapter {
         source: "Llama 3: arXiv 2407.21783, table 4; rates with half of attention, as Meta counts 405B elsewhere (arXiv \
                  2411.01783, appendix A). DeepSeek-V3: arXiv 2412.19437, tokens over GPU-hours, stages as Megatron-Bridge \
                  cuts them and 1F1B in the place of DualPipe. BLOOM: bigscience's log. Llama 2: NeMo 24.07. Mixtral: \
-                 Megatron-LM's example. Qwen3: Megatron-Bridge. The rest is usual practice.",
+                 Megatron-LM's example. Qwen3: Megatron-Bridge. The others follow common practice.",
         examples: KNOWN.iter().map(example).collect(),
     }
 }

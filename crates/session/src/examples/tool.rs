@@ -20,7 +20,7 @@ pub(super) fn chapter() -> Chapter {
     }];
     examples.extend(MEASURED.iter().map(|&(numbers, published)| measured(numbers, published)));
     Chapter {
-        title: "The analysis tool of 2023",
+        title: "2023 Megatron analysis tool",
         source: "Megatron-LM issue \"Analysis Tool\", with measured peaks of \"Llama2 7B\" on 8 GPUs: a GPT with SwiGLU of 32 \
                  layers, vocabulary 50257, sequences of 2048, as the tool models it.",
         examples,

@@ -52,7 +52,7 @@ fn relation(relation: &Relation) -> Html {
     // Words of this panel, with a preposition; `link_name` has those for captions.
     let link = match relation.link {
         Link::Network => "over the network",
-        Link::Node => "inside the node, beyond NVLink",
+        Link::Node => "inside the node, outside NVLink",
         Link::Fast => "over NVLink",
         Link::Alone => "alone",
     };

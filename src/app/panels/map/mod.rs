@@ -100,7 +100,9 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
     let plan = &shown.plan;
     let (world, per_node) = (plan.layout().world_size, plan.cluster().gpus_per_node);
     // 0 before the frame has been measured: nothing is drawn then, and nothing laid out for good.
-    let geometry = Geometry::fit_closer(world, per_node, width, view.closer).by_racks(per_rack(plan));
+    let racks = per_rack(plan);
+    let closely = move |closer| Geometry::fit_closer(world, per_node, width, closer).by_racks(racks);
+    let geometry = closely(view.closer);
     // Of whole tiles, so that those that stay in view stay as they are.
     let tiles: Vec<Range<u64>> = match world {
         0..=MOST_DRAWN if width > 0 => geometry.tiles(&view.nodes(&geometry), TILE).collect(),
@@ -138,14 +140,17 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
         let (middle, view, frame) = (middle.clone(), view.clone(), frame.clone());
         use_effect_with(*picked, move |picked| {
             // The frame gets lower where a GPU is picked.
-            frame.cast::<Element>().iter().for_each(mark);
+            let frame = frame.cast::<Element>();
+            frame.iter().for_each(mark);
             // A GPU picked from afar would be a dot; from the level of numbers on the map stays as it is.
             if let (Some(rank), true) = (picked, geometry.detail() < Detail::Number) {
                 *middle.borrow_mut() = Some(rank.get());
                 let levels = Geometry::levels(world);
                 // The second closest level has numbers.
                 let by = isize::try_from(levels.saturating_sub(1).saturating_sub(view.closer)).unwrap_or(0);
-                view.set(view.zoomed(by, world));
+                let to = view.zoomed(by, world);
+                let around = frame.map(|frame| to.around(&frame, &closely(to.closer), rank.get()));
+                view.set(around.unwrap_or(to));
             }
         });
     }
@@ -154,13 +159,17 @@ fn drawing(DrawingProps { shown, colour, picked }: &DrawingProps) -> Html {
             // Under the pointer, else the picked one, else what stands in the middle of the frame.
             (view.clone(), frame.clone(), middle, (*hovered).or(picked.map(Rank::get)));
         Callback::from(move |by: isize| {
-            let seen = frame.cast::<Element>().and_then(|frame| {
+            let frame = frame.cast::<Element>();
+            let seen = frame.as_ref().and_then(|frame| {
                 let x = f64::from(frame.scroll_left() + frame.client_width() / 2);
                 let y = f64::from(frame.scroll_top() + frame.client_height() / 2);
                 geometry.at(x, y)
             });
-            *middle.borrow_mut() = told.or(seen);
-            view.set(view.zoomed(by, world));
+            let gpu = told.or(seen);
+            *middle.borrow_mut() = gpu;
+            let to = view.zoomed(by, world);
+            let around = frame.zip(gpu).map(|(frame, gpu)| to.around(&frame, &closely(to.closer), gpu));
+            view.set(around.unwrap_or(to));
         })
     };
     let onscroll = {

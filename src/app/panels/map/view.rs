@@ -40,6 +40,16 @@ impl View {
         Self { closer, ..self }
     }
 
+    /// The same where GPU `gpu` of `geometry` is to stand in the middle of `frame`, as [`centre`] scrolls there: what comes
+    /// into view is drawn at once, and not what the old place would show of the new picture first.
+    pub(super) fn around(self, frame: &Element, geometry: &Geometry, gpu: u64) -> Self {
+        let whole = i32::try_from(geometry.size().1).unwrap_or(i32::MAX);
+        let middle = i32::try_from(geometry.cell(gpu).middle().1).unwrap_or(i32::MAX);
+        let high = frame.client_height();
+        let top = (middle - high / 2).clamp(0, whole.saturating_sub(high).max(0));
+        Self { block: top / BLOCK, high: u32::try_from(high).unwrap_or(0), ..self }
+    }
+
     /// The nodes that are drawn.
     pub(super) fn nodes(self, geometry: &Geometry) -> Range<u64> {
         let top = u32::try_from(self.block.saturating_mul(BLOCK)).unwrap_or(0);

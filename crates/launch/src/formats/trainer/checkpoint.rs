@@ -97,14 +97,14 @@ pub(super) fn ask_for_whole(leaves: &mut Leaves<'_>, leaf: &Leaf, name: &str) {
         return;
     }
     let mut found = Found::new(field, String::new(), Origin::Script).by(&leaf.path, leaf.span);
-    found.hole = Some("the checkpoint's list".to_owned());
+    found.hole = Some(format!("the config.json of {name}"));
     leaves.reading.take(found);
     let address = shardscope_catalog::config_address(name);
     leaves.reading.questions.push(Question {
         name: field.name().to_owned(),
         prompt: format!(
-            "Of {name} some linear layers stay in 16 bits, and its config.json lists them (llm_int8_skip_modules). \
-             Paste or drop that file beside this text: {address}"
+            "{name} keeps some linear layers in 16 bits; its config.json lists them (llm_int8_skip_modules). \
+             Drop that file on the page or paste it behind this text, or name the modules here: {address}"
         ),
         choices: Vec::new(),
         proposal: None,
