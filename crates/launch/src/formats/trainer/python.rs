@@ -7,17 +7,20 @@ use super::read::{changes, read_scalars};
 use super::vocabulary;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use literal::call_end;
+use names::Names;
 use options::Options;
 use owned::{Owned, is_used};
 use prepared::Preparation;
 use program::{MOST, Program};
 use shardscope_plan::Field;
 use shardscope_source::Span;
+use std::collections::HashMap;
 
 mod argparse;
 mod hands;
 mod line;
 mod literal;
+mod names;
 mod options;
 mod owned;
 mod prepared;
@@ -106,9 +109,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let mut program = Program {
         text,
         base,
-        names: Vec::new(),
+        literals: HashMap::new(),
+        names: Names::new(text),
         leaves: Vec::new(),
-        looked: 0,
         open: Vec::new(),
         computed: None,
         taken: Vec::new(),
@@ -116,7 +119,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     };
     let parsed = parsed(text);
     if !parsed.is_empty() || text.contains(".add_argument(") {
-        program.options = Options::new(text, base, &parsed, words);
+        program.options = Options::new(text, base, &parsed, &program.names, words);
     }
     // Options decide branches where the program has a parser of classes, or its line is here.
     let decides = !parsed.is_empty() || !words.is_empty();
@@ -156,9 +159,10 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         }
         if matches!(last, "LoraConfig" | "BitsAndBytesConfig") && looked < MOST {
             looked += 1;
-            known &= is_used(text, open - name.len());
+            known &= is_used(&program.names, text, open - name.len());
         }
-        four |= versions::is_of_four(text.get(open..call_end(text, open)).unwrap_or_default(), last);
+        four =
+            four || versions::is_of_four(last, || text.get(open..call_end(text, open)).unwrap_or_default());
         let checkpoints = last == "gradient_checkpointing_enable";
         let replaces = last.contains("monkey_patch") || last.starts_with("replace_") && last.contains("attn");
         let mut runs = Some(true);

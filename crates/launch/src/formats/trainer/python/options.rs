@@ -7,6 +7,7 @@ use std::cell::Cell;
 use super::super::words;
 use super::argparse::declared;
 use super::literal::{literal, plain, string_end};
+use super::names::{Names, is_of_name};
 use crate::Argument;
 use crate::formats::scalars::Leaf;
 use shardscope_source::Span;
@@ -41,7 +42,7 @@ pub(super) struct Options<'a> {
 
 impl<'a> Options<'a> {
     /// Those of the classes that `named`, the words of a parser's call, names, beside the words of the line that starts the program.
-    pub(super) fn new(text: &'a str, base: u32, named: &str, line: &[Argument]) -> Self {
+    pub(super) fn new(text: &'a str, base: u32, named: &str, names: &Names<'_>, line: &[Argument]) -> Self {
         let mut options = Self {
             text,
             looked: Cell::new(0),
@@ -82,7 +83,7 @@ impl<'a> Options<'a> {
             at = end.max(next);
         }
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(base);
-        for option in declared(text) {
+        for option in declared(text, names) {
             let name = Cow::Owned(option.name);
             let span = Span::new(place(option.place.0), place(option.place.1));
             options.fields.push(Field { name, default: option.default, span, declared: true });
@@ -273,10 +274,6 @@ impl<'a> Options<'a> {
         let rest = rest.split(" #").next().unwrap_or(rest).trim_end();
         self.holds(rest.strip_suffix(':')?)
     }
-}
-
-fn is_of_name(sign: char) -> bool {
-    sign.is_ascii_alphanumeric() || sign == '_'
 }
 
 fn indentation(line: &str) -> usize {
