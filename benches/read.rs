@@ -9,6 +9,8 @@ use shardscope::source::Source;
 
 #[path = "../tests/suite/hostile.rs"]
 mod hostile;
+#[path = "../tests/suite/hostile_files.rs"]
+mod hostile_files;
 
 /// Flags that Megatron-LM knows, for lack of unknown ones in real scripts.
 const FLAGS: [&str; 8] = [
@@ -49,10 +51,10 @@ fn script() -> String {
 }
 
 /// The mean time of so many readings.
-fn time(text: &str, turns: u32) -> Duration {
+fn time(name: &str, text: &str, turns: u32) -> Duration {
     let (started, used) = (Instant::now(), processor_time());
     for _ in 0..turns {
-        let source = Source::new(text);
+        let source = Source::from_files([(name, text)]);
         let request = Request { source: &source, environment: &Environment::default(), overrides: &[] };
         black_box(read(&request));
     }
@@ -72,11 +74,12 @@ fn processor_time() -> Option<Duration> {
 fn main() {
     let text = script();
     // The fastest round counts: what is slower was slowed by others on the machine.
-    let best = (0..5).map(|_| time(&text, 100)).min().unwrap_or_default();
+    let best = (0..5).map(|_| time("", &text, 100)).min().unwrap_or_default();
     println!("{:>9.3} ms of 2 ms    {} kB script, read and resolved", millis(best), text.len() / 1000);
-    for (name, text) in hostile::texts(1 << 20) {
-        let best = (0..3).map(|_| time(&text, 1)).min().unwrap_or_default();
-        println!("{:>9.3} ms of 100 ms  {name:?}, {} kB", millis(best), text.len() / 1000);
+    let scripts = hostile::texts(1 << 20).into_iter().map(|(name, text)| (format!("{name:?}"), "", text));
+    for (what, name, text) in scripts.chain(hostile_files::files(1 << 20)) {
+        let best = (0..3).map(|_| time(name, &text, 1)).min().unwrap_or_default();
+        println!("{:>9.3} ms of 100 ms  {what}, {} kB", millis(best), text.len() / 1000);
     }
 }
 

@@ -7,6 +7,7 @@ use shardscope::session::{Event, State, apply};
 use shardscope::source::Source;
 
 use super::bounds::processor_seconds;
+use super::hostile_files::files as hostile_files;
 
 /// What a test without optimisation may take for what takes 2 s with it.
 const SLOWER: f64 = if cfg!(debug_assertions) { 8.0 } else { 1.0 };
@@ -143,6 +144,42 @@ fn long_texts_of_nothing_known_are_answered() {
             resolution.diagnostics.len()
         );
         assert!(resolution.questions.len() <= MAX_DIAGNOSTICS, "{name}");
+    }
+}
+
+/// Programs, notebooks, configurations and commands made to take long: of the megabytes of `cargo bench --bench read` a part, and whole
+/// ones of those that once took their square.
+#[test]
+fn files_made_to_take_long_are_answered() {
+    const PART: usize = 1 << 15;
+    const SQUARES: [&str; 8] = [
+        "trainer \"\\n\"",
+        "trainer \"f(\"",
+        "trainer \"f'{\"",
+        "trainer \"x if \"",
+        "trainer \"b = BitsAndBytesConfig(load_in_4bit=True)\\n\"",
+        "a.py \"trainer\" \"v# = #\\n",
+        "a.py \"trainer\" \"parser.add_argument(",
+        "nemo, a call in a call in a call",
+    ];
+    let whole = hostile_files(1 << 20)
+        .into_iter()
+        .filter(|(what, ..)| SQUARES.iter().any(|one| what.starts_with(one)));
+    let whole: Vec<_> = whole.collect();
+    assert_eq!(whole.len(), SQUARES.len());
+    for (what, name, text) in hostile_files(PART).into_iter().chain(whole) {
+        let source = Source::from_files([(name, text.as_str())]);
+        let started = processor_seconds();
+        let resolution =
+            read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+        let took = processor_seconds() - started;
+        let most = if text.len() > 2 * PART { 0.5 } else { 0.1 } * SLOWER;
+        assert!(took < most, "{what}: {took} s");
+        assert!(
+            resolution.diagnostics.len() <= MAX_DIAGNOSTICS + 1,
+            "{what}: {}",
+            resolution.diagnostics.len()
+        );
     }
 }
 

@@ -32,6 +32,7 @@ mod fuzzed;
 mod generation_peak;
 mod hardware;
 mod hostile;
+mod hostile_files;
 mod hostile_inputs;
 mod hybrid_shards;
 mod interval;

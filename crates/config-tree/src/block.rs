@@ -236,7 +236,7 @@ impl<'a> Cursor<'a> {
         if let Some(name) = anchor
             && self.charge(node.size())
         {
-            self.anchors.push((name, node.clone()));
+            self.anchors.insert(name, node.clone());
         }
         node
     }

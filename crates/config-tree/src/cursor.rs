@@ -1,4 +1,5 @@
 use shardscope_sorting::sort_by;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::node::{Entry, Node, Scalar, Value};
@@ -28,7 +29,7 @@ pub(super) struct Cursor<'a> {
     nodes: usize,
     depth: usize,
     pub(super) at: usize,
-    pub(super) anchors: Vec<(String, Node)>,
+    pub(super) anchors: HashMap<String, Node>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -37,7 +38,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn new(text: &'a str, base: u32, code: Code) -> Self {
         // Windows editors begin a file with a byte order mark.
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        let (anchors, diagnostics) = (Vec::new(), Vec::new());
+        let (anchors, diagnostics) = (HashMap::new(), Vec::new());
         Self { text, base: base as usize, code, nodes: 0, depth: 0, at, anchors, diagnostics }
     }
 
@@ -216,8 +217,7 @@ impl<'a> Cursor<'a> {
     /// What an anchor of that name holds.
     pub(super) fn alias(&mut self, name: &str, from: usize) -> Node {
         // YAML lets an anchor be defined again: the latest above counts.
-        let found = self.anchors.iter().rev().find(|(known, _)| known == name).map(|(_, node)| node.clone());
-        match found {
+        match self.anchors.get(name).cloned() {
             // Charged with all that it holds: aliases of aliases grow exponentially ("billion laughs").
             Some(node) if self.charge(node.size()) => node,
             Some(_) => Node::null(self.span(from, self.at)),

@@ -196,10 +196,10 @@ impl<'a> Cursor<'a> {
     }
 
     fn skip_hole(&mut self) {
-        let end = self.line_end(self.at);
         let mut open = 0_usize;
-        while self.at < end {
+        while !self.done() {
             match self.peek() {
+                b'\n' => return,
                 b'{' | b'(' => open += 1,
                 b'}' | b')' => open = open.saturating_sub(1),
                 _ => {}
@@ -289,8 +289,7 @@ impl<'a> Cursor<'a> {
             }
             _ => {
                 self.at -= 1;
-                let end = self.at
-                    + self.slice(self.at, self.line_end(self.at)).chars().next().map_or(0, char::len_utf8);
+                let end = self.at + self.rest(self.at).chars().next().map_or(0, char::len_utf8);
                 text.push_str(self.slice(self.at, end));
                 return self.at = end;
             }

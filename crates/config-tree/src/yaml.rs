@@ -156,12 +156,13 @@ impl Builder<'_> {
 
     /// Where a value begins behind its tag and anchor.
     fn past_properties(&self, from: usize) -> usize {
+        /// Longest tag or anchor, and blanks behind it, that are looked through. Unit: byte.
+        const LONGEST: usize = 1_000;
+        let blank = |at: &usize| self.cursor.byte(*at).is_ascii_whitespace();
         let mut at = from;
         while matches!(self.cursor.byte(at), b'&' | b'!') {
-            let written = self.cursor.rest(at);
-            let Some(blank) = written.find(char::is_whitespace) else { break };
-            let behind = written.get(blank..).unwrap_or_default();
-            at += blank + behind.len() - behind.trim_start().len();
+            let Some(end) = (at..(at + LONGEST).min(self.cursor.end())).find(blank) else { break };
+            at = (end..end + LONGEST).find(|at| !blank(at)).unwrap_or(end);
         }
         at
     }
@@ -173,11 +174,12 @@ impl Builder<'_> {
         }
         let from = self.past_properties(from);
         // A list that is no deeper than its key begins, for saphyr-parser, behind its first dash.
-        let dash =
-            self.cursor.slice(self.line_start(from), from).rfind('-').map(|at| self.line_start(from) + at);
         let from = match (&inside, self.cursor.byte(from)) {
             (Inside::List(_), b'[' | b'-') | (Inside::Map(..), _) => from,
-            _ => dash.unwrap_or(from),
+            _ => {
+                let line = self.line_start(from);
+                self.cursor.slice(line, from).rfind('-').map_or(from, |dash| line + dash)
+            }
         };
         self.open.push(Open { from, anchor, inside });
         // Checked here, since the events are not nested calls that `enter` would count.

@@ -17,6 +17,8 @@ mod minimal;
 mod named;
 mod read;
 mod several;
+#[cfg(test)]
+mod spent;
 mod started;
 mod strangers;
 mod tables;

@@ -21,6 +21,8 @@ pub(super) const FEATURES: &[&str] = &[
     "norms of heads",
     "gated attention",
     "multi-token prediction",
+    "Mamba-2",
+    "layers of one block",
     "dropout",
     "unfused attention",
     "selective",
@@ -30,6 +32,9 @@ pub(super) const FEATURES: &[&str] = &[
 
 const LATENT: &str = "multi_latent_attention=true kv_lora_rank=64 qk_head_dim=32 qk_pos_emb_head_dim=16 v_head_dim=32 \
     position_embedding_type=rope add_bias_linear=false";
+
+const MAMBA: &str = "linear_mixer=mamba2 linear_num_key_heads=4 linear_num_value_heads=16 linear_key_head_dim=32 \
+    linear_value_head_dim=64 linear_conv_kernel_dim=4";
 
 /// What may be drawn for each: settings of one alternative joined by blanks.
 const DRAWN: &[&[&str]] = &[
@@ -89,6 +94,17 @@ const DRAWN: &[&[&str]] = &[
     &[
         "",
         "",
+        "",
+        "",
+        "",
+        "",
+        "mixer_pattern=MM* MAMBA",
+        "mixer_pattern=M*M MAMBA linear_biases=in_proj,conv1d,out_proj linear_norm=false",
+        "hybrid_override_pattern=M-M*-MM- num_layers=8 MAMBA",
+    ],
+    &[
+        "",
+        "",
         "recompute_granularity=full recompute_method=uniform recompute_num_layers=1",
         "recompute_granularity=full recompute_method=uniform recompute_num_layers=3",
         "recompute_granularity=full recompute_method=block recompute_num_layers=2",
@@ -116,7 +132,12 @@ pub(super) fn choices() -> impl Strategy<Value = Vec<usize>> {
 /// The settings of these choices.
 pub(super) fn settings(chosen: &[usize]) -> Vec<(String, String)> {
     let drawn = DRAWN.iter().zip(chosen).map(|(alternatives, place)| alternatives[*place]);
-    let text = std::iter::once(COMMON).chain(drawn).collect::<Vec<_>>().join(" ").replace("LATENT", LATENT);
+    let text = std::iter::once(COMMON)
+        .chain(drawn)
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace("LATENT", LATENT)
+        .replace("MAMBA", MAMBA);
     let pairs = text.split_ascii_whitespace().filter_map(|word| word.split_once('='));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

@@ -2,7 +2,8 @@
 //! one, and every layer runs as a program whose operations save storages. Nothing here knows a closed form; a plan's own
 //! settings are all it shares with the estimators.
 //!
-//! Linear mixers, adapters and trainers of plain PyTorch are not walked: `kept_by_*.rs` compares those with recorded runs.
+//! Of Mamba-2 and layers of one block parameters are walked. What linear mixers, adapters and trainers of plain PyTorch keep is not:
+//! `kept_by_*.rs` compares those with recorded runs.
 
 mod draw;
 mod feed_forward;
@@ -44,6 +45,8 @@ fn features(plan: &Plan) -> Vec<&'static str> {
         (model.qk_layernorm, "norms of heads"),
         (model.mixers.output_gate, "gated attention"),
         (model.mtp_num_layers > 0, "multi-token prediction"),
+        (model.mixers.linear.is_some(), "Mamba-2"),
+        (model.mixers.single_block, "layers of one block"),
         (recipe.hidden_dropout, "dropout"),
         (recipe.attention_kernel == AttentionKernel::Unfused, "unfused attention"),
         (matches!(recipe.recompute, Recompute::Selective(_)), "selective"),
@@ -111,6 +114,9 @@ impl Walked {
                 settings.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
             };
             same_parameters(&plan, &mut self.found, &told);
+            if plan.model().mixers.linear.is_some() {
+                continue;
+            }
             self.chunks += same_activations(&plan, &mut self.found, &told);
         }
     }

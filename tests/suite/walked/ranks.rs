@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use shardscope::plan::{
-    AttentionSoftmax, Embeddings, FeedForward, LinearBias, Model, Normalization, Plan, PositionEmbedding,
-    Software,
+    AttentionSoftmax, Embeddings, FeedForward, LinearBias, Mixer, Model, Normalization, Plan,
+    PositionEmbedding, Software,
 };
 
 /// What the ranks hold.
@@ -158,18 +158,65 @@ impl Rank<'_> {
     }
 
     fn layer(&mut self, layer: u64) {
-        let width = self.model().hidden_size;
-        self.norm(["input norm", "input norm bias"], width);
-        if self.model().latent.is_some() {
-            self.latent_attention();
-        } else {
-            self.attention();
+        let (width, kind) = (self.model().hidden_size, self.model().layer_kind(layer));
+        if kind.mixer != Mixer::None {
+            self.norm(["input norm", "input norm bias"], width);
         }
-        self.norm(["mlp norm", "mlp norm bias"], width);
-        match self.model().layer_kind(layer).feed_forward {
+        match kind.mixer {
+            Mixer::Linear => self.mamba2(),
+            Mixer::None => {}
+            _ if self.model().latent.is_some() => self.latent_attention(),
+            _ => self.attention(),
+        }
+        if kind.feed_forward != FeedForward::None {
+            self.norm(["mlp norm", "mlp norm bias"], width);
+        }
+        match kind.feed_forward {
             FeedForward::Moe => self.experts(),
             FeedForward::Dense => self.mlp(),
             FeedForward::None => {}
+        }
+    }
+
+    /// Every head is whole on its rank, and so is every group (`megatron/core/ssm/mamba_mixer.py:MambaMixer.__init__`).
+    fn mamba2(&mut self) {
+        let model = self.model().clone();
+        let Some(mixer) = model.mixers.linear else { return };
+        let (width, inner) = (model.hidden_size, mixer.value_heads * mixer.value_width);
+        let states = mixer.key_heads * mixer.key_width;
+        let [projection, convolution, out] = mixer.biases;
+        // z, x, B, C and dt.
+        for (name, bias, columns) in [
+            ("in z", "in z bias", inner),
+            ("in x", "in x bias", inner),
+            ("in b", "in b bias", states),
+            ("in c", "in c bias", states),
+            ("in dt", "in dt bias", mixer.value_heads),
+        ] {
+            self.parallel(name, columns * width);
+            if projection {
+                self.parallel(bias, columns);
+            }
+        }
+        for (name, bias, channels) in [
+            ("conv x", "conv x bias", inner),
+            ("conv b", "conv b bias", states),
+            ("conv c", "conv c bias", states),
+        ] {
+            self.parallel(name, channels * mixer.convolution);
+            if convolution {
+                self.parallel(bias, channels);
+            }
+        }
+        for name in ["step bias", "decay", "skip"] {
+            self.parallel(name, mixer.value_heads);
+        }
+        if mixer.norm {
+            self.parallel("scan norm", inner);
+        }
+        self.parallel("out", width * inner);
+        if out {
+            self.whole("out bias", width);
         }
     }
 

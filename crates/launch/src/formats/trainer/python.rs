@@ -6,17 +6,20 @@ use super::dialect::Dialect;
 use super::read::{changes, read_scalars};
 use super::vocabulary;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
+use calls::{ARGUMENTS, CONFIGS, DPO, OBJECTIVES, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES};
 use known::Known;
 use literal::call_end;
-use names::{ARGUMENTS, CONFIGS, DPO, OBJECTIVES, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES};
+use names::Names;
 use options::Options;
 use owned::{Owned, is_used};
 use prepared::Preparation;
 use program::{MOST, Program};
 use shardscope_plan::Field;
 use shardscope_source::Span;
+use std::collections::HashMap;
 
 mod argparse;
+mod calls;
 mod flow;
 mod hands;
 mod known;
@@ -37,16 +40,18 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         return None;
     }
     let parsed = parsed(text);
+    let names = Names::new(text);
+    let options = Options::new(text, base, &parsed, &names, words);
     let mut program = Program {
         text,
         base,
-        names: Vec::new(),
+        literals: HashMap::new(),
+        names,
         leaves: Vec::new(),
-        looked: 0,
         open: Vec::new(),
         computed: None,
         taken: Vec::new(),
-        known: Known::new(text, Options::new(text, base, &parsed, words)),
+        known: Known::new(text, options),
     };
     // What is not decided counts as open where the program has a parser of classes, or its line is here; else it runs.
     let decides = !parsed.is_empty() || !words.is_empty();
@@ -90,9 +95,10 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         }
         if matches!(last, "LoraConfig" | "BitsAndBytesConfig") && looked < MOST {
             looked += 1;
-            known &= is_used(text, open - name.len());
+            known &= is_used(&program.names, text, open - name.len());
         }
-        four |= versions::is_of_four(text.get(open..call_end(text, open)).unwrap_or_default(), last);
+        four =
+            four || versions::is_of_four(last, || text.get(open..call_end(text, open)).unwrap_or_default());
         let checkpoints = last == "gradient_checkpointing_enable";
         let replaces = last.contains("monkey_patch") || last.starts_with("replace_") && last.contains("attn");
         let mut runs = Some(true);

@@ -1,8 +1,9 @@
 //! Options that a program declares by Python's `argparse`, or as the parameters of a function for `fire`, with their literal defaults.
 
 use super::literal::{call_end, literal, plain};
+use super::names::Names;
 use crate::formats::python::expression::parameters;
-use crate::formats::python::value::{Names, Value, value};
+use crate::formats::python::value::{Names as Known, Value, value};
 
 /// Options read of one program, and bytes of it that are looked through.
 const MOST: usize = 128;
@@ -16,12 +17,12 @@ pub(super) struct Declared {
 }
 
 /// The options of a program.
-pub(super) fn declared(text: &str) -> Vec<Declared> {
+pub(super) fn declared(text: &str, names: &Names<'_>) -> Vec<Declared> {
     let calls = text.match_indices(CALL).take(MOST);
-    calls.filter_map(|(at, _)| option(text, at + CALL.len() - 1)).collect()
+    calls.filter_map(|(at, _)| option(text, names, at + CALL.len() - 1)).collect()
 }
 
-fn option(text: &str, open: usize) -> Option<Declared> {
+fn option(text: &str, names: &Names<'_>, open: usize) -> Option<Declared> {
     let line = text.get(..open)?.rsplit('\n').next()?;
     if line.contains('#') {
         return None;
@@ -43,7 +44,7 @@ fn option(text: &str, open: usize) -> Option<Declared> {
     };
     let name = dest.map(str::to_owned).or_else(long)?.replace('-', "_");
     let switched = given("action").and_then(|value| word(value));
-    let default = match (given("default").and_then(|value| value_of(text, value)), switched) {
+    let default = match (given("default").and_then(|value| value_of(names, value)), switched) {
         (Some(default), _) => Some(default),
         (None, Some("store_true")) => Some("false".to_owned()),
         (None, Some("store_false")) => Some("true".to_owned()),
@@ -78,7 +79,7 @@ pub(super) fn fired(text: &str) -> Vec<Declared> {
 /// Names of which none is known.
 struct Nothing;
 
-impl Names for Nothing {
+impl Known for Nothing {
     fn value(&self, _name: &str) -> Option<Value> {
         None
     }
@@ -91,7 +92,7 @@ fn word(text: &str) -> Option<&str> {
 }
 
 /// The literal that a keyword's value is, or that a name at the top of the program is given once.
-fn value_of(text: &str, value: &str) -> Option<String> {
+fn value_of(names: &Names<'_>, value: &str) -> Option<String> {
     let end = value.find([',', '\n', ')']).unwrap_or(value.len());
     let written = match word(value) {
         Some(inner) => value.get(..inner.len() + 2)?,
@@ -103,18 +104,12 @@ fn value_of(text: &str, value: &str) -> Option<String> {
     if let Some(value) = literal(written) {
         return Some(plain(value));
     }
-    let is_name =
-        !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let mut given = text.lines().filter_map(|line| {
-        let rest = line.strip_prefix(written).filter(|_| is_name)?.trim_start().strip_prefix('=')?;
-        Some(rest.split(" #").next().unwrap_or(rest).trim())
-    });
-    let one = given.next().filter(|_| given.next().is_none())?;
-    literal(one).map(plain)
+    names.once(written).map(plain)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::Names;
     use super::declared;
 
     #[test]
@@ -122,8 +117,10 @@ mod tests {
         let text = "BASE = 'Qwen/Qwen3-8B'  # the smallest\np.add_argument('-m', \"--base-model\", default=BASE, help='a, default=3')\n\
             p.add_argument('--rank', type=int, default=16)\n# p.add_argument('--old', default=1)\np.add_argument('--q', action='store_true')\n\
             p.add_argument('--out', required=True)\np.add_argument('--n', dest='length', default=f(1))\np.add_argument('data')\n";
-        let found: Vec<(String, Option<String>)> =
-            declared(text).into_iter().map(|option| (option.name, option.default)).collect();
+        let found: Vec<(String, Option<String>)> = declared(text, &Names::new(text))
+            .into_iter()
+            .map(|option| (option.name, option.default))
+            .collect();
         let expected = [
             ("base_model", Some("Qwen/Qwen3-8B")),
             ("rank", Some("16")),

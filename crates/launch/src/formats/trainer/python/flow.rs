@@ -1,6 +1,7 @@
 //! The statements of a program in their order: what its names are given, and which branches lead to a place. Loops are followed as if
 //! they ran once, and what is handed to a function is looked for elsewhere.
 
+use super::names::is_of_name;
 use crate::formats::python::expression::parameters;
 use crate::formats::python::statements::{Statement, statements};
 use std::collections::HashMap;
@@ -357,8 +358,4 @@ fn header(text: &str) -> Option<Header> {
         "for" | "while" | "with" | "try" | "finally" | "async" => Header::Plain,
         _ => return None,
     })
-}
-
-fn is_of_name(sign: char) -> bool {
-    sign.is_ascii_alphanumeric() || sign == '_'
 }

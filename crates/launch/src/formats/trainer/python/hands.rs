@@ -59,20 +59,28 @@ pub(super) fn of_its_own<'a>(
     const LOOKED_AT: usize = 64;
     /// The head of a loop over what trains.
     const TRAINED: &str = "for param in filter(lambda p: p.requires_grad, model.parameters()):";
-    let mut found: Vec<(&str, Effect, &str)> = Vec::new();
     // Where the trainer is made.
     let handed =
         text.find("Trainer(").filter(|at| text.get(..*at).is_some_and(|before| !before.ends_with("class ")));
+    // Most programs have none of these signs: lines are looked at for those alone that stand somewhere.
+    let signs = HANDS.map(|(signs, effect, what)| {
+        (signs.iter().copied().filter(|sign| text.contains(sign)).collect::<Vec<_>>(), effect, what)
+    });
+    let mut found: Vec<(&str, Effect, &str)> = Vec::new();
+    if signs.iter().all(|(signs, ..)| signs.is_empty()) {
+        return found;
+    }
     let (mut at, mut looked) = (0, 0);
     for line in text.split_inclusive('\n') {
         let start = at + line.len() - line.trim_start().len();
         at += line.len();
         let words = line.split('#').next().unwrap_or_default().trim();
-        for (signs, effect, what) in HANDS {
-            let Some(sign) = signs.iter().find(|sign| words.contains(**sign)) else { continue };
+        for (signs, effect, what) in &signs {
+            let (effect, what) = (*effect, *what);
             if found.iter().any(|(_, _, known)| *known == what) {
                 continue;
             }
+            let Some(sign) = signs.iter().find(|sign| words.contains(**sign)) else { continue };
             // A hook on the input of the first layer, which checkpointing over frozen weights needs.
             let hook = words.contains("output.requires_grad_") || words.contains("def ");
             let freezes = words.ends_with("False") || words.contains("requires_grad_(False)");

@@ -213,7 +213,10 @@ mod tests {
     use crate::Argument;
 
     fn known<'a>(text: &'a str, classes: &str, line: &str) -> Known<'a> {
-        Known::new(text, Options::new(text, 0, classes, &Argument::split(line)))
+        Known::new(
+            text,
+            Options::new(text, 0, classes, &super::super::names::Names::new(text), &Argument::split(line)),
+        )
     }
 
     /// What an expression comes to at the end of a program.

@@ -1,73 +1,113 @@
-//! Names of the calls that a training is told by.
+//! What the lines of a program do with its names: each is asked of one walk through the text, however many are asked.
 
-/// Calls whose keywords are settings of a training.
-pub(super) const CONFIGS: [&str; 13] = [
-    "TrainingArguments",
-    "Seq2SeqTrainingArguments",
-    "SFTConfig",
-    "DPOConfig",
-    "SFTTrainer",
-    "DPOTrainer",
-    "GRPOTrainer",
-    "KTOTrainer",
-    "RewardTrainer",
-    "LoraConfig",
-    "BitsAndBytesConfig",
-    "UnslothTrainingArguments",
-    "get_peft_model",
-];
-/// Calls of trainings that hold more than the model.
-pub(super) const PREFERENCES: [&str; 9] = [
-    "AsyncGRPOConfig",
-    "GRPOConfig",
-    "PPOConfig",
-    "RewardConfig",
-    "KTOConfig",
-    "ORPOConfig",
-    "CPOConfig",
-    "RLOOConfig",
-    "OnlineDPOConfig",
-];
-/// Losses of TRL that are modelled: arguments, trainer, and the key and word that tell them.
-pub(super) const OBJECTIVES: [(&str, &str, &str, &str); 6] = [
-    ("DPOConfig", "DPOTrainer", "rl", DPO),
-    ("GRPOConfig", "GRPOTrainer", "rl", "grpo"),
-    ("KTOConfig", "KTOTrainer", "rl", "kto"),
-    ("ORPOConfig", "ORPOTrainer", "rl", "orpo"),
-    ("CPOConfig", "CPOTrainer", "rl", "cpo"),
-    ("RewardConfig", "RewardTrainer", "center_rewards_coefficient", "0"),
-];
-pub(super) const DPO: &str = "dpo";
-/// Trainers of those, which older programs give transformers' own `TrainingArguments`.
-pub(super) const PREFERENCE_TRAINERS: [&str; 14] = [
-    "GRPOTrainer",
-    "PPOTrainer",
-    "RewardTrainer",
-    "KTOTrainer",
-    "ORPOTrainer",
-    "RLOOTrainer",
-    "CPOTrainer",
-    "OnlineDPOTrainer",
-    "BCOTrainer",
-    "PRMTrainer",
-    "GKDTrainer",
-    "XPOTrainer",
-    "NashMDTrainer",
-    "IterativeSFTTrainer",
-];
-/// Parts of the names of classes that load something else than a decoder with its output layer.
-pub(super) const OTHER_MODELS: [&str; 8] = [
-    "Seq2SeqLM",
-    "SequenceClassification",
-    "TokenClassification",
-    "QuestionAnswering",
-    "MaskedLM",
-    "T5For",
-    "BartFor",
-    "WhisperFor",
-];
-/// Calls that say how a trainer of a library trains, among those above.
-pub(super) const ARGUMENTS: [&str; 5] =
-    ["TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig", "DPOConfig", "UnslothTrainingArguments"];
-/// What fills whole classes of arguments from a command line.
-pub(super) const PARSERS: [&str; 3] = ["HfArgumentParser", "TrlParser", "H4ArgumentParser"];
+use super::literal::literal;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+
+/// The names of a program.
+#[derive(Default)]
+pub(super) struct Names<'a> {
+    text: &'a str,
+    assigned: OnceCell<HashMap<&'a str, Assigned<'a>>>,
+    used: OnceCell<HashSet<&'a str>>,
+}
+
+/// What one name is given.
+#[derive(Default)]
+struct Assigned<'a> {
+    /// The literal of its first assignment; none where that is computed, or where another one is not the same.
+    agreed: Option<Option<&'a str>>,
+    /// What is written at the top of the program, and whether once.
+    top: Option<(&'a str, bool)>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, ..Self::default() }
+    }
+
+    /// The literal that a name is given within functions or branches, where all its assignments agree.
+    pub(super) fn only(&self, name: &str) -> Option<&'a str> {
+        self.assigned().get(name)?.agreed.flatten()
+    }
+
+    /// The literal that a name is given at the top of the program, where that is done once.
+    pub(super) fn once(&self, name: &str) -> Option<&'a str> {
+        self.assigned().get(name)?.top.filter(|(_, once)| *once).and_then(|(value, _)| literal(value))
+    }
+
+    /// Whether a name stands somewhere else than where it is given something.
+    pub(super) fn is_used(&self, name: &str) -> bool {
+        self.used.get_or_init(|| used(self.text)).contains(name)
+    }
+
+    fn assigned(&self) -> &HashMap<&'a str, Assigned<'a>> {
+        self.assigned.get_or_init(|| {
+            let mut assigned: HashMap<&'a str, Assigned<'a>> = HashMap::new();
+            for line in self.text.lines() {
+                let words = line.trim_start();
+                let end = words.find(|sign| !is_of_name(sign)).unwrap_or(words.len());
+                let (name, rest) = words.split_at(end);
+                let Some(value) = rest.trim_start().strip_prefix('=').filter(|_| !name.is_empty()) else {
+                    continue;
+                };
+                let value = value.split(" #").next().unwrap_or_default().trim();
+                let known = assigned.entry(name).or_default();
+                if line.len() == words.len() {
+                    known.top = Some((value, known.top.is_none()));
+                }
+                // A comparison, or a keyword of a call.
+                if value.is_empty() || value.starts_with('=') || value.ends_with(',') {
+                    continue;
+                }
+                let value = literal(value);
+                known.agreed = Some(known.agreed.map_or(value, |agreed| agreed.filter(|_| agreed == value)));
+            }
+            assigned
+        })
+    }
+}
+
+fn used(text: &str) -> HashSet<&str> {
+    let mut used = HashSet::new();
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut rest = line;
+        while let Some(start) = rest.find(is_of_name) {
+            let (before, word) = rest.split_at(start);
+            let (name, behind) = word.split_at(word.find(|sign| !is_of_name(sign)).unwrap_or(word.len()));
+            let first = before.len() + word.len() == line.len() && before.trim().is_empty();
+            let given = first && {
+                let behind = behind.trim_start();
+                behind.starts_with('=') && !behind.starts_with("==") || behind.starts_with(':')
+            };
+            if !given && !before.ends_with('.') {
+                used.insert(name);
+            }
+            rest = behind;
+        }
+    }
+    used
+}
+
+pub(super) fn is_of_name(sign: char) -> bool {
+    sign.is_ascii_alphanumeric() || sign == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Names;
+
+    #[test]
+    fn a_name_has_the_literal_on_which_its_assignments_agree() {
+        let text = "a = 8\nif x:\n    a = 8  # as above\nb = 1\n    b = 2\nc = f(1)\nd = 1\n    d = f(d)\n    e = 'x'\nf(\n    e=g,\n)\n\
+            g == 1\ng = 3\nh= 4\nh =5\n";
+        let names = Names::new(text);
+        let only = |name: &str| names.only(name);
+        assert_eq!(["a", "b", "c", "d"].map(only), [Some("8"), None, None, None]);
+        assert_eq!(["e", "f", "g", "h", "i", ""].map(only), [Some("'x'"), None, Some("3"), None, None, None]);
+        let once = |name: &str| names.once(name);
+        assert_eq!(["a", "b", "c", "d"].map(once), [Some("8"), Some("1"), None, Some("1")]);
+        assert_eq!(["e", "g", "h", "i"].map(once), [None, None, None, None]);
+    }
+}

@@ -6,6 +6,7 @@ use std::cell::Cell;
 use super::super::words;
 use super::argparse::{declared, fired};
 use super::literal::{literal, plain};
+use super::names::{Names, is_of_name};
 use crate::Argument;
 use crate::formats::python::statements::{statement_end, string_end};
 use crate::formats::scalars::Leaf;
@@ -56,7 +57,7 @@ pub(super) struct Options<'a> {
 
 impl<'a> Options<'a> {
     /// Those of the classes that `named`, the words of a parser's call, names, beside the words of the line that starts the program.
-    pub(super) fn new(text: &'a str, base: u32, named: &str, line: &[Argument]) -> Self {
+    pub(super) fn new(text: &'a str, base: u32, named: &str, names: &Names<'_>, line: &[Argument]) -> Self {
         let mut options = Self {
             text,
             looked: Cell::new(0),
@@ -104,7 +105,7 @@ impl<'a> Options<'a> {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(base);
         let fired = fired(text);
         options.parameters = !fired.is_empty();
-        for option in declared(text).into_iter().chain(fired) {
+        for option in declared(text, names).into_iter().chain(fired) {
             let name = Cow::Owned(option.name);
             let span = Span::new(place(option.place.0), place(option.place.1));
             options.fields.push(Field { name, default: option.default, span, declared: true });
@@ -216,10 +217,6 @@ impl<'a> Options<'a> {
         let options = |path: &&str| path.contains('.');
         handed.filter(options).or(one.filter(options))
     }
-}
-
-fn is_of_name(sign: char) -> bool {
-    sign.is_ascii_alphanumeric() || sign == '_'
 }
 
 /// The default that a field's statement gives: `= 8`, `= field(default=8, …)`, `= field(default_factory=lambda: ["q_proj"])`.

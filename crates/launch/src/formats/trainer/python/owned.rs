@@ -1,5 +1,7 @@
 //! Which names of a program are its own, and which of what it builds it hands on.
 
+use super::names::{Names, is_of_name};
+
 /// Libraries whose classes keep their meaning under their names; some hand on those of others.
 const LIBRARIES: [&str; 14] = [
     "transformers",
@@ -102,7 +104,7 @@ impl<'a> Owned<'a> {
 
 /// Whether what the call that begins at `start` builds is used: it stands within another call, or the name that it is given stands
 /// somewhere else than where it is given something.
-pub(super) fn is_used(text: &str, start: usize) -> bool {
+pub(super) fn is_used(names: &Names<'_>, text: &str, start: usize) -> bool {
     let line = text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
     let before = text.get(line..start).unwrap_or_default().trim();
     let Some(name) = before.strip_suffix('=').map(str::trim_end) else { return true };
@@ -115,27 +117,12 @@ pub(super) fn is_used(text: &str, start: usize) -> bool {
     if name.is_empty() || !name.chars().all(is_of_name) || above.ends_with(['(', '[', '{', ',']) {
         return true;
     }
-    text.lines().any(|line| {
-        let line = line.split('#').next().unwrap_or_default();
-        line.match_indices(name).any(|(at, _)| {
-            let before = line.get(..at).unwrap_or_default();
-            let behind = line.get(at + name.len()..).unwrap_or_default();
-            let whole =
-                !before.ends_with(|sign| is_of_name(sign) || sign == '.') && !behind.starts_with(is_of_name);
-            let behind = behind.trim_start();
-            let given = before.trim().is_empty()
-                && (behind.starts_with('=') && !behind.starts_with("==") || behind.starts_with(':'));
-            whole && !given
-        })
-    })
-}
-
-fn is_of_name(sign: char) -> bool {
-    sign.is_ascii_alphanumeric() || sign == '_'
+    names.is_used(name)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::Names;
     use super::{Owned, is_used};
 
     #[test]
@@ -165,7 +152,7 @@ mod tests {
             ("    bnb = BitsAndBytesConfig()\nelse:\n    bnb = None\nx.bnb = 1\n", false),
         ] {
             let start = text.find("BitsAndBytesConfig").unwrap_or_default();
-            assert_eq!(is_used(text, start), used, "{text}");
+            assert_eq!(is_used(&Names::new(text), text, start), used, "{text}");
         }
     }
 }

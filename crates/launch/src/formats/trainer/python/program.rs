@@ -3,11 +3,13 @@
 use super::super::vocabulary::{self, Meaning};
 use super::known::Known;
 use super::literal::{literal, plain, shown};
+use super::names::Names;
 use crate::formats::python::statements::string_end;
 use crate::formats::python::value::Value;
 use crate::formats::scalars::Leaf;
 use shardscope_plan::Field;
 use shardscope_source::Span;
+use std::collections::HashMap;
 
 /// Settings that are asked for where a call computes them; a default in their place would be another training's.
 const ASKED: [Field; 6] = [
@@ -53,10 +55,10 @@ pub(super) struct Program<'a> {
     pub(super) text: &'a str,
     pub(super) base: u32,
     /// Variables with literal values, the last one of a name counts.
-    pub(super) names: Vec<(&'a str, &'a str)>,
+    pub(super) literals: HashMap<&'a str, &'a str>,
+    /// What all of its lines give them.
+    pub(super) names: Names<'a>,
     pub(super) leaves: Vec<Leaf>,
-    /// Names that were looked for.
-    pub(super) looked: usize,
     /// Settings read by code of their own whose values are computed, each with what is written.
     pub(super) open: Vec<(Field, String, Span)>,
     /// A call that takes keywords from a value of the program's.
@@ -95,8 +97,7 @@ impl<'a> Program<'a> {
                         rest.trim_start().strip_prefix('=').filter(|value| !value.starts_with('='))
                         && let Some(value) = literal(value.split(" #").next().unwrap_or(value).trim())
                     {
-                        self.names.retain(|(known, _)| *known != name);
-                        self.names.push((name, value));
+                        self.literals.insert(name, value);
                     } else if rest.trim_start().starts_with(',') {
                         at = self.several(start);
                     }
@@ -117,37 +118,9 @@ impl<'a> Program<'a> {
         let values: Option<Vec<&str>> = values.map(|value| literal(value.trim())).collect();
         let Some(values) = values.filter(|values| values.len() == names.len()) else { return first };
         for (name, value) in names.into_iter().zip(values) {
-            self.names.retain(|(known, _)| *known != name);
-            self.names.push((name, value));
+            self.literals.insert(name, value);
         }
         start + line.len()
-    }
-
-    /// The literal that a name is given within functions or branches, where all its assignments agree.
-    fn only(&mut self, name: &str) -> Option<&'a str> {
-        /// Names that are looked for; each is a walk through the text.
-        const LOOKED_FOR: usize = 32;
-        let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if !plain || name.is_empty() || self.looked == LOOKED_FOR {
-            return None;
-        }
-        self.looked += 1;
-        let mut found = None;
-        for line in self.text.lines() {
-            let behind = line.trim_start().strip_prefix(name).map(str::trim_start);
-            let value = behind.and_then(|rest| rest.strip_prefix('=')).unwrap_or_default();
-            let value = value.split(" #").next().unwrap_or_default().trim();
-            // A comparison, or a keyword of a call.
-            if value.is_empty() || value.starts_with('=') || value.ends_with(',') {
-                continue;
-            }
-            let value = literal(value)?;
-            if found.is_some_and(|known| known != value) {
-                return None;
-            }
-            found = Some(value);
-        }
-        found
     }
 
     /// Whether what looks like a call is the head of a class.
@@ -240,7 +213,7 @@ impl<'a> Program<'a> {
             .iter()
             .find_map(|ending| value.strip_suffix(ending))
             .unwrap_or(value);
-        let named = self.names.iter().find(|(name, _)| *name == value).map(|(_, value)| *value);
+        let named = self.literals.get(value).copied();
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
         let span = Span::new(place(from), place(end));
         // None is what the option is without a default, so that the call's own counts.
@@ -258,12 +231,16 @@ impl<'a> Program<'a> {
             return;
         }
         if let Some(option) = self.known.options.named(value) {
-            self.taken.push(option.to_owned());
+            let option = option.to_owned();
+            if !self.taken.contains(&option) {
+                self.taken.push(option);
+            }
         }
         // What a branch that is not decided gives it is not what it was given before.
         let open = self.known.is_given(value, from);
         let named = named.filter(|_| !open);
-        let Some(value) = written.or(named).or_else(|| if open { None } else { self.only(value) }) else {
+        let Some(value) = written.or(named).or_else(|| if open { None } else { self.names.only(value) })
+        else {
             // bf16 wherever the accelerator has it.
             if matches!(key, "torch_dtype" | "dtype")
                 && value.starts_with("torch.bfloat16 if")

@@ -28,8 +28,8 @@ const OF_FOUR: [&str; 17] = [
 
 /// Whether a call can only be one of transformers 4: of its arguments, or of a trainer that takes the tokenizer by the name it had until
 /// then (`trainer.py:Trainer.__init__`, 5.23, has `processing_class` alone; so have TRL's trainers).
-pub(super) fn is_of_four(arguments: &str, call: &str) -> bool {
-    let given = |key: &str| {
+pub(super) fn is_of_four<'a>(call: &str, arguments: impl Fn() -> &'a str) -> bool {
+    let given = |arguments: &str, key: &str| {
         arguments.match_indices(key).any(|(at, _)| {
             let before = arguments.get(..at).unwrap_or_default().trim_end();
             let behind = arguments.get(at + key.len()..).unwrap_or_default().trim_start();
@@ -39,8 +39,11 @@ pub(super) fn is_of_four(arguments: &str, call: &str) -> bool {
         })
     };
     match call {
-        "TrainingArguments" | "Seq2SeqTrainingArguments" => OF_FOUR.iter().any(|key| given(key)),
-        _ if call.ends_with("Trainer") => given("tokenizer"),
+        "TrainingArguments" | "Seq2SeqTrainingArguments" => {
+            let arguments = arguments();
+            OF_FOUR.iter().any(|key| given(arguments, key))
+        }
+        _ if call.ends_with("Trainer") => given(arguments(), "tokenizer"),
         _ => false,
     }
 }
@@ -89,12 +92,12 @@ mod tests {
 
     #[test]
     fn arguments_that_the_next_release_refuses_tell_the_release() {
-        assert!(is_of_four("(output_dir='a',\n    evaluation_strategy=\"no\")", "TrainingArguments"));
-        assert!(is_of_four("(logging_dir='a')", "TrainingArguments"));
-        assert!(!is_of_four("(eval_strategy='no', report_logging_dir=1)", "TrainingArguments"));
-        assert!(!is_of_four("(a=1, # evaluation_strategy='no'\n b=2)", "TrainingArguments"));
-        assert!(is_of_four("(model=model, tokenizer=tokenizer)", "Trainer"));
-        assert!(!is_of_four("(model=model, processing_class=tokenizer)", "Trainer"));
-        assert!(!is_of_four("(model=model, tokenizer=tokenizer)", "pipeline"));
+        assert!(is_of_four("TrainingArguments", || "(output_dir='a',\n    evaluation_strategy=\"no\")"));
+        assert!(is_of_four("TrainingArguments", || "(logging_dir='a')"));
+        assert!(!is_of_four("TrainingArguments", || "(eval_strategy='no', report_logging_dir=1)"));
+        assert!(!is_of_four("TrainingArguments", || "(a=1, # evaluation_strategy='no'\n b=2)"));
+        assert!(is_of_four("Trainer", || "(model=model, tokenizer=tokenizer)"));
+        assert!(!is_of_four("Trainer", || "(model=model, processing_class=tokenizer)"));
+        assert!(!is_of_four("pipeline", || "(model=model, tokenizer=tokenizer)"));
     }
 }

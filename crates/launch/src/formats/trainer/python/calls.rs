@@ -1,0 +1,73 @@
+//! Names of the calls that a training is told by.
+
+/// Calls whose keywords are settings of a training.
+pub(super) const CONFIGS: [&str; 13] = [
+    "TrainingArguments",
+    "Seq2SeqTrainingArguments",
+    "SFTConfig",
+    "DPOConfig",
+    "SFTTrainer",
+    "DPOTrainer",
+    "GRPOTrainer",
+    "KTOTrainer",
+    "RewardTrainer",
+    "LoraConfig",
+    "BitsAndBytesConfig",
+    "UnslothTrainingArguments",
+    "get_peft_model",
+];
+/// Calls of trainings that hold more than the model.
+pub(super) const PREFERENCES: [&str; 9] = [
+    "AsyncGRPOConfig",
+    "GRPOConfig",
+    "PPOConfig",
+    "RewardConfig",
+    "KTOConfig",
+    "ORPOConfig",
+    "CPOConfig",
+    "RLOOConfig",
+    "OnlineDPOConfig",
+];
+/// Losses of TRL that are modelled: arguments, trainer, and the key and word that tell them.
+pub(super) const OBJECTIVES: [(&str, &str, &str, &str); 6] = [
+    ("DPOConfig", "DPOTrainer", "rl", DPO),
+    ("GRPOConfig", "GRPOTrainer", "rl", "grpo"),
+    ("KTOConfig", "KTOTrainer", "rl", "kto"),
+    ("ORPOConfig", "ORPOTrainer", "rl", "orpo"),
+    ("CPOConfig", "CPOTrainer", "rl", "cpo"),
+    ("RewardConfig", "RewardTrainer", "center_rewards_coefficient", "0"),
+];
+pub(super) const DPO: &str = "dpo";
+/// Trainers of those, which older programs give transformers' own `TrainingArguments`.
+pub(super) const PREFERENCE_TRAINERS: [&str; 14] = [
+    "GRPOTrainer",
+    "PPOTrainer",
+    "RewardTrainer",
+    "KTOTrainer",
+    "ORPOTrainer",
+    "RLOOTrainer",
+    "CPOTrainer",
+    "OnlineDPOTrainer",
+    "BCOTrainer",
+    "PRMTrainer",
+    "GKDTrainer",
+    "XPOTrainer",
+    "NashMDTrainer",
+    "IterativeSFTTrainer",
+];
+/// Parts of the names of classes that load something else than a decoder with its output layer.
+pub(super) const OTHER_MODELS: [&str; 8] = [
+    "Seq2SeqLM",
+    "SequenceClassification",
+    "TokenClassification",
+    "QuestionAnswering",
+    "MaskedLM",
+    "T5For",
+    "BartFor",
+    "WhisperFor",
+];
+/// Calls that say how a trainer of a library trains, among those above.
+pub(super) const ARGUMENTS: [&str; 5] =
+    ["TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig", "DPOConfig", "UnslothTrainingArguments"];
+/// What fills whole classes of arguments from a command line.
+pub(super) const PARSERS: [&str; 3] = ["HfArgumentParser", "TrlParser", "H4ArgumentParser"];
