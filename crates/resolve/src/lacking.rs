@@ -355,6 +355,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
         }
     }
     marks.not_read = not_read(table, readings);
+    marks.not_read.retain(|name| !items.iter().any(|item| item.is_called(name)));
     state(table, Field::Without, &marks.without);
     state(table, Field::NotRead, &marks.not_read);
     (items, (!stopped).then_some(marks))

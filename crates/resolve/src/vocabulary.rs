@@ -52,12 +52,28 @@ fn tokenizer(table: &Table) -> Option<(u64, String)> {
     // Llama 2's type is a class that reads any SentencePiece file (`Llama2Tokenizer` of Megatron-LM's `tokenizer.py`): the file has the
     // vocabulary, and is not the one of Llama 2 because of the class.
     let kind = table.word(Field::TokenizerType);
-    by_file.or_else(|| catalog::vocabulary(kind).filter(|_| !is_of_a_file(kind)))
+    by_file.or_else(|| catalog::vocabulary(kind).filter(|_| !is_of_a_file(table)))
 }
 
-/// Whether a type of tokenizer has its vocabulary in a file that is named beside it.
-fn is_of_a_file(kind: &str) -> bool {
-    kind.eq_ignore_ascii_case("Llama2Tokenizer")
+/// Whether the type of tokenizer has its vocabulary in a file that is named beside it: Llama 2's always, GPT-2's where its
+/// `--vocab-file` is another's (`GPT2BPETokenizer` reads any such file).
+fn is_of_a_file(table: &Table) -> bool {
+    let kind = table.word(Field::TokenizerType);
+    kind.eq_ignore_ascii_case("Llama2Tokenizer") || is_of_own_words(table)
+}
+
+/// Whether GPT-2's tokenizer reads words of somebody's own.
+fn is_of_own_words(table: &Table) -> bool {
+    let (kind, file) = (table.word(Field::TokenizerType), table.word(Field::VocabFile));
+    kind.eq_ignore_ascii_case("GPT2BPETokenizer") && !file.is_empty() && catalog::vocabulary(file).is_none()
+}
+
+/// The size that the path of a tokenizer tells (`nordic_tokenizer_131072/vocab.json`).
+fn told_by_path(path: &str) -> Option<u64> {
+    /// No tokenizer of a language model has fewer words, or more.
+    const SIZES: std::ops::RangeInclusive<u64> = 8_000..=1_000_000;
+    let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
+    words.find_map(|word| word.parse().ok().filter(|size| word.len() > 4 && SIZES.contains(size)))
 }
 
 fn propose(table: &mut Table) {
@@ -65,9 +81,12 @@ fn propose(table: &mut Table) {
     // As far as it is stated; a size of 0 is of no model.
     let shape = [Field::NumLayers, Field::HiddenSize, Field::NumAttentionHeads, Field::FfnHiddenSize]
         .map(|field| table.number(field));
-    let alike = catalog::vocabulary_of_shape(shape);
+    let own = is_of_own_words(table);
+    let alike = catalog::vocabulary_of_shape(shape).filter(|_| !own);
+    let by_path = if own { told_by_path(table.word(Field::VocabFile)) } else { None };
     let by_kind = catalog::vocabulary(table.word(Field::TokenizerType));
-    let proposed = alike.map(|(_, size)| size).or(by_kind.map(|(size, _)| size)).unwrap_or(PROPOSED);
+    let proposed =
+        by_path.or(alike.map(|(_, size)| size)).or(by_kind.map(|(size, _)| size)).unwrap_or(PROPOSED);
     let note = match alike {
         Some((name, _)) => {
             format!("the vocabulary of {name}, whose shape this is; the text names no tokenizer")

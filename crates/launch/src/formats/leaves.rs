@@ -5,7 +5,7 @@ use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
 use crate::megatron::{reason_anywhere, reason_of};
 use crate::telling;
-use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
+use crate::{Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, ValueKind};
 use shardscope_source::{Code, Diagnostic};
 use std::collections::HashSet;
@@ -224,15 +224,11 @@ impl<'t> Leaves<'t> {
         (idle, unread)
     }
 
-    /// The reading, with notes on the keys that no reader looked at. Names that say what they change stop the verdict; others only
-    /// mark it.
+    /// The reading, with notes on the keys that no reader looked at, which stop the verdict or mark it.
     pub(super) fn finish(mut self, format: &str) -> Reading {
         let (_, unread) = self.left();
-        for leaf in unread.into_iter().filter(|leaf| tells(leaf)) {
-            leaf.used.set(true);
-            let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, telling::WHAT);
-            self.reading.not_modelled.push(item.at_some(leaf.span));
-        }
+        let items: Vec<NotModelled> = unread.into_iter().filter_map(stops).collect();
+        self.reading.not_modelled.extend(items);
         self.finish_architecture(format)
     }
 
@@ -261,11 +257,12 @@ impl<'t> Leaves<'t> {
     }
 }
 
-/// Whether a key's name says what it changes. Many readers' groups hold Megatron's own settings, of which some change next to
+/// What stops at a key that no reader knows. Many readers' groups hold Megatron's own settings, of which some change next to
 /// nothing whatever their names say.
-fn tells(leaf: &Leaf) -> bool {
+fn stops(leaf: &Leaf) -> Option<NotModelled> {
     let last = leaf.path.rsplit('.').next().unwrap_or(&leaf.path).replace('_', "-");
-    telling::tells(&leaf.path, &leaf.value) && reason_of(&last).is_none()
+    let item = telling::stop(&leaf.path, &leaf.value).filter(|_| reason_of(&last).is_none())?;
+    Some(item.at_some(leaf.span))
 }
 
 /// Whether a key changes none of the figures, for a reason that holds in any training.

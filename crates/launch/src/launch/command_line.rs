@@ -270,6 +270,8 @@ fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize
     let trainer =
         starts.iter().find(|(_, launcher)| matches!(launcher, Launcher::Swift | Launcher::Trainer)).copied();
     let end = trainer.map_or(words.len(), |(at, _)| at);
+    // torchrun's `-m` is a switch, which may stand before its other options.
+    let mut switched = false;
     for (at, word) in words.iter().enumerate().take(end) {
         let torch = word.text().contains("torch/distributed");
         if word.text().ends_with(".py") && !torch && !word.text().starts_with('-') {
@@ -280,6 +282,16 @@ fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize
             && words.get(at - 1).is_some_and(|before| {
                 before.text() == "-m" || before.text() == "--module" && word.text().contains('.')
             });
+        if module && word.text().starts_with('-') {
+            switched = true;
+            continue;
+        }
+        let valued = at > 0
+            && words.get(at - 1).is_some_and(|before| {
+                !before.text().contains('=') && is_among(flag_name(before.text()), TORCH_VALUES)
+            });
+        let module =
+            module || switched && !valued && word.text().contains('.') && !word.text().starts_with('-');
         let launches = ["torch.distributed", "accelerate.commands.launch"];
         if module && !launches.iter().any(|launcher| word.text().starts_with(launcher)) {
             return Some((at, at + 1));

@@ -109,6 +109,34 @@ pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine, claim: Op
     reading.not_modelled.push(item.at_some(Some(program.origin())));
 }
 
+/// Programs of verl that train as its configuration says, whatever they do about samples and the order of steps; and those of forks of
+/// which a reader knows what they do (EasyR1's `verl.trainer.main`).
+const VERLS: [&str; 11] = [
+    "verl.trainer.main_ppo",
+    "verl.trainer.main",
+    "verl.trainer.main_ppo_sync",
+    "dapo.main_dapo",
+    "dapo.src.main_dapo",
+    "prime.main_prime",
+    "entropy.main_entropy",
+    "sppo.main_sppo",
+    "spin.main_spin",
+    "one_step_off_policy.main_ppo",
+    "fully_async_policy.fully_async_main",
+];
+
+/// Whether a program, a path or a module, is one of verl's. A launcher that is no program of Python's may start any of them.
+fn is_verls(program: &str) -> bool {
+    let module = program.strip_suffix(".py").unwrap_or(program).replace('/', ".");
+    let is_python = program.ends_with(".py") || program.contains('.') && !program.contains('/');
+    let ends = |known: &&str| {
+        module.strip_suffix(*known).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    // `main_ppo` ends many modules' names (`verl_tool.trainer.main_ppo`).
+    let own = module == "main_ppo" || VERLS.iter().any(ends);
+    !is_python || own
+}
+
 /// A program that trains nothing, or something else, has no figures of training. `elsewhere`: its settings stand in a file that is
 /// asked for by name.
 pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
@@ -137,7 +165,13 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
         return;
     }
     // Rollouts, and what shares the accelerators with them, are in the plan.
-    if reading.value(Field::RlFramework).is_some() {
+    if let Some(framework) = reading.value(Field::RlFramework) {
+        if framework == "verl" && !is_verls(program.text()) {
+            let what =
+                "a trainer of the program's own made of verl, whose samples, losses and models are its own";
+            let item = NotModelled::new("program", program.text(), Effect::Memory, what);
+            reading.not_modelled.push(item.at_some(Some(program.origin())));
+        }
         return;
     }
     // Preferences are read by the trainers of transformers.

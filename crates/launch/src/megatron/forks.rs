@@ -14,6 +14,10 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
         "train-backend" => value == "megatron",
         "loss-type" => matches!(value, "policy_loss" | "sft_loss"),
         "transformer-type" => value == "megatron",
+        // Functions that come with slime and miles.
+        "rollout-function-path" => ["slime.rollout.", "miles.rollout.", "fully_async_rollout."]
+            .iter()
+            .any(|own| value.starts_with(own)),
         "stage" => matches!(value, "sft" | "pt" | "pretrain"),
         _ => matches!(value, "false" | "standard" | "causal_lm"),
     }
@@ -55,6 +59,10 @@ const MCORE_BRIDGE: Option<&str> = Some("mcore-bridge");
 const PARTS: &str = "a model of several parts, of which the decoder alone would be counted";
 /// MindSpeed's functions of experts.
 const EXCHANGES: &str = "MindSpeed's overlap of experts' products and exchanges, which keeps other tensors";
+const CHUNKS: &str =
+    "products of tensor parallelism in pieces whose messages run behind them (MindSpeed's CoC and MC2)";
+/// slime's and miles's own function stops at `--rollout-max-response-len`.
+const SAMPLES: &str = "samples made by a function of the program's own, whose length and number it chooses";
 const GAUDI: &str = "Gaudi's own kernels and graphs";
 const DIFFUSION: &str = "a diffusion model in the place of a decoder";
 const VISION: &str = "a vision model beside the decoder";
@@ -212,7 +220,22 @@ const FORKS: &[Fork] = &[
     switch("no-tie-embed-logits", &[(Field::UntieEmbeddingsAndOutputWeights, YES)]),
     switch("add-qkv-bias-linear", &[(Field::AddQkvBias, YES)]),
     takes("patch-tokenizer-type", &[(Field::TokenizerType, None)]),
+    takes("extra-vocab-size", &[]),
+    takes("max-padding-length", &[]),
+    switch("keep-last", &[]),
+    switch("use-llama2-rotary-position-embeddings", &[(Field::UseRotaryPositionEmbeddings, YES)]),
+    takes("rotary-scale-factor", &[]),
+    takes("n-head-kv", &[(Field::GroupQueryAttention, YES), (Field::NumQueryGroups, None)]),
     takes("num-attention-heads-kv", &[(Field::GroupQueryAttention, YES), (Field::NumQueryGroups, None)]),
+    // MindSpeed (`mindspeed/features_manager/tensor_parallel`): tensor-parallel products cut so that their messages run behind them.
+    lacking("use-ascend-coc", Arity::On, Effect::Time, CHUNKS),
+    lacking("use-ascend-mc2", Arity::On, Effect::Time, CHUNKS),
+    takes("coc-mode", &[]),
+    takes("coc-parallel-num", &[]),
+    switch("coc-fused-kernel", &[]),
+    // slime and miles.
+    lacking("custom-generate-function-path", Arity::One, Effect::Memory, SAMPLES),
+    lacking("rollout-function-path", Arity::One, Effect::Memory, SAMPLES),
     // Adapters and frozen parts (MindSpeed-LLM, ms-swift, Pai).
     takes("lora-r", &[(Field::LoraRank, None), (Field::TrainType, LORA)]),
     several("lora-target-modules", &[(Field::LoraTargetModules, None)]),

@@ -4,6 +4,7 @@ mod engine;
 mod flags;
 mod forks;
 mod idle;
+mod pai;
 mod reader;
 mod release;
 mod remarks;

@@ -3,6 +3,7 @@
 use super::engine;
 use super::flags::{self, Arity, Flag};
 use super::forks;
+use super::pai;
 use super::remarks::{Idle, LISTED, listed, without_influence};
 use super::renamed;
 use super::respelt;
@@ -265,11 +266,8 @@ impl ArgumentReader<'_> {
             return;
         }
         let value = if value.starts_with("--") { "" } else { value };
-        if telling::tells(&dashed, value) {
-            let item = NotModelled::new(&format!("--{name}"), value, Effect::Model, telling::WHAT);
-            self.reading.not_modelled.push(item.at_some(word.span));
-            return;
-        }
+        let item = telling::stop(&format!("--{name}"), value);
+        self.reading.not_modelled.extend(item.map(|item| item.at_some(word.span)));
         self.reading.not_read.push(NotRead::new(&format!("--{name}"), word.span));
         // A text with more unknown flags than that is written for another program.
         self.looked_up += 1;
@@ -322,6 +320,7 @@ impl ArgumentReader<'_> {
             let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived);
             self.reading.take(found.note("MindSpeed's own flags: it runs on Ascend accelerators"));
         }
+        pai::together(&mut self.reading, self.words);
         slime::together(&mut self.reading, self.words, self.train_only);
         if let Some(file) = self.engine_file.take().filter(|_| self.deepspeed) {
             engine::leave(&mut self.reading, &file);

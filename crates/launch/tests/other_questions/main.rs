@@ -18,6 +18,7 @@ mod started;
 mod taken_wrongly;
 mod trainers;
 mod tuning;
+mod unknown;
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
@@ -243,13 +244,6 @@ fn a_pattern_of_hybrid_layers_is_a_plan() {
     assert!(mixers.single_block && linear.norm);
     assert_eq!(plan.model().count_layers(|kind| kind.mixer.is_linear()), 3);
     assert_eq!(plan.model().count_layers(|kind| kind.mixer.attends()), 1);
-}
-
-#[test]
-fn an_option_that_nobody_knows_marks_the_verdict() {
-    let resolution = script(&launch("pretrain_gpt.py", "--my-own-attention 3 --wandb-project x --save /a"));
-    let marks = resolution.plan.as_ref().map(|plan| plan.recipe().marks.clone()).unwrap_or_default();
-    assert_eq!(marks.not_read, ["--my-own-attention"]);
 }
 
 #[test]

@@ -217,9 +217,14 @@ fn unknown_options_that_tell_of_what_trains_stop_the_verdict() {
              --per_device_train_batch_size 2 --gradient_accumulation_steps 16 {more}"
         ))
     };
-    for option in
-        ["medusa_num_heads 1", "pre_seq_len 128", "freeze_backbone 1", "teacher_path x", "use_llm_lora 16"]
-    {
+    for option in [
+        "medusa_num_heads 1",
+        "pre_seq_len 128",
+        "freeze_backbone 1",
+        "teacher_path x",
+        "use_llm_lora 16",
+        "top_entropy_quantile 0.2",
+    ] {
         let name = option.split(' ').next().unwrap_or_default();
         stopped(&run(&format!("--{option}")), &[name]);
     }
@@ -228,7 +233,7 @@ fn unknown_options_that_tell_of_what_trains_stop_the_verdict() {
         "sequence_parallel_degrees 1",
         "freeze_backbone False",
         "bnb_4bit_quant_storage bfloat16",
-        "top_entropy_quantile 0.2",
+        "max_eval_new_tokens 256",
     ] {
         let read = run(&format!("--{option}"));
         assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{option}: {:?}", read.not_modelled);

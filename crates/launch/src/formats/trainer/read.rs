@@ -88,6 +88,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     eight_bit::read(&mut leaves, dialect);
     weights(&mut leaves, dialect);
     checkpoint::model(&mut leaves, dialect);
+    leaves.pass(checkpoint::CAUSAL);
     if fast {
         unsloth::with_model(&mut leaves);
     }

@@ -8,6 +8,7 @@ use shardscope_plan::Field;
 /// What shards the model (`scripts/train.py`).
 pub(super) fn engine(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = stated(leaves, "distributed_strategy").filter(|leaf| leaf.value != "fsdp") {
+        leaves.pass_below(&["fsdp."]);
         let what = "weights in fp32 under autocast in OLMo's layers, whose residual stream is then in fp32";
         lack(leaves, leaf, Effect::Memory, what);
         return;

@@ -1,0 +1,153 @@
+//! What programs of the tenth draw of public files have of their own: settings, trainers, tokenizers and samples that no framework has.
+
+use super::{launch, said, script, stopped, value};
+use shardscope_plan::Field;
+
+#[test]
+fn an_option_that_nobody_knows_stops_the_verdict() {
+    let line = launch("pretrain_gpt.py", "--my-own-attention 3 --wandb-project x --save /a");
+    stopped(&script(&line), &["--my-own-attention"]);
+    let gone = said("run.sh", &line, &[("without", "my-own-attention")]);
+    let marks = gone.plan.as_ref().map(|plan| plan.recipe().marks.clone()).unwrap_or_default();
+    assert_eq!((marks.without, marks.not_read), (vec!["--my-own-attention".to_owned()], Vec::new()));
+    // Off, or by its name about something around the training: the verdict is marked.
+    for (more, name) in
+        [("--my-own-attention false", "--my-own-attention"), ("--my-own-test-files a", "--my-own-test-files")]
+    {
+        let marked = script(&launch("pretrain_gpt.py", more));
+        let marks = marked.plan.as_ref().map(|plan| plan.recipe().marks.clone()).unwrap_or_default();
+        assert_eq!(marks.not_read, [name]);
+    }
+}
+
+/// nanotron-infini's memory, torchtitan's DiLoCo and MaskLLM's masks were answered as plain training, with a mark.
+#[test]
+fn settings_of_a_fork_stop_whatever_they_are_called() {
+    let nanotron = "model:\n  dtype: bfloat16\n  model_config:\n    is_llama_config: true\n    hidden_size: 1024\n    intermediate_size: 4096\n    \
+        num_hidden_layers: 12\n    num_attention_heads: 8\n    num_key_value_heads: 8\n    vocab_size: 49152\n    max_position_embeddings: 8192\n    \
+        tie_word_embeddings: false\nparallelism:\n  dp: 4\n  tp: 1\n  pp: 1\ntokens:\n  micro_batch_size: 1\n  sequence_length: 8192\n  \
+        batch_accumulation_per_replica: 1\n  train_steps: 10\noptimizer:\n  zero_stage: 0\n  accumulate_grad_in_fp32: true\n";
+    assert!(said("a.yaml", nanotron, &[]).plan.is_some(), "{:?}", said("a.yaml", nanotron, &[]).diagnostics);
+    let infini = format!("{nanotron}infini_attention:\n  segment_length: 1024\n  turn_on_memory: true\n");
+    stopped(&said("a.yaml", &infini, &[]), &["infini_attention.segment_length"]);
+    let titan = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n[fault_tolerance]\n";
+    let of = |more: &str| said("a.toml", &format!("{titan}{more}"), &[("world_size", "8")]);
+    assert!(of("enable = false\n").plan.is_some());
+    stopped(&of("enable = true\nsemi_sync_method = \"diloco\"\n"), &["fault_tolerance.enable"]);
+    stopped(&script(&launch("pretrain_maskllm.py", "--mask-only --N 2 --M 4")), &["--mask-only", "--N"]);
+}
+
+/// SAGE's `recipe.hint.main_hint` makes hints with the policy itself, Reinforce-Ada's rounds of rollouts go on until they differ.
+#[test]
+fn trainers_made_of_verl_are_their_own() {
+    let of = |program: &str, more: &str| {
+        script(&format!(
+            "python3 {program} algorithm.adv_estimator=grpo data.train_batch_size=128 data.max_prompt_length=1024 \
+             data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B \
+             actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 \
+             actor_rollout_ref.rollout.n=8 actor_rollout_ref.rollout.name=vllm trainer.n_gpus_per_node=8 trainer.nnodes=1 {more}"
+        ))
+    };
+    for program in ["-m verl.trainer.main_ppo", "/w/verl/trainer/main_ppo.py", "-m recipe.dapo.main_dapo"] {
+        let read = of(program, "trainer.log_val_generations=10 trainer.resume_mode=auto");
+        assert!(read.plan.is_some(), "{program}: {:?} {:?}", read.not_modelled, read.diagnostics);
+        assert_eq!(value(&read, Field::NotRead), "");
+    }
+    for program in ["-m recipe.hint.main_hint", "-m verl.trainer.main_ppo_w_sft", "own/train_verl.py"] {
+        stopped(&of(program, ""), &["program"]);
+    }
+    let more = "algorithm.multiround_adaptive_downsampling=True trainer.method=sage";
+    stopped(
+        &of("-m verl.trainer.main_ppo", more),
+        &["algorithm.multiround_adaptive_downsampling", "trainer.method"],
+    );
+}
+
+/// torchrun's `-m` stands before its other options, and `--nproc_per_node=8` was taken for the module.
+#[test]
+fn torchruns_switch_for_a_module_stands_anywhere() {
+    let of = |start: &str| {
+        script(&format!(
+            "torchrun {start} verl.trainer.fsdp_sft_trainer data.max_length=2048 data.micro_batch_size_per_gpu=1 \
+             data.train_batch_size=256 model.partial_pretrain=Qwen/Qwen2.5-7B optim.lr=1e-5"
+        ))
+    };
+    for start in ["--nproc_per_node=8 -m", "-m --nproc_per_node=8", "-m --nnodes 1 --nproc_per_node 8"] {
+        let read = of(start);
+        assert!(read.plan.is_some(), "{start}: {:?}", read.diagnostics);
+        assert_eq!(value(&read, Field::WorldSize), "8", "{start}");
+    }
+}
+
+/// Viking's tokenizer of 131,072 words was read as GPT-2's.
+#[test]
+fn gpt2s_tokenizer_reads_words_of_anybodys_own() {
+    let shape = "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 --num-attention-heads 32 --seq-length 4096 \
+        --micro-batch-size 1 --global-batch-size 64 --bf16 --swiglu --tokenizer-type GPT2BPETokenizer";
+    let of = |more: &str| script(&format!("torchrun --nproc_per_node 8 pretrain_gpt.py {shape} {more}\n"));
+    for (file, proposed) in
+        [("/t/nordic_tokenizer_131072/vocab.json", "131072"), ("/t/own/vocab.json", "50257")]
+    {
+        let open = of(&format!("--vocab-file {file}"));
+        assert!(open.plan.is_none(), "{file}");
+        let asked = open.questions.iter().find(|question| question.name == Field::VocabSize.name());
+        assert_eq!(asked.and_then(|question| question.proposal.as_deref()), Some(proposed));
+    }
+    for file in ["", "--vocab-file /data/gpt2-vocab.json"] {
+        assert_eq!(value(&of(file), Field::VocabSize), "50257");
+    }
+}
+
+/// `megatron_patch/tokenizer/__init__.py`: four tokenizers have rows of their own, and Qwen 2's as many more as are stated.
+#[test]
+fn pais_tokenizers_have_the_rows_it_gives_them() {
+    let shape = "--num-layers 22 --hidden-size 2176 --num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 \
+        --micro-batch-size 1 --global-batch-size 8 --bf16";
+    let of = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 8 pretrain_megatron.py {shape} --tensor-model-parallel-size 8 {more}\n"
+        ))
+    };
+    for (tokenizer, rows) in [
+        ("BloomTokenizerFromHF --extra-vocab-size 0", "250880"),
+        ("ChatGLMTokenizerFromHF", "130528"),
+        ("GLM10BZHTokenizerFromHF", "50048"),
+        ("IcetkGLM130BTokenizer", "150528"),
+        ("Qwen2Tokenizer --extra-vocab-size 293", "151936"),
+        ("Qwen3Tokenizer --extra-vocab-size 421", "152064"),
+    ] {
+        let read = of(&format!("--patch-tokenizer-type {tokenizer}"));
+        assert_eq!(value(&read, Field::PaddedVocabSize), rows, "{tokenizer}");
+        assert!(read.plan.is_some(), "{tokenizer}: {:?}", read.diagnostics);
+    }
+    stopped(&of("--patch-tokenizer-type FalconTokenizer --extra-vocab-size 64"), &["--extra-vocab-size"]);
+    let padded = |length: u64| {
+        of(&format!("--patch-tokenizer-type ChatGLMTokenizerFromHF --max-padding-length {length}"))
+    };
+    assert!(padded(4096).plan.is_some());
+    stopped(&padded(2048), &["--max-padding-length"]);
+}
+
+/// Samples of a function of somebody's own, and MindSpeed's products in pieces, only marked the verdict.
+#[test]
+fn generation_of_ones_own_and_products_in_pieces_stop() {
+    for flag in ["--use-ascend-coc", "--use-ascend-mc2"] {
+        stopped(&script(&launch("pretrain_gpt.py", flag)), &[flag]);
+    }
+    let read = script(&launch("pretrain_gpt.py", "--coc-fused-kernel --coc-parallel-num 2"));
+    assert_eq!(value(&read, Field::NotRead), "");
+    let of = |more: &str| {
+        script(&launch("train.py", &format!("--rollout-batch-size 8 --n-samples-per-prompt 8 {more}")))
+    };
+    stopped(
+        &of("--custom-generate-function-path generate_with_search.generate"),
+        &["--custom-generate-function-path"],
+    );
+    stopped(&of("--rollout-function-path own.rollout"), &["--rollout-function-path"]);
+    let ours = of("--rollout-function-path slime.rollout.sglang_rollout.generate_rollout");
+    assert!(
+        !ours.not_modelled.iter().any(|item| item.is_called("rollout-function-path")),
+        "{:?}",
+        ours.not_modelled
+    );
+}
