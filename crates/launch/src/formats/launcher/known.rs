@@ -1,8 +1,8 @@
 //! What launchers call that stands in other files: Python's own functions, and those of `external_utils/command_utils.py` in slime and
 //! miles.
 
-use super::syntax::Node;
 use super::value::Value;
+use crate::formats::python::syntax::Node;
 
 /// The class that launchers of miles extend (`miles/utils/external_utils/command_utils.py`), with what it holds.
 pub(super) const BASE: &str = "ExecuteTrainConfig";

@@ -6,7 +6,6 @@ mod calls;
 mod known;
 mod run;
 mod scan;
-mod syntax;
 mod value;
 
 #[cfg(test)]

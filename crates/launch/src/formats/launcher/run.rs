@@ -2,9 +2,9 @@
 //! executed; a condition that is not decided leaves open whatever stands under it.
 
 use super::scan::{Function, Program, assignment, head, inner, keyword, parts, program};
-use super::syntax::{Node, node};
 use super::value::{Value, binary, put};
 use crate::formats::python::statements::Statement;
+use crate::formats::python::syntax::{Node, node};
 
 /// Statements and values looked at in all; the largest of miles' launchers takes some 3,000.
 const MOST: usize = 30_000;

@@ -1,7 +1,7 @@
 use super::run::{Outcome, follow, returned};
-use super::syntax::{Node, node};
 use super::value::Value;
 use super::{command, script, shell};
+use crate::formats::python::syntax::{Node, node};
 use std::time::{Duration, Instant};
 
 fn data(name: &str) -> String {

@@ -1,12 +1,12 @@
-//! Expressions of a Python program as far as configurations use them: literals, dotted names, lists, dictionaries, calls with
-//! keywords, arithmetic on whole numbers, conditions and choices. Anything else is [`Expression::Unknown`]; nothing is executed.
+//! Expressions of a Python program as far as configurations use them: literals, dotted names, lists, calls with keywords, and
+//! arithmetic on whole numbers. Anything else is [`Expression::Unknown`]; nothing is executed.
 
 use super::arithmetic::whole;
 
 /// Brackets inside brackets that are followed.
-pub(super) const DEEPEST: u32 = 24;
+const DEEPEST: u32 = 24;
 /// Values of one list, and arguments of one call.
-pub(super) const LONGEST: usize = 512;
+const LONGEST: usize = 512;
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,35 +23,8 @@ pub(in crate::formats) enum Expression {
     Call(String, Vec<Argument>),
     /// Arithmetic with names, which is worked out where these stand for whole numbers; `or` takes the first that is there.
     Computed(Box<Expression>, &'static str, Box<Expression>),
-    /// `then if condition else otherwise`: condition, then, otherwise.
-    Choice(Box<[Expression; 3]>),
-    /// Two values compared.
-    Compared(Box<Expression>, Relation, Box<Expression>),
-    /// `a and b`.
-    Both(Box<Expression>, Box<Expression>),
-    /// `not a`.
-    Not(Box<Expression>),
-    /// Keys and values of a dictionary in order.
-    Dictionary(Vec<(Expression, Expression)>),
-    /// `a[b]`.
-    Item(Box<Expression>, Box<Expression>),
     /// Something that is not read.
     Unknown,
-}
-
-/// How a comparison relates its sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::formats) enum Relation {
-    Equal,
-    Unequal,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    In,
-    NotIn,
-    Is,
-    IsNot,
 }
 
 /// An argument with its keyword.
@@ -60,7 +33,7 @@ pub(in crate::formats) type Argument = (Option<String>, Expression);
 /// The expression that a text is.
 pub(in crate::formats) fn expression(text: &str) -> Expression {
     let mut cursor = Cursor { text, at: 0, depth: 0, signs: 0 };
-    let read = cursor.value();
+    let read = cursor.sum();
     cursor.blanks();
     if cursor.at < text.len() { Expression::Unknown } else { read }
 }
@@ -78,7 +51,7 @@ pub(in crate::formats) fn parameters(text: &str) -> Vec<(String, Option<Expressi
                 cursor.skip_type();
                 let has_default = cursor.sign() == Some(b'=');
                 cursor.at += usize::from(has_default);
-                out.push((name, has_default.then(|| cursor.value())));
+                out.push((name, has_default.then(|| cursor.sum())));
             }
             _ => cursor.at += 1,
         }
@@ -86,26 +59,25 @@ pub(in crate::formats) fn parameters(text: &str) -> Vec<(String, Option<Expressi
     out
 }
 
-/// Reads one text from its beginning.
-pub(super) struct Cursor<'a> {
+struct Cursor<'a> {
     text: &'a str,
-    pub(super) at: usize,
-    pub(super) depth: u32,
+    at: usize,
+    depth: u32,
     /// Signs of arithmetic that have been read.
-    pub(super) signs: usize,
+    signs: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn rest(&self) -> &'a str {
+    fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    pub(super) fn sign(&self) -> Option<u8> {
+    fn sign(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
     /// Skips blanks, line ends and comments.
-    pub(super) fn blanks(&mut self) {
+    fn blanks(&mut self) {
         while let Some(sign) = self.sign() {
             match sign {
                 b'#' => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
@@ -116,30 +88,24 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A whole value, up to the comma or bracket behind it.
-    pub(super) fn value(&mut self) -> Expression {
-        let value = self.choice();
-        self.blanks();
-        // Comprehensions, assignments within expressions: not read, up to where the value ends.
-        if !matches!(self.sign(), None | Some(b',' | b')' | b']' | b'}' | b':')) {
+    /// Terms joined by signs of arithmetic, or by `or`.
+    fn sum(&mut self) -> Expression {
+        let mut left = self.joined(&["+", "-"]);
+        while self.rest().starts_with("or ") {
+            self.at += "or ".len();
+            let right = self.joined(&["+", "-"]);
+            left = self.computed(left, "or", right);
+        }
+        // Conditions, comparisons, subscripts: not read, up to where the value ends.
+        if !matches!(self.sign(), None | Some(b',' | b')' | b']' | b'}')) {
             self.skip();
             return Expression::Unknown;
         }
-        value
-    }
-
-    /// Goes behind a word, if it stands here.
-    pub(super) fn word(&mut self, word: &str) -> bool {
-        self.blanks();
-        let rest = self.rest().strip_prefix(word);
-        let stands =
-            rest.is_some_and(|rest| !rest.starts_with(|sign: char| sign.is_alphanumeric() || sign == '_'));
-        self.at += if stands { word.len() } else { 0 };
-        stands
+        left
     }
 
     /// Parts joined by these signs, or by those that bind closer, from left to right.
-    pub(super) fn joined(&mut self, signs: &'static [&'static str]) -> Expression {
+    fn joined(&mut self, signs: &'static [&'static str]) -> Expression {
         const PRODUCTS: &[&str] = &["//", "*", "/", "%"];
         const POWERS: &[&str] = &["**"];
         let part = |cursor: &mut Self| match signs {
@@ -162,7 +128,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Two parts as one, unless there are too many to be followed.
-    pub(super) fn computed(&mut self, left: Expression, sign: &'static str, right: Expression) -> Expression {
+    fn computed(&mut self, left: Expression, sign: &'static str, right: Expression) -> Expression {
         self.signs += 1;
         if self.signs > LONGEST { Expression::Unknown } else { computed(left, sign, right) }
     }
@@ -173,7 +139,6 @@ impl<'a> Cursor<'a> {
             Some(b'"' | b'\'') => self.quoted(),
             Some(b'[') => self.list(b']'),
             Some(b'(') => self.list(b')'),
-            Some(b'{') => self.dictionary(),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(sign) if sign.is_ascii_alphabetic() || sign == b'_' => self.named(),
             _ => {
@@ -204,6 +169,41 @@ impl<'a> Cursor<'a> {
         if inner.contains('\\') { Expression::Unknown } else { Expression::Text(inner) }
     }
 
+    fn list(&mut self, close: u8) -> Expression {
+        if self.depth == DEEPEST {
+            self.skip();
+            return Expression::Unknown;
+        }
+        self.depth += 1;
+        self.at += 1;
+        let (mut items, mut commas) = (Vec::new(), 0);
+        loop {
+            self.blanks();
+            match self.sign() {
+                Some(sign) if sign == close => {
+                    self.at += 1;
+                    break;
+                }
+                Some(b',') => {
+                    self.at += 1;
+                    commas += 1;
+                }
+                None | Some(b')' | b']' | b'}') => break,
+                Some(_) => {
+                    let item = self.sum();
+                    if items.len() < LONGEST {
+                        items.push(item);
+                    }
+                }
+            }
+        }
+        self.depth -= 1;
+        match (close, items.as_mut_slice()) {
+            (b')', [only]) if commas == 0 => std::mem::replace(only, Expression::Unknown),
+            _ => Expression::List(items),
+        }
+    }
+
     fn number(&mut self) -> Expression {
         let rest = self.rest();
         let mut length = 0;
@@ -224,12 +224,12 @@ impl<'a> Cursor<'a> {
     fn named(&mut self) -> Expression {
         let name = self.dotted();
         // f"", r"" and the like; a lambda.
-        if matches!(self.sign(), Some(b'"' | b'\'')) || name == "lambda" {
+        if matches!(self.sign(), Some(b'"' | b'\'')) || name == "lambda" || name == "not" {
             self.skip();
             return Expression::Unknown;
         }
         if self.sign() != Some(b'(') {
-            return self.items(Expression::Name(name));
+            return Expression::Name(name);
         }
         let Some(arguments) = self.arguments() else { return Expression::Unknown };
         // .method(...) on what the call gives.
@@ -240,7 +240,7 @@ impl<'a> Cursor<'a> {
                 return Expression::Unknown;
             }
         }
-        self.items(Expression::Call(name, arguments))
+        Expression::Call(name, arguments)
     }
 
     fn dotted(&mut self) -> String {
@@ -270,7 +270,7 @@ impl<'a> Cursor<'a> {
                 None | Some(b']' | b'}') => break,
                 Some(_) => {
                     let keyword = self.keyword();
-                    let value = self.value();
+                    let value = self.sum();
                     if out.len() < LONGEST {
                         out.push((keyword, value));
                     }
@@ -310,7 +310,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips to the end of a value: a comma or a closing bracket of the same depth.
-    pub(super) fn skip(&mut self) {
+    fn skip(&mut self) {
         let mut depth = 0_u32;
         while let Some(sign) = self.sign() {
             match sign {
@@ -333,14 +333,9 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Arithmetic on whole numbers, or on what may stand for some; `or` of whatever there is.
+/// Arithmetic on whole numbers, or on names that may stand for some.
 fn computed(left: Expression, sign: &'static str, right: Expression) -> Expression {
-    let open = |side: &Expression| {
-        matches!(side, Expression::Name(_) | Expression::Computed(..) | Expression::Item(..))
-    };
-    if sign == "or" {
-        return Expression::Computed(Box::new(left), sign, Box::new(right));
-    }
+    let open = |side: &Expression| matches!(side, Expression::Name(_) | Expression::Computed(..));
     let known = |side: &Expression| open(side) || matches!(side, Expression::Number(_));
     if known(&left) && known(&right) && (open(&left) || open(&right)) {
         return Expression::Computed(Box::new(left), sign, Box::new(right));
@@ -352,4 +347,52 @@ fn computed(left: Expression, sign: &'static str, right: Expression) -> Expressi
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::{Expression, expression};
+    use Expression::{Call, List, Name, Number, Text, Unknown};
+
+    #[test]
+    fn literals_names_and_calls_are_read_and_the_rest_is_unknown() {
+        let text = |text: &str| Text(text.to_owned());
+        let number = |text: &str| Number(text.to_owned());
+        let cases = [
+            ("\"bf16\"", text("bf16")),
+            ("'a' \"b\"", text("ab")),
+            ("8 * 2_048", number("16384")),
+            ("1 + 2 * 3 ** 2", number("19")),
+            ("2**21 // 2", number("1048576")),
+            ("3e-4", number("3e-4")),
+            ("-1", number("-1")),
+            ("torch.bfloat16", Name("torch.bfloat16".to_owned())),
+            ("[1, 'x',]", List(vec![number("1"), text("x")])),
+            ("(2)", number("2")),
+            (
+                "AutoBridge.from_hf_pretrained(\"Qwen/Qwen2-0.5B\").to_megatron_provider(load_weights=False)",
+                Call("AutoBridge.from_hf_pretrained".to_owned(), vec![(None, text("Qwen/Qwen2-0.5B"))]),
+            ),
+            (
+                "FullAC.Config(x = Y(), # why\n z=None)",
+                Call(
+                    "FullAC.Config".to_owned(),
+                    vec![
+                        (Some("x".to_owned()), Call("Y".to_owned(), Vec::new())),
+                        (Some("z".to_owned()), Name("None".to_owned())),
+                    ],
+                ),
+            ),
+            ("a if b else c", Unknown),
+            ("f\"{x}\"", Unknown),
+            ("{'a': 1}", Unknown),
+            ("x[0]", Unknown),
+            (
+                "f(a if b else c, k=2)",
+                Call("f".to_owned(), vec![(None, Unknown), (Some("k".to_owned()), number("2"))]),
+            ),
+            ("(((((", List(Vec::new())),
+            ("", Unknown),
+        ];
+        for (written, expected) in cases {
+            assert_eq!(expression(written), expected, "{written}");
+        }
+    }
+}

@@ -2,8 +2,7 @@
 //! known. Nothing is executed.
 
 pub(in crate::formats) mod arithmetic;
-mod brackets;
-mod conditions;
 pub(in crate::formats) mod expression;
 pub(in crate::formats) mod statements;
+pub(in crate::formats) mod syntax;
 pub(in crate::formats) mod value;

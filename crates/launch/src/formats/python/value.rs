@@ -2,7 +2,7 @@
 //! `getattr` are known by what they give.
 
 use super::arithmetic::whole;
-use super::expression::{Argument, Expression, Relation};
+use super::syntax::Node;
 
 /// A value of a program.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,39 +100,39 @@ pub(in crate::formats) trait Names {
 }
 
 /// What an expression comes to; none where that is not known.
-pub(in crate::formats) fn value(expression: &Expression, names: &dyn Names) -> Option<Value> {
-    match expression {
-        Expression::Text(text) => Some(Value::Text(text.clone())),
-        Expression::Number(text) => Some(Value::Number(text.clone())),
-        Expression::Name(name) => match name.as_str() {
+pub(in crate::formats) fn value(read: &Node, names: &dyn Names) -> Option<Value> {
+    match read {
+        Node::Text(text) => Some(Value::Text(text.clone())),
+        Node::Whole(number) => Some(Value::Number(number.to_string())),
+        Node::Number(text) => Some(Value::Number(text.clone())),
+        Node::Joined(parts) => {
+            let parts: Option<Vec<String>> = parts.iter().map(|part| value(part, names)?.setting()).collect();
+            Some(Value::Text(parts?.concat()))
+        }
+        Node::Name(name) => match name.as_str() {
             "None" => Some(Value::None),
             "True" => Some(Value::Flag(true)),
             "False" => Some(Value::Flag(false)),
-            name if name.starts_with("torch.") => Some(Value::Member(name.to_owned())),
             name => names.value(name),
         },
-        Expression::List(items) => {
+        Node::Attribute(..) => {
+            let name = read.dotted()?;
+            if name.starts_with("torch.") { Some(Value::Member(name)) } else { names.value(&name) }
+        }
+        Node::List(items) => {
             items.iter().map(|item| value(item, names)).collect::<Option<_>>().map(Value::List)
         }
-        Expression::Dictionary(pairs) => {
-            let pairs =
-                pairs.iter().map(|(key, item)| Some((value(key, names)?.setting()?, value(item, names))));
+        // A set has no keys, and one that takes in others some that do not stand here.
+        Node::Map(pairs) => {
+            let pairs = pairs.iter().map(|(key, item)| {
+                let key = value(key.as_ref()?, names)?.setting()?;
+                Some((key, value(item, names)))
+            });
             pairs.collect::<Option<_>>().map(Value::Dictionary)
         }
-        Expression::Item(whole, key) => value(whole, names)?.below(&value(key, names)?)?,
-        Expression::Call(name, arguments) => called(name, arguments, names),
-        Expression::Computed(left, "or", right) => match truth(left, names)? {
-            true => value(left, names),
-            false => value(right, names),
-        },
-        Expression::Computed(left, sign, right) => {
-            let [left, right] = [left, right].map(|side| value(side, names));
-            match (left?, right?) {
-                (Value::Number(left), Value::Number(right)) => whole(&left, sign, &right).map(Value::Number),
-                _ => None,
-            }
-        }
-        Expression::Choice(parts) => {
+        Node::Item(whole, key) => value(whole, names)?.below(&value(key, names)?)?,
+        Node::Call(called, arguments) => call(&called.dotted()?, arguments, names),
+        Node::Either(parts) => {
             let [condition, then, otherwise] = &**parts;
             match truth(condition, names) {
                 Some(true) => value(then, names),
@@ -141,35 +141,42 @@ pub(in crate::formats) fn value(expression: &Expression, names: &dyn Names) -> O
                 None => value(then, names).filter(|then| value(otherwise, names).as_ref() == Some(then)),
             }
         }
-        Expression::Both(left, right) => match truth(left, names)? {
-            true => value(right, names),
-            false => value(left, names),
-        },
-        Expression::Compared(..) | Expression::Not(_) => truth(expression, names).map(Value::Flag),
-        Expression::Unknown => None,
+        Node::Binary("or", left, right) => value(if truth(left, names)? { left } else { right }, names),
+        Node::Binary("and", left, right) => value(if truth(left, names)? { right } else { left }, names),
+        Node::Binary(sign, left, right) => {
+            let (left, right) = (value(left, names)?, value(right, names)?);
+            match (&left, &right) {
+                (Value::Number(left), Value::Number(right)) if ARITHMETIC.contains(sign) => {
+                    whole(left, sign, right).map(Value::Number)
+                }
+                _ => compared(&left, sign, &right).map(Value::Flag),
+            }
+        }
+        Node::Not(_) => truth(read, names).map(Value::Flag),
+        Node::Opaque => None,
     }
 }
 
+/// Signs of arithmetic; the others compare.
+const ARITHMETIC: [&str; 7] = ["+", "-", "*", "//", "/", "%", "**"];
+
 /// Whether a condition holds; none where that is not decided.
-pub(in crate::formats) fn truth(condition: &Expression, names: &dyn Names) -> Option<bool> {
+pub(in crate::formats) fn truth(condition: &Node, names: &dyn Names) -> Option<bool> {
     match condition {
-        Expression::Not(inner) => truth(inner, names).map(|holds| !holds),
-        Expression::Both(left, right) => match (truth(left, names), truth(right, names)) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (left, right) => left.zip(right).map(|_| true),
-        },
-        Expression::Computed(left, "or", right) => match (truth(left, names), truth(right, names)) {
-            (Some(true), _) | (_, Some(true)) => Some(true),
-            (left, right) => left.zip(right).map(|_| false),
-        },
-        Expression::Compared(left, relation, right) => {
-            compared(&value(left, names)?, *relation, &value(right, names)?)
+        Node::Not(inner) => truth(inner, names).map(|holds| !holds),
+        Node::Binary(sign @ ("and" | "or"), left, right) => {
+            // One side decides where it is this.
+            let decides = *sign == "or";
+            match (truth(left, names), truth(right, names)) {
+                (left, right) if left == Some(decides) || right == Some(decides) => Some(decides),
+                (left, right) => left.zip(right).map(|_| !decides),
+            }
         }
         other => value(other, names).map(|value| value.truth()),
     }
 }
 
-fn compared(left: &Value, relation: Relation, right: &Value) -> Option<bool> {
+fn compared(left: &Value, sign: &str, right: &Value) -> Option<bool> {
     let ordered = |holds: fn(f64, f64) -> bool| Some(holds(left.number()?, right.number()?));
     let among = || match right {
         Value::List(items) => Some(items.iter().any(|item| item.equals(left))),
@@ -180,19 +187,20 @@ fn compared(left: &Value, relation: Relation, right: &Value) -> Option<bool> {
         },
         _ => None,
     };
-    match relation {
-        Relation::Equal | Relation::Is => Some(left.equals(right)),
-        Relation::Unequal | Relation::IsNot => Some(!left.equals(right)),
-        Relation::Less => ordered(|left, right| left < right),
-        Relation::LessOrEqual => ordered(|left, right| left <= right),
-        Relation::Greater => ordered(|left, right| left > right),
-        Relation::GreaterOrEqual => ordered(|left, right| left >= right),
-        Relation::In => among(),
-        Relation::NotIn => among().map(|holds| !holds),
+    match sign {
+        "==" | "is" => Some(left.equals(right)),
+        "!=" | "is not" => Some(!left.equals(right)),
+        "<" => ordered(|left, right| left < right),
+        "<=" => ordered(|left, right| left <= right),
+        ">" => ordered(|left, right| left > right),
+        ">=" => ordered(|left, right| left >= right),
+        "in" => among(),
+        "not in" => among().map(|holds| !holds),
+        _ => None,
     }
 }
 
-fn called(name: &str, arguments: &[Argument], names: &dyn Names) -> Option<Value> {
+fn call(name: &str, arguments: &[(Option<String>, Node)], names: &dyn Names) -> Option<Value> {
     let plain = |index: usize| match arguments.get(index) {
         Some((None, argument)) => Some(argument),
         _ => None,
@@ -200,19 +208,20 @@ fn called(name: &str, arguments: &[Argument], names: &dyn Names) -> Option<Value
     match name {
         "int" | "float" | "str" | "bool" if arguments.len() == 1 => value(plain(0)?, names),
         "dict" => {
-            let pairs = arguments.iter().map(|(key, item)| Some((key.clone()?, value(item, names))));
+            // `**others` has no name.
+            let pairs = arguments.iter().map(|(key, item)| {
+                let key = key.clone().filter(|key| !key.is_empty())?;
+                Some((key, value(item, names)))
+            });
             pairs.collect::<Option<_>>().map(Value::Dictionary)
         }
-        "getattr" => match (plain(0)?, plain(1)?) {
-            (Expression::Name(object), Expression::Text(attribute)) => {
-                names.value(&format!("{object}.{attribute}"))
-            }
+        "getattr" => match (plain(0)?.dotted()?, plain(1)?) {
+            (object, Node::Text(attribute)) => names.value(&format!("{object}.{attribute}")),
             _ => None,
         },
         _ => {
             let Some((object, method)) = name.rsplit_once('.') else { return names.call(name) };
-            let object = || names.value(object);
-            match (method, object()?) {
+            match (method, names.value(object)?) {
                 ("lower", Value::Text(text)) => Some(Value::Text(text.to_lowercase())),
                 ("strip", Value::Text(text)) if arguments.is_empty() => {
                     Some(Value::Text(text.trim().to_owned()))
@@ -235,7 +244,7 @@ fn called(name: &str, arguments: &[Argument], names: &dyn Names) -> Option<Value
 
 #[cfg(test)]
 mod tests {
-    use super::super::expression::expression;
+    use super::super::syntax::node;
     use super::{Names, Value, truth, value};
 
     struct Given;
@@ -249,7 +258,7 @@ mod tests {
                 "args.kind" => Value::from_setting("NF4"),
                 "args.file" => Value::from_setting(""),
                 "args.names" => Value::from_setting("q_proj, v_proj"),
-                "lora" => value(&expression("{'r': 16, 'alpha': unknown, 'on': True}"), self)?,
+                "lora" => value(&node("{'r': 16, 'alpha': unknown, 'on': True}"), self)?,
                 _ => return None,
             })
         }
@@ -281,7 +290,7 @@ mod tests {
             ("f(1)", None),
         ];
         for (written, expected) in cases {
-            let found = value(&expression(written), &Given).and_then(|value| value.setting());
+            let found = value(&node(written), &Given).and_then(|value| value.setting());
             assert_eq!(found.as_deref(), expected, "{written}");
         }
         let conditions = [
@@ -296,7 +305,7 @@ mod tests {
             ("args.kind > 3", None),
         ];
         for (written, expected) in conditions {
-            assert_eq!(truth(&expression(written), &Given), expected, "{written}");
+            assert_eq!(truth(&node(written), &Given), expected, "{written}");
         }
     }
 }

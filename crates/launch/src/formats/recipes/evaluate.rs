@@ -329,13 +329,7 @@ impl Run<'_> {
                     _ => open("an expression that is not read"),
                 }
             }
-            Expression::Choice(..)
-            | Expression::Compared(..)
-            | Expression::Both(..)
-            | Expression::Not(_)
-            | Expression::Dictionary(_)
-            | Expression::Item(..)
-            | Expression::Unknown => open("an expression that is not read"),
+            Expression::Unknown => open("an expression that is not read"),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::flow::{Flow, Given};
 use super::options::Options;
-use crate::formats::python::expression::{Expression, expression};
+use crate::formats::python::syntax::{Node, node};
 use crate::formats::python::value::{Names, Value, truth, value};
 use std::cell::Cell;
 
@@ -38,6 +38,9 @@ impl Names for From<'_, '_> {
         lists.then(|| Value::Text(ALL_LINEAR.to_owned()))
     }
 }
+
+/// What a class gives its fields their defaults by.
+const FIELDS: [&str; 2] = ["field", "Field"];
 
 /// The word for the names of all linear layers but the output layer.
 const ALL_LINEAR: &str = "all";
@@ -80,14 +83,14 @@ impl<'a> Known<'a> {
         if written.len() > LONGEST {
             return None;
         }
-        value(&expression(written), &From { known: self, at })
+        value(&node(written), &From { known: self, at })
     }
 
     fn holds(&self, condition: &str, at: u32) -> Option<bool> {
         if condition.is_empty() || condition.len() > LONGEST {
             return None;
         }
-        truth(&expression(condition), &From { known: self, at })
+        truth(&node(condition), &From { known: self, at })
     }
 
     /// Whether what stands at `at` runs: the branches around it within its function, and the `if` behind the parenthesis that closes at
@@ -187,7 +190,8 @@ impl<'a> Known<'a> {
         {
             return None;
         }
-        let Expression::Call(class, arguments) = expression(written) else { return None };
+        let Node::Call(class, arguments) = node(written) else { return None };
+        let class = class.dotted()?;
         if arguments.iter().any(|(keyword, _)| keyword.is_none()) {
             return None;
         }
@@ -196,11 +200,11 @@ impl<'a> Known<'a> {
             return value(given, &from);
         }
         let Given::Value(default) = self.flow.field(&class, field)? else { return None };
-        match expression(default) {
-            Expression::Call(name, arguments) if name == "field" || name == "Field" => {
-                let is_default =
-                    |(keyword, _): &&(Option<String>, Expression)| keyword.as_deref() == Some("default");
-                value(&arguments.iter().find(is_default)?.1, &from)
+        match node(default) {
+            Node::Call(called, arguments) if matches!(&*called, Node::Name(name) if FIELDS.contains(&name.as_str())) =>
+            {
+                let default = arguments.iter().find(|(keyword, _)| keyword.as_deref() == Some("default"));
+                value(&default?.1, &from)
             }
             default => value(&default, &from),
         }

@@ -1,5 +1,7 @@
-//! Expressions of a launcher in Python: texts with values in them, conditions, attributes, keys and calls. What is not read is
+//! Expressions of a Python program: texts with values in them, conditions, attributes, keys and calls. What is not read is
 //! [`Node::Opaque`], and so is what it stands in for.
+
+use super::expression::Expression;
 
 /// Brackets, signs and conditions inside one another that are followed.
 const DEEPEST: u32 = 40;
@@ -8,7 +10,7 @@ const LONGEST: usize = 16;
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(in crate::formats) enum Node {
     Text(String),
     Whole(i64),
     /// Another number, as written.
@@ -30,8 +32,32 @@ pub(super) enum Node {
     Opaque,
 }
 
+impl Node {
+    /// The dotted name that it is: `args.name`.
+    pub(in crate::formats) fn dotted(&self) -> Option<String> {
+        match self {
+            Self::Name(name) => Some(name.clone()),
+            Self::Attribute(of, field) => Some(format!("{}.{field}", of.dotted()?)),
+            _ => None,
+        }
+    }
+}
+
+/// A default as recipes read it.
+impl From<Expression> for Node {
+    fn from(read: Expression) -> Self {
+        match read {
+            Expression::Text(text) => Self::Text(text),
+            Expression::Number(text) => text.parse().map_or(Self::Number(text), Self::Whole),
+            Expression::Name(name) => Self::Name(name),
+            Expression::List(items) => Self::List(items.into_iter().map(Self::from).collect()),
+            Expression::Call(..) | Expression::Computed(..) | Expression::Unknown => Self::Opaque,
+        }
+    }
+}
+
 /// The expression that a text is.
-pub(super) fn node(text: &str) -> Node {
+pub(in crate::formats) fn node(text: &str) -> Node {
     let mut cursor = Cursor { text, at: 0, depth: 0 };
     let mut read = cursor.value();
     cursor.blanks();
