@@ -28,7 +28,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let mut experiments: HashSet<String> = HashSet::new();
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
     for (index, part) in source.parts().iter().enumerate() {
-        if index == MAX_TEXTS {
+        if index == several::MAX_TEXTS {
             remarks.push(several::too_many(source));
             break;
         }
@@ -171,9 +171,6 @@ fn named_recipe(environment: &shell::Environment) -> Option<&str> {
     let named = environment.variables.iter().find(|(name, _)| name == shardscope_resolve::RECIPE);
     named.map(|(_, value)| value.as_str())
 }
-
-/// Texts that are read at most: a training is launched by a handful of files.
-pub const MAX_TEXTS: usize = 256;
 
 /// A model by its name alone: its shape, and what a training of it leaves open.
 fn alone_by_name(name: &str, span: Span) -> Reading {

@@ -21,7 +21,6 @@ mod nanotron;
 pub(crate) mod nemo;
 mod neox;
 mod primus;
-mod python;
 mod reader;
 pub(crate) mod recipes;
 mod register;

@@ -7,7 +7,7 @@ use super::known::{
 use super::run::{Flow, Frame, LONGEST, Run, STARTS, name};
 use super::scan::assignment;
 use super::value::{Value, binary, method, put};
-use crate::formats::python::syntax::{Node, node};
+use shardscope_python::syntax::{Node, node};
 
 impl<'a> Run<'a> {
     pub(super) fn value(&mut self, read: &Node, frame: &mut Frame) -> Value {

@@ -2,7 +2,7 @@
 //! miles.
 
 use super::value::Value;
-use crate::formats::python::syntax::Node;
+use shardscope_python::syntax::Node;
 
 /// The class that launchers of miles extend (`miles/utils/external_utils/command_utils.py`), with what it holds.
 pub(super) const BASE: &str = "ExecuteTrainConfig";

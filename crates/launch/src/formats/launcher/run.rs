@@ -3,8 +3,8 @@
 
 use super::scan::{Function, Program, assignment, head, inner, keyword, parts, program};
 use super::value::{Value, binary, put};
-use crate::formats::python::statements::Statement;
-use crate::formats::python::syntax::{Node, node};
+use shardscope_python::statements::Statement;
+use shardscope_python::syntax::{Node, node};
 
 /// Statements and values looked at in all; the largest of miles' launchers takes some 3,000.
 const MOST: usize = 30_000;

@@ -1,6 +1,6 @@
 //! A launcher's functions and classes, and its statements taken apart.
 
-use crate::formats::python::statements::{Statement, statements};
+use shardscope_python::statements::{Statement, statements};
 
 /// A function at the top of a program, or of a class.
 pub(super) struct Function<'a> {

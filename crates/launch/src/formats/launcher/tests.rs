@@ -1,7 +1,7 @@
 use super::run::{Outcome, follow, returned};
 use super::value::Value;
 use super::{command, script, shell};
-use crate::formats::python::syntax::{Node, node};
+use shardscope_python::syntax::{Node, node};
 use std::time::{Duration, Instant};
 
 fn data(name: &str) -> String {

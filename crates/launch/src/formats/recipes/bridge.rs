@@ -4,12 +4,12 @@
 
 use super::super::leaves::{Leaf, Leaves, Scalars};
 use super::super::nemo;
-use super::evaluate::{Calls, Outcome};
-use super::tree::{Scalar, Tree, scalar, text};
 use crate::named::{take_model, with_vision};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_catalog as catalog;
 use shardscope_plan::{Field, Software};
+use shardscope_python::evaluate::{Calls, Outcome};
+use shardscope_python::tree::{Scalar, Tree, scalar, text};
 use shardscope_source::Span;
 
 /// Paths and values.

@@ -1,22 +1,17 @@
 //! Configurations that Python functions return: recipes of Megatron-Bridge, torchtitan's registries. The functions are
 //! followed as far as they assign literals; nothing is executed.
 
-mod branches;
 mod bridge;
-mod evaluate;
 mod olmo_core;
-mod program;
-mod scope;
 mod table;
 mod titan;
-mod tree;
 mod words;
 mod xtuner;
 
 use super::reader::Reader;
 use crate::{Question, Reading};
-use evaluate::{Outcome, evaluate};
-use program::Function;
+use shardscope_python::evaluate::{Outcome, evaluate};
+use shardscope_python::program::{self, Function};
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
 

@@ -5,12 +5,12 @@ use super::super::format::Format;
 use super::super::frameworks::{OLMO_CORE, factory, like};
 use super::super::leaves::Leaf;
 use super::super::scalars::Scalars;
-use super::evaluate::{Calls, Outcome, evaluate_with};
-use super::program::{Function, functions};
-use super::tree::{Scalar, Tree, scalar, text as told};
-use crate::formats::python::expression::{Expression, expression};
-use crate::formats::python::statements::statements;
 use crate::{Effect, NotModelled, Reading};
+use shardscope_python::evaluate::{Calls, Outcome, evaluate_with};
+use shardscope_python::expression::{Expression, expression};
+use shardscope_python::program::{Function, functions};
+use shardscope_python::statements::statements;
+use shardscope_python::tree::{Scalar, Tree, scalar, text as told};
 use shardscope_source::Span;
 
 /// Rows of the tokenizers that OLMo-core has by name (`olmo_core/data/tokenizer.py`), as `padded_vocab_size` rounds them.

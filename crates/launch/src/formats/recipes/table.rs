@@ -6,8 +6,8 @@
 
 use shardscope_source::LaterText;
 
-use super::evaluate::Outcome;
-use super::tree::{Scalar, Tree};
+use shardscope_python::evaluate::Outcome;
+use shardscope_python::tree::{Scalar, Tree};
 
 /// Until a program with the feature `tables-later` is given these, no recipe is known by its name.
 pub(crate) static BRIDGE: LaterText = LaterText::new(
@@ -82,7 +82,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::{names, outcome, recipe, titan, titan_names};
-    use crate::formats::recipes::tree::text;
+    use shardscope_python::tree::text;
 
     #[test]
     fn a_recipe_is_what_its_function_comes_to() {

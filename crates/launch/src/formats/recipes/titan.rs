@@ -3,12 +3,12 @@
 
 use super::super::leaves::{Leaf, Scalars};
 use super::super::titan;
-use super::evaluate::{Calls, Outcome};
 use super::table;
-use super::tree::{Tree, scalar, text};
 use crate::named::take_model;
 use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, Software};
+use shardscope_python::evaluate::{Calls, Outcome};
+use shardscope_python::tree::{Tree, scalar, text};
 use shardscope_source::{Code, Diagnostic, Span};
 
 /// `TrainingConfig.num_tokens_per_microbatch_per_dp_rank`. Unit: token.

@@ -2,12 +2,12 @@
 //! (`--model_recipe_name qwen3_235b_a22b --gpu b200 --num_gpus 256 --compute_dtype bf16`, `scripts/performance`).
 
 use super::super::leaves::{Leaf, Leaves, Scalars};
-use super::tree::Scalar;
 use super::{bridge, table, titan};
 use crate::{Argument, Found, Origin, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_config_tree::Node;
 use shardscope_plan::Field;
+use shardscope_python::tree::Scalar;
 use shardscope_resolve::RECIPE;
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};

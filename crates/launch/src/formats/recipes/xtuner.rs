@@ -2,12 +2,12 @@
 //! reads. Names and defaults: `xtuner/tools/train.py`, `xtuner/model/sft.py`, `xtuner/configs`.
 
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
-use crate::formats::python::expression::{Argument, Expression, expression};
-use crate::formats::python::statements::statements;
 use crate::formats::reader::{Claim, Command, Reader};
 use crate::formats::trainer::{Dialect, read_scalars, spread, words};
 use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Field, Software};
+use shardscope_python::expression::{Argument, Expression, expression};
+use shardscope_python::statements::statements;
 use shardscope_source::Span;
 use std::collections::HashMap;
 

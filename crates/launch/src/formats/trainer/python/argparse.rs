@@ -2,9 +2,9 @@
 
 use super::literal::{call_end, literal, plain};
 use super::names::Names;
-use crate::formats::python::expression::parameters;
-use crate::formats::python::syntax::Node;
-use crate::formats::python::value::{Names as Known, Value, value};
+use shardscope_python::expression::parameters;
+use shardscope_python::syntax::Node;
+use shardscope_python::value::{Names as Known, Value, value};
 
 /// Options read of one program, and bytes of it that are looked through.
 const MOST: usize = 128;

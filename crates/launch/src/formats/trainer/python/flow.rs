@@ -2,8 +2,8 @@
 //! they ran once, and what is handed to a function is looked for elsewhere.
 
 use super::names::is_of_name;
-use crate::formats::python::expression::parameters;
-use crate::formats::python::statements::{Statement, statements};
+use shardscope_python::expression::parameters;
+use shardscope_python::statements::{Statement, statements};
 use std::collections::HashMap;
 
 /// Statements of one program that are looked at; what stands behind them is given to no name.

@@ -3,8 +3,8 @@
 
 use super::flow::{Flow, Given};
 use super::options::Options;
-use crate::formats::python::syntax::{Node, node};
-use crate::formats::python::value::{Names, Value, truth, value};
+use shardscope_python::syntax::{Node, node};
+use shardscope_python::value::{Names, Value, truth, value};
 use std::cell::Cell;
 
 /// Names that are looked for in one program, and names behind each other.

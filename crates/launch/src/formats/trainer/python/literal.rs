@@ -1,6 +1,6 @@
 //! Literals of Python as they are written, and where strings and calls end.
 
-use crate::formats::python::statements::string_end;
+use shardscope_python::statements::string_end;
 
 /// Characters shown of a computed value.
 const SHOWN: usize = 40;

@@ -8,8 +8,8 @@ use super::argparse::{declared, fired};
 use super::literal::{literal, plain};
 use super::names::{Names, is_of_name};
 use crate::Argument;
-use crate::formats::python::statements::{statement_end, string_end};
 use crate::formats::scalars::Leaf;
+use shardscope_python::statements::{statement_end, string_end};
 use shardscope_source::Span;
 
 /// Fields, and classes, read of one program.

@@ -4,10 +4,10 @@ use super::super::vocabulary::{self, Meaning};
 use super::known::Known;
 use super::literal::{literal, plain, shown};
 use super::names::Names;
-use crate::formats::python::statements::string_end;
-use crate::formats::python::value::Value;
 use crate::formats::scalars::Leaf;
 use shardscope_plan::Field;
+use shardscope_python::statements::string_end;
+use shardscope_python::value::Value;
 use shardscope_source::Span;
 use std::collections::HashMap;
 

@@ -10,7 +10,7 @@ const LONGEST: usize = 512;
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::formats) enum Expression {
+pub enum Expression {
     /// A quoted text.
     Text(String),
     /// A number as written, without underscores.
@@ -28,10 +28,10 @@ pub(in crate::formats) enum Expression {
 }
 
 /// An argument with its keyword.
-pub(in crate::formats) type Argument = (Option<String>, Expression);
+pub type Argument = (Option<String>, Expression);
 
 /// The expression that a text is.
-pub(in crate::formats) fn expression(text: &str) -> Expression {
+pub fn expression(text: &str) -> Expression {
     let mut cursor = Cursor { text, at: 0, depth: 0, signs: 0 };
     let read = cursor.sum();
     cursor.blanks();
@@ -39,7 +39,7 @@ pub(in crate::formats) fn expression(text: &str) -> Expression {
 }
 
 /// The parameters in the parentheses that a text begins with, each with its default.
-pub(in crate::formats) fn parameters(text: &str) -> Vec<(String, Option<Expression>)> {
+pub fn parameters(text: &str) -> Vec<(String, Option<Expression>)> {
     let mut cursor = Cursor { text, at: 1, depth: 0, signs: 0 };
     let mut out = Vec::new();
     while out.len() < LONGEST {

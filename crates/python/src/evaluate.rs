@@ -1,12 +1,12 @@
 //! What a function of a program puts into the configuration that it returns: assignments to dotted names in order, calls of
 //! other functions of the program, and calls that a dialect knows. What else is called may change anything, and is told.
 
+use super::arithmetic::whole;
 use super::branches::{Block, enter};
+use super::expression::{Argument, Expression, expression};
 use super::program::{Constants, Function};
 use super::scope::{LARGEST, Scope};
 use super::tree::{Scalar, Tree, below};
-use crate::formats::python::arithmetic::whole;
-use crate::formats::python::expression::{Argument, Expression, expression};
 use std::rc::Rc;
 
 /// Calls inside calls that are followed.
@@ -17,7 +17,7 @@ const MOST: usize = 200_000;
 const STATEMENT: usize = 20;
 
 /// Calls that are known without their source.
-pub(super) trait Calls {
+pub trait Calls {
     /// What a call gives; none where it is not known.
     fn value(&self, name: &str, arguments: &[(Option<String>, Tree)]) -> Option<Tree>;
     /// What a call of this name assigns below its first argument; none where it is not known.
@@ -35,18 +35,20 @@ pub(super) trait Calls {
 
 /// What a function returns, and the calls on the way that may have changed it and are not known.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
-    pub(super) tree: Tree,
-    pub(super) unknown: Vec<String>,
+pub struct Outcome {
+    /// What it returns.
+    pub tree: Tree,
+    /// Calls that may have changed it, by their names.
+    pub unknown: Vec<String>,
 }
 
 /// Runs a function without arguments.
-pub(super) fn evaluate(functions: &[Function<'_>], calls: &dyn Calls, name: &str) -> Outcome {
+pub fn evaluate(functions: &[Function<'_>], calls: &dyn Calls, name: &str) -> Outcome {
     evaluate_with(functions, calls, name, Vec::new())
 }
 
 /// Runs a function with these arguments.
-pub(super) fn evaluate_with(
+pub fn evaluate_with(
     functions: &[Function<'_>],
     calls: &dyn Calls,
     name: &str,

@@ -1,7 +1,7 @@
 //! Arithmetic of Python on whole numbers.
 
 /// What two whole numbers come to.
-pub(in crate::formats) fn whole(left: &str, sign: &str, right: &str) -> Option<String> {
+pub fn whole(left: &str, sign: &str, right: &str) -> Option<String> {
     let (left, right) = (left.parse::<i64>().ok()?, right.parse::<i64>().ok()?);
     let result = match sign {
         "*" => left.checked_mul(right),

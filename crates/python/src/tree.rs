@@ -2,24 +2,25 @@
 
 /// A value at the end of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Scalar {
+pub struct Scalar {
     /// As a settings file would write it; empty for `None`.
-    pub(super) text: String,
+    pub text: String,
     /// What it lacks.
-    pub(super) hole: Option<String>,
+    pub hole: Option<String>,
     /// Where it was assigned, in bytes of the program.
-    pub(super) at: usize,
+    pub at: usize,
 }
 
 /// Values by path; the empty path is the value itself, or the name of the class that was called for it.
-pub(super) type Tree = Vec<(String, Scalar)>;
+pub type Tree = Vec<(String, Scalar)>;
 
-pub(super) fn is_below(path: &str, name: &str) -> bool {
+/// Whether a path is one at or below a name.
+pub fn is_below(path: &str, name: &str) -> bool {
     path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The part of a tree under a name, paths relative to it.
-pub(super) fn below(tree: &Tree, name: &str) -> Tree {
+pub fn below(tree: &Tree, name: &str) -> Tree {
     let inside =
         |path: &str| path.strip_prefix(name).map(|rest| rest.strip_prefix('.').unwrap_or(rest).to_owned());
     tree.iter()
@@ -29,11 +30,11 @@ pub(super) fn below(tree: &Tree, name: &str) -> Tree {
 }
 
 /// The value at a path.
-pub(super) fn text<'t>(tree: &'t Tree, path: &str) -> Option<&'t str> {
+pub fn text<'t>(tree: &'t Tree, path: &str) -> Option<&'t str> {
     tree.iter().rev().find(|(known, _)| known == path).map(|(_, scalar)| scalar.text.as_str())
 }
 
 /// A tree of one value.
-pub(super) fn scalar(text: &str) -> Tree {
+pub fn scalar(text: &str) -> Tree {
     vec![(String::new(), Scalar { text: text.to_owned(), ..Scalar::default() })]
 }

@@ -6,14 +6,18 @@ use super::syntax::Node;
 
 /// A value of a program.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::formats) enum Value {
+pub enum Value {
+    /// `None`.
     None,
+    /// `True` or `False`.
     Flag(bool),
     /// As written.
     Number(String),
+    /// What stands between quotes, or a word of a command line.
     Text(String),
     /// A member of a module or enumeration: `torch.bfloat16`.
     Member(String),
+    /// Values in order.
     List(Vec<Value>),
     /// Keys with their values; none where one is not known.
     Dictionary(Vec<(String, Option<Value>)>),
@@ -21,7 +25,7 @@ pub(in crate::formats) enum Value {
 
 impl Value {
     /// The value that a word of a command line, or a default as a settings file would have it, stands for.
-    pub(in crate::formats) fn from_setting(text: &str) -> Self {
+    pub fn from_setting(text: &str) -> Self {
         match text {
             "" | "None" => Self::None,
             _ if text.eq_ignore_ascii_case("true") => Self::Flag(true),
@@ -32,7 +36,7 @@ impl Value {
     }
 
     /// As a settings file would have it; none where that has no word for it.
-    pub(in crate::formats) fn setting(&self) -> Option<String> {
+    pub fn setting(&self) -> Option<String> {
         Some(match self {
             Self::None => String::new(),
             Self::Flag(flag) => flag.to_string(),
@@ -90,7 +94,7 @@ impl Value {
 }
 
 /// What the names of a program stand for.
-pub(in crate::formats) trait Names {
+pub trait Names {
     /// The value of a dotted name; none where it is not known.
     fn value(&self, name: &str) -> Option<Value>;
     /// What a function of the program's own gives; none where that is not known.
@@ -100,7 +104,7 @@ pub(in crate::formats) trait Names {
 }
 
 /// What an expression comes to; none where that is not known.
-pub(in crate::formats) fn value(read: &Node, names: &dyn Names) -> Option<Value> {
+pub fn value(read: &Node, names: &dyn Names) -> Option<Value> {
     match read {
         Node::Text(text) => Some(Value::Text(text.clone())),
         Node::Whole(number) => Some(Value::Number(number.to_string())),
@@ -161,7 +165,7 @@ pub(in crate::formats) fn value(read: &Node, names: &dyn Names) -> Option<Value>
 const ARITHMETIC: [&str; 7] = ["+", "-", "*", "//", "/", "%", "**"];
 
 /// Whether a condition holds; none where that is not decided.
-pub(in crate::formats) fn truth(condition: &Node, names: &dyn Names) -> Option<bool> {
+pub fn truth(condition: &Node, names: &dyn Names) -> Option<bool> {
     match condition {
         Node::Not(inner) => truth(inner, names).map(|holds| !holds),
         Node::Binary(sign @ ("and" | "or"), left, right) => {

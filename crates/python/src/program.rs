@@ -1,25 +1,27 @@
 //! The functions of a Python program and their statements, as text.
 
-use crate::formats::python::arithmetic::whole;
-use crate::formats::python::expression::{Expression, expression, parameters};
-use crate::formats::python::statements::{Statement, statements};
+use super::arithmetic::whole;
+use super::expression::{Expression, expression, parameters};
+use super::statements::{Statement, statements};
 use std::rc::Rc;
 
 /// A function at the top of a program.
 #[derive(Clone, Debug)]
-pub(super) struct Function<'a> {
-    pub(super) name: &'a str,
+pub struct Function<'a> {
+    /// What it is called.
+    pub name: &'a str,
     /// What stands behind `->`.
-    pub(super) returns: &'a str,
+    pub returns: &'a str,
     /// Parameters with their defaults.
-    pub(super) parameters: Vec<(String, Option<Expression>)>,
-    pub(super) body: Vec<Statement<'a>>,
+    pub parameters: Vec<(String, Option<Expression>)>,
+    /// Its statements in order.
+    pub body: Vec<Statement<'a>>,
     /// What names at the top of its program stand for, the same for all of its functions.
-    pub(super) constants: Rc<Constants<'a>>,
+    pub constants: Rc<Constants<'a>>,
 }
 
 /// Names at the top of a program that stand for a word or a number, each assigned once.
-pub(super) type Constants<'a> = Vec<(&'a str, Expression)>;
+pub type Constants<'a> = Vec<(&'a str, Expression)>;
 
 /// Functions read of one program.
 const MOST: usize = 4096;
@@ -27,7 +29,7 @@ const MOST: usize = 4096;
 const MOST_CONSTANTS: usize = 64;
 
 /// The functions of a program.
-pub(super) fn functions(text: &str) -> Vec<Function<'_>> {
+pub fn functions(text: &str) -> Vec<Function<'_>> {
     let mut out: Vec<Function<'_>> = Vec::new();
     let mut inside = false;
     let statements = statements(text);

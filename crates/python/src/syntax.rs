@@ -10,31 +10,40 @@ const LONGEST: usize = 16;
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::formats) enum Node {
+pub enum Node {
+    /// What stands between quotes.
     Text(String),
+    /// A whole number.
     Whole(i64),
     /// Another number, as written.
     Number(String),
+    /// A name without dots.
     Name(String),
     /// `f"…{value}…"`, and texts that stand one behind the other.
     Joined(Vec<Node>),
+    /// Values in order, in brackets or parentheses.
     List(Vec<Node>),
     /// Keys and values; without a key that of a set; a key that is not read is `**value`.
     Map(Vec<(Option<Node>, Node)>),
     /// What is called, and its arguments by keyword.
     Call(Box<Node>, Vec<(Option<String>, Node)>),
+    /// `a.b`.
     Attribute(Box<Node>, String),
+    /// `a[b]`.
     Item(Box<Node>, Box<Node>),
     /// Condition, what it gives, what else.
     Either(Box<[Node; 3]>),
+    /// Two values joined by a sign or word: `+`, `or`, `not in`.
     Binary(&'static str, Box<Node>, Box<Node>),
+    /// `not a`.
     Not(Box<Node>),
+    /// Something that is not read.
     Opaque,
 }
 
 impl Node {
     /// The dotted name that it is: `args.name`.
-    pub(in crate::formats) fn dotted(&self) -> Option<String> {
+    pub fn dotted(&self) -> Option<String> {
         match self {
             Self::Name(name) => Some(name.clone()),
             Self::Attribute(of, field) => Some(format!("{}.{field}", of.dotted()?)),
@@ -57,7 +66,7 @@ impl From<Expression> for Node {
 }
 
 /// The expression that a text is.
-pub(in crate::formats) fn node(text: &str) -> Node {
+pub fn node(text: &str) -> Node {
     let mut cursor = Cursor { text, at: 0, depth: 0 };
     let mut read = cursor.value();
     cursor.blanks();
@@ -84,22 +93,22 @@ const LEVELS: [&[&str]; 6] = [
     &["**"],
 ];
 
-struct Cursor<'a> {
-    text: &'a str,
-    at: usize,
-    depth: u32,
+pub(super) struct Cursor<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+    pub(super) depth: u32,
 }
 
 impl<'a> Cursor<'a> {
-    fn rest(&self) -> &'a str {
+    pub(super) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    fn sign(&self) -> Option<u8> {
+    pub(super) fn sign(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn blanks(&mut self) {
+    pub(super) fn blanks(&mut self) {
         while let Some(sign) = self.sign() {
             match sign {
                 b'#' => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
@@ -127,7 +136,7 @@ impl<'a> Cursor<'a> {
         ends
     }
 
-    fn value(&mut self) -> Node {
+    pub(super) fn value(&mut self) -> Node {
         if self.depth >= DEEPEST {
             self.at = self.text.len();
             return Node::Opaque;
@@ -255,7 +264,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn word(&mut self) -> String {
+    pub(super) fn word(&mut self) -> String {
         let rest = self.rest();
         let length = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
         self.at += length;
@@ -310,91 +319,8 @@ impl<'a> Cursor<'a> {
         }
         Node::Opaque
     }
-
-    /// A text, and those that follow it at once.
-    fn quoted(&mut self, prefix: &str) -> Node {
-        let mut parts = Vec::new();
-        let mut prefix = prefix.to_ascii_lowercase();
-        loop {
-            let rest = self.rest();
-            let Some(quote) = rest.get(..1) else { return Node::Opaque };
-            let triple = rest.get(..3).is_some_and(|three| three == quote.repeat(3));
-            let open = if triple { 3 } else { 1 };
-            let close = rest.get(..open).unwrap_or(quote);
-            let mut length = open;
-            let bytes = rest.as_bytes();
-            while length < bytes.len() && !rest.as_bytes()[length..].starts_with(close.as_bytes()) {
-                length += if bytes[length] == b'\\' { 2 } else { 1 };
-            }
-            let inner = rest.get(open..length).unwrap_or("");
-            self.at = (self.at + length + open).min(self.text.len());
-            let plain = |text: &str| if prefix.contains('r') { text.to_owned() } else { unescaped(text) };
-            if prefix.contains('b') {
-                return Node::Opaque;
-            }
-            if prefix.contains('f') {
-                formatted(inner, &plain, &mut parts, self.depth);
-            } else {
-                parts.push(Node::Text(plain(inner)));
-            }
-            self.blanks();
-            let before = self.at;
-            prefix = self.word().to_ascii_lowercase();
-            if !(prefix.len() <= 2 && matches!(self.sign(), Some(b'"' | b'\''))) {
-                self.at = before;
-                return match parts.pop() {
-                    Some(only) if parts.is_empty() => only,
-                    last => Node::Joined(parts.into_iter().chain(last).collect()),
-                };
-            }
-        }
-    }
 }
 
 fn list(items: impl Iterator<Item = (Option<Node>, Node)>) -> Node {
     Node::List(items.map(|(key, value)| if key.is_some() { Node::Opaque } else { value }).collect())
-}
-
-fn unescaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match (letter, letter == '\\') {
-            (_, true) => match letters.next() {
-                Some('n') => out.push('\n'),
-                Some('t') => out.push('\t'),
-                Some('\n') | None => {}
-                Some(quoted @ ('\\' | '\'' | '"')) => out.push(quoted),
-                Some(other) => out.extend(['\\', other]),
-            },
-            _ => out.push(letter),
-        }
-    }
-    out
-}
-
-/// The parts of `f"…{value}…"`.
-fn formatted(inner: &str, plain: &dyn Fn(&str) -> String, parts: &mut Vec<Node>, depth: u32) {
-    let mut text = String::new();
-    let mut rest = inner;
-    while let Some(at) = rest.find(['{', '}']) {
-        text.push_str(&plain(rest.get(..at).unwrap_or("")));
-        let twice = rest.get(at..at + 2).unwrap_or("");
-        if twice == "{{" || twice == "}}" {
-            text.push_str(twice.get(..1).unwrap_or(""));
-            rest = rest.get(at + 2..).unwrap_or("");
-            continue;
-        }
-        parts.push(Node::Text(std::mem::take(&mut text)));
-        let mut cursor = Cursor { text: rest.get(at + 1..).unwrap_or(""), at: 0, depth };
-        let value = cursor.value();
-        cursor.blanks();
-        // `{value:,}` and `{value!r}` write it another way.
-        let plainly = cursor.sign() == Some(b'}');
-        parts.push(if plainly { value } else { Node::Opaque });
-        let left = cursor.rest();
-        rest = left.find('}').and_then(|end| left.get(end + 1..)).unwrap_or("");
-    }
-    text.push_str(&plain(rest));
-    parts.push(Node::Text(text));
 }

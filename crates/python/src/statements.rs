@@ -2,14 +2,17 @@
 
 /// A statement: where it stands and how far it is indented. Lines that brackets hold together are one.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::formats) struct Statement<'a> {
-    pub(in crate::formats) start: usize,
-    pub(in crate::formats) indent: usize,
-    pub(in crate::formats) text: &'a str,
+pub struct Statement<'a> {
+    /// Byte of the program at which it begins.
+    pub start: usize,
+    /// Blanks in front of it.
+    pub indent: usize,
+    /// As written, with its remarks.
+    pub text: &'a str,
 }
 
 /// The statements of a program, without comments of their own lines.
-pub(in crate::formats) fn statements(text: &str) -> Vec<Statement<'_>> {
+pub fn statements(text: &str) -> Vec<Statement<'_>> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
     let (mut at, mut line) = (0, 0);
@@ -30,7 +33,7 @@ pub(in crate::formats) fn statements(text: &str) -> Vec<Statement<'_>> {
 }
 
 /// Where the statement that begins at `at` ends: the line end outside brackets and strings.
-pub(in crate::formats) fn statement_end(text: &str, mut at: usize) -> usize {
+pub fn statement_end(text: &str, mut at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;
     while at < bytes.len() {
@@ -55,7 +58,7 @@ pub(in crate::formats) fn statement_end(text: &str, mut at: usize) -> usize {
 }
 
 /// Behind the string that opens at `at`; three quotes may span lines.
-pub(in crate::formats) fn string_end(bytes: &[u8], at: usize) -> usize {
+pub fn string_end(bytes: &[u8], at: usize) -> usize {
     let quote = bytes[at];
     let triple = bytes.get(at + 1) == Some(&quote) && bytes.get(at + 2) == Some(&quote);
     let mut next = at + if triple { 3 } else { 1 };
