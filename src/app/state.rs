@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use shardscope::session::reader::ReadTask;
 use shardscope::session::texts::wanted;
-use shardscope::session::{Asked, EXAMPLE, Event, Pinned, PtrEq, State, UserInput, apply, model_alone, start};
+use shardscope::session::{
+    Asked, EXAMPLE, Event, Pinned, PtrEq, State, UserInput, apply, model_alone, start,
+};
 
 use super::action::Action;
 use super::browser::is_embedded;

@@ -64,10 +64,7 @@ pub(crate) fn best_action(props: &Props) -> Html {
     let Some(best) = found else {
         let said = match (lacking, count) {
             (true, _) if props.follows => "No common layout fits. Searching all layouts…".to_owned(),
-            (false, _) if props.follows => {
-                "A first layout that fits. Searching for the fastest…"
-                    .to_owned()
-            }
+            (false, _) if props.follows => "A first layout that fits. Searching for the fastest…".to_owned(),
             (true, _) => match search_of.filter(|search| !search.going) {
                 Some(search) => none_fits(search),
                 None => "No single change makes it fit; searching whole layouts…".to_owned(),

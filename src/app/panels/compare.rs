@@ -161,8 +161,7 @@ fn numbers(comparison: &Comparison, all: bool) -> Html {
 }
 
 fn numbers_of(section: &Numbers, all: bool) -> Html {
-    let rows: Vec<Html> =
-        section.lines.iter().filter(|line| all || !reads_equal(line)).map(row).collect();
+    let rows: Vec<Html> = section.lines.iter().filter(|line| all || !reads_equal(line)).map(row).collect();
     html! {
         <>
             <h3 class="sub">{ section.title }</h3>

@@ -74,8 +74,7 @@ fn parts(phase: &PhaseMemory) -> String {
     let named: Vec<String> = named.map(|(name, bytes)| format!("{name} {}", gib(*bytes))).collect();
     let mut said = sentence(&named.join(", "));
     if phase.starved {
-        said +=
-            ". The KV cache cannot hold one full-length rollout, so the engine does not start";
+        said += ". The KV cache cannot hold one full-length rollout, so the engine does not start";
     }
     said
 }

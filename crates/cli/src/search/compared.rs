@@ -64,7 +64,9 @@ pub(super) fn kinds(
         comparison,
         &|name, one| match (one.cost, one.days) {
             (Some(_), Some(_)) => cheapest(name, one),
-            _ => format!("{} {name} are enough; no other GPU type asked about needs fewer", grouped(one.gpus)),
+            _ => {
+                format!("{} {name} are enough; no other GPU type asked about needs fewer", grouped(one.gpus))
+            }
         },
         &format!(
             "Nothing fits on any of these kinds of accelerators, where {} are in a node",

@@ -10,9 +10,7 @@ fn a_run_beside_itself_with_a_setting_changed() {
         text.starts_with("Settings\n  tensor_model_parallel_size  2 → 4\n\nMemory of the peak rank\n"),
         "{text}"
     );
-    for title in
-        ["Step time", "Communication of a step", "Why the memory differs", "Why the time differs"]
-    {
+    for title in ["Step time", "Communication of a step", "Why the memory differs", "Why the time differs"] {
         assert!(text.contains(&format!("\n{title}\n")), "{title}: {text}");
     }
     // Columns stand under each other.

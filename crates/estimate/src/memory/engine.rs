@@ -141,8 +141,7 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
     let mut parts = vec![(EnginePart::Weights, copy)];
     match rollout.engine {
         RolloutEngine::Vllm | RolloutEngine::Transformers => {
-            parts
-                .push((EnginePart::Cache, leaf("KV cache and activations", kv_cache, &SHARE, &given)));
+            parts.push((EnginePart::Cache, leaf("KV cache and activations", kv_cache, &SHARE, &given)));
         }
         RolloutEngine::Sglang => {
             parts.push((EnginePart::Cache, leaf("key/value cache", kv_cache, &STATIC, &given)));
