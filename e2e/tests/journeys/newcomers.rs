@@ -252,3 +252,15 @@ fn a_search_tells_its_first_layouts_long_before_its_slice_is_over() {
             .then(() => setTimeout(() => done(told.map(one => one.tried < one.all)), 3000))";
     assert_eq!(page.js_async(told, &[])[0], json!(true));
 }
+
+#[test]
+fn without_a_style_sheet_signs_are_no_larger_than_letters() {
+    let page = Page::blank();
+    page.devtools("Network.enable", json!({}));
+    page.devtools("Network.setBlockedURLs", json!({ "urls": ["*.css"] }));
+    page.goto("");
+    page.wait_for(".plan-bar");
+    let highest = "return Math.max(...[...document.querySelectorAll('svg.mark, svg.icon')]
+        .map(sign => sign.getBoundingClientRect().height))";
+    assert!(page.js(highest, &[]).as_f64().is_some_and(|high| high > 0.0 && high <= 20.0));
+}
