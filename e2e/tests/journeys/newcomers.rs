@@ -223,11 +223,14 @@ fn without_a_pipeline_each_gpu_is_out_of_memory_and_a_tight_way_out_says_so() {
 
 #[test]
 fn figures_that_read_alike_are_no_difference() {
-    let page = Page::open("");
+    let page = Page::open(
+        "#/1?model=Llama-3.1-70B&accelerator=H100-SXM&nodes=16&gpus_per_node=8&gbs=128&mbs=1&seq=8192&tp=8&pp=4&\
+         sequence_parallel&bf16&use_distributed_optimizer",
+    );
     page.wait_for(".plan-bar");
     page.click_text(".plan-bar button", "Pin");
     // Optimizer states are sharded over TP × DP: as many bytes but for the norms.
-    page.click("[aria-label='More: TP']");
+    page.click("[aria-label='More: tensor parallel size']");
     panel(&page, "comparison");
     let rows = page.texts("#comparison .figures tbody tr");
     assert!(rows.len() > 10, "{rows:?}");
