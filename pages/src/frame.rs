@@ -49,7 +49,7 @@ try {
 /// The mark of the project, as the main page has it.
 fn mark() -> Markup {
     html! {
-        svg.mark viewBox="0 0 20 20" aria-hidden="true" {
+        svg.mark width="20" height="20" viewBox="0 0 20 20" aria-hidden="true" {
             @for (class, x, y) in [("mark-0", 1, 1), ("mark-1", 11, 1), ("mark-2", 1, 11), ("mark-3", 11, 11)] {
                 rect class=(class) x=(x) y=(y) width="8" height="8" rx="2" {}
             }

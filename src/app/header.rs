@@ -15,7 +15,7 @@ pub(crate) fn header() -> Html {
     html! {
         <header class="top">
             <h1>
-                <svg class="mark" viewBox="0 0 20 20" aria-hidden="true">
+                <svg class="mark" width="20" height="20" viewBox="0 0 20 20" aria-hidden="true">
                     <rect class="mark-0" x="1" y="1" width="8" height="8" rx="2" />
                     <rect class="mark-1" x="11" y="1" width="8" height="8" rx="2" />
                     <rect class="mark-2" x="1" y="11" width="8" height="8" rx="2" />

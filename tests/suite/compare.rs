@@ -82,7 +82,7 @@ fn what_only_one_plan_has_differs_from_nothing() {
     let flat = [("pipeline_model_parallel_size", "1")];
     for (before, after, sign) in [(&[][..], &flat[..], '−'), (&flat, &[], '+')] {
         let comparison = compared(before, after);
-        for label in ["pipeline, bytes of a GPU", "pipeline, calls of a GPU", "of it pipeline bubble"] {
+        for label in ["pipeline, bytes of a GPU", "pipeline, calls of a GPU", "incl. pipeline bubble"] {
             let change = change(&comparison, label).unwrap_or_else(|| panic!("no difference of {label}"));
             assert!(change.starts_with(sign), "{label}: {change}");
         }

@@ -122,4 +122,13 @@ mod tests {
         input.text = "".into();
         assert_eq!(rewritten(&input), None, "no text to write into");
     }
+
+    #[test]
+    fn a_flag_that_is_added_stands_with_those_of_the_layout_and_not_of_the_data() {
+        let mut input = UserInput::from_text(crate::EXAMPLE);
+        input.settings = vec![("sequence_parallel".to_owned(), "true".to_owned())];
+        let changed = rewritten(&input).expect("a change");
+        let expected = crate::EXAMPLE.replace("    --bf16\n", "    --bf16\n    --sequence-parallel\n");
+        assert_eq!(*changed.input.text, *expected);
+    }
 }

@@ -47,10 +47,10 @@ impl Sign {
     }
 }
 
-/// A sign, as large as its place wants it.
+/// A sign, as large as its place wants it, and no larger than a letter where no style sheet says how large.
 pub(crate) fn icon(sign: Sign) -> Html {
     html! {
-        <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false" fill="none">
+        <svg class="icon" width="16" height="16" viewBox="0 0 16 16" aria-hidden="true" focusable="false" fill="none">
             <path
                 d={sign.path()}
                 stroke="currentColor"

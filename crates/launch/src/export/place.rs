@@ -12,6 +12,9 @@ use shardscope_source::{Source, Span};
 /// Most settings beside which an addition is tried.
 const ANCHORS: usize = 6;
 
+/// What names data and its tokenizer, which scripts keep in a group of arguments of its own (`DATA_ARGS`).
+const OF_DATA: [Field; 3] = [Field::TokenizerType, Field::TokenizerModel, Field::VocabFile];
+
 /// A piece of a file to be replaced.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Change {
@@ -115,20 +118,22 @@ fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
     spelled
 }
 
-/// Ways to add a setting beside others that the texts state, the last ones first.
+/// Ways to add a setting beside others that the texts state, the last ones first, and behind them those of the data.
 pub(super) fn added(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
     let legacy = matches!(written(now, Field::Software).as_str(), "megatron_legacy" | "megatron_deepspeed");
     let flag = megatron::spell(field, value, legacy).map(|words| quoted_all(&words));
     let dotted = bridge::spell_words(field, value);
-    let mut anchors: Vec<Span> = Vec::new();
+    let mut anchors: Vec<(bool, Span)> = Vec::new();
     for setting in now.settings.iter().filter(|setting| setting.origin == Origin::Script) {
-        if let Some(span) = setting.span.filter(|span| !span.is_empty() && !anchors.contains(span)) {
-            anchors.push(span);
+        let of_data = OF_DATA.iter().any(|data| data.name() == setting.name);
+        let known = |span: &Span| anchors.iter().any(|(_, known)| known == span);
+        if let Some(span) = setting.span.filter(|span| !span.is_empty() && !known(span)) {
+            anchors.push((of_data, span));
         }
     }
-    sort_by(&mut anchors, |one, other| other.cmp(one));
+    sort_by(&mut anchors, |one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
     let mut changes = Vec::new();
-    for anchor in anchors.into_iter().take(ANCHORS) {
+    for (_, anchor) in anchors.into_iter().take(ANCHORS) {
         let Some((file, span)) = local(source, anchor) else { continue };
         let place = Anchor::at(source, file, span);
         if let Some(words) = if place.is_dotted() { &dotted } else { &flag } {

@@ -115,7 +115,7 @@ fn time(before: &Report, after: &Report) -> Section {
     for child in after.time.breakdown.children().iter().chain(gone) {
         let label = child.label();
         lines.push(ComparedNumber {
-            label: format!("of which {}", part_words(label)),
+            label: format!("incl. {}", part_words(label)),
             before: part(before, label),
             after: part(after, label),
             less_is_better: LESS,
