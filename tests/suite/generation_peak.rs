@@ -251,14 +251,22 @@ impl Round {
 #[test]
 fn a_round_holds_its_tensors_at_its_fullest_moment() {
     let mut fullest = std::collections::BTreeMap::new();
-    for (sequences, prompt, response) in
-        [(4, 24, 40), (3, 16, 8), (2, 120, 8), (5, 8, 90), (1, 400, 2), (64, 2, 3)]
-    {
-        for (width, autocast) in [(2, false), (4, false), (4, true)] {
+    let rounds = [
+        (4, 24, 40),
+        (3, 16, 8),
+        (2, 120, 8),
+        (1, 400, 2),
+        (64, 2, 3),
+        (2, 1, 60),
+        (10, 100, 2),
+        (20, 2, 60),
+    ];
+    for (sequences, prompt, response) in rounds {
+        for (width, autocast) in [(2, false), (2, true), (4, false), (4, true)] {
             for (adapters, packed) in
                 [("", false), ("all-linear", false), ("q_proj", false), ("q_proj", true)]
             {
-                for (groups, vocabulary, masked) in [(2, 97, true), (4, 6400, true), (2, 512, false)] {
+                for (groups, vocabulary, masked) in [(2, 97, true), (4, 97, true), (4, 6400, false)] {
                     for sampled_by in [("", 0), ("temperature", 4)] {
                         let round = Round {
                             sequences,
@@ -275,7 +283,10 @@ fn a_round_holds_its_tensors_at_its_fullest_moment() {
                         };
                         let moments = round.moments();
                         let most = moments.iter().map(|(_, bytes)| *bytes).max().expect("a moment");
-                        let (ours, _) = generating(&rl(&round.plan()));
+                        let rl = rl(&round.plan());
+                        // All are sampled at once.
+                        assert_eq!(rl.cache_rollouts, sequences);
+                        let (ours, _) = generating(&rl);
                         assert_eq!(
                             ours, most,
                             "{moments:?}: {sequences} {prompt} {response}, {width} {autocast} {adapters:?} {packed}, {groups} {vocabulary} {masked} {sampled_by:?}"
@@ -290,4 +301,27 @@ fn a_round_holds_its_tensors_at_its_fullest_moment() {
     }
     println!("{fullest:?}");
     assert_eq!(fullest.len(), 5, "{fullest:?}");
+}
+
+/// ZeRO-3 of DeepSpeed gathers all weights while it generates; stage 2 has them.
+#[test]
+fn weights_that_deepspeed_shards_are_gathered_to_generate() {
+    let of_layer = 2 * WIDTH * WIDTH + 2 * 2 * HEAD * WIDTH + 3 * INNER * WIDTH + 2 * WIDTH;
+    let whole = 2 * 97 * WIDTH + LAYERS * of_layer + WIDTH;
+    for (stage, gathered) in [("3", Some(2 * whole)), ("2", None)] {
+        let plan = plan(&[
+            ("gpus_per_node", "2"),
+            ("params_dtype", "bf16"),
+            ("data_parallel_engine", "deepspeed"),
+            ("zero_stage", stage),
+            ("rollout_sequences", "4"),
+            ("seq_length", "64"),
+            ("rollout_response", "40"),
+            ("lora_target_modules", ""),
+        ]);
+        let rl = rl(&plan);
+        let phase = rl.phases.iter().find(|phase| phase.kind == PhaseKind::Rollout).expect("rollouts");
+        let part = phase.breakdown.child("weights gathered to generate").map(|part| part.value().get());
+        assert_eq!(part, gathered, "stage {stage}");
+    }
 }
