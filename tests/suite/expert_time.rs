@@ -49,6 +49,12 @@ fn a_fused_permutation_reads_tokens_once_and_sorts_only_several_experts() {
             "--expert-model-parallel-size 4 --moe-token-dispatcher-type allgather --moe-permute-fusion",
             2 * (2048 + 1024),
         ),
+        // Two ranks of four experts, each cut in two: a rank of half the tokens sorts the copies of both halves.
+        (
+            "--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 2 --expert-tensor-parallel-size 2 \
+             --moe-token-dispatcher-type alltoall --moe-permute-fusion",
+            2 * (256 + 512) + 8 * 512,
+        ),
         // Unfused: gathered and scattered copy by copy, through a tensor in between.
         ("--expert-model-parallel-size 4 --moe-token-dispatcher-type alltoall", 4 * 4 * 1024),
     ] {
@@ -68,6 +74,31 @@ fn biases_of_experts_outputs_are_kernels_of_their_own() {
     let copies = 512 * 2 * 1024;
     assert_eq!(of(""), Some([copies * 28, copies * 40]));
     assert_eq!(of("--disable-bias-linear"), None);
+}
+
+/// Of the experts of a rank: half a kernel each and two forward, six quarters each and two backward.
+#[test]
+fn biases_of_experts_outputs_cost_the_host_operations_for_each_expert() {
+    let flags = MODEL.replace(" --disable-bias-linear", "");
+    for (more, expected) in
+        [("", [8 / 2 + 2, 8 * 6 / 4 + 2]), ("--expert-model-parallel-size 4", [2 / 2 + 2, 2 * 6 / 4 + 2])]
+    {
+        let plan = plan_from_flags(&format!("{flags} {EXPERTS} {more}"), 8, 8, "H100-SXM").expect("a plan");
+        let work = work_of(&Symbols::new(&plan), &[Operator::Experts]);
+        let launches = work.iter().find_map(|work| match work {
+            Work::Kernel(kernel) if kernel.name == "experts.output_bias" => {
+                Some([kernel.launches_forward, kernel.launches_backward])
+            }
+            _ => None,
+        });
+        assert_eq!(launches, Some(expected), "{more}");
+        // Whatever the ranks, they have as many copies of tokens each.
+        assert_eq!(
+            bytes(&plan, "experts.output_bias"),
+            Some([512 * 2 * 1024 * 28, 512 * 2 * 1024 * 40]),
+            "{more}"
+        );
+    }
 }
 
 /// Tokens of an expert are not read back where their number is its capacity.
@@ -163,4 +194,13 @@ fn zero_2_reduces_after_every_micro_batch() {
     let scatter = ring(&first, elements * width, 1.0, 16.0);
     let more = data(&second) - data(&first);
     assert!((more / (3.0 * scatter) - 1.0).abs() < 1e-9, "{more} {scatter}");
+}
+
+/// Of the line rate, unless it was measured.
+#[test]
+fn exchanges_over_the_network_take_their_part_of_its_bandwidth() {
+    let plan = plan(EXPERTS, 16);
+    let device = Device::new(plan.cluster(), plan.recipe());
+    assert_eq!(device.network_exchange, plan.cluster().accelerator.network.bandwidth * 0.87);
+    assert!(device.network_exchange.get() > 1e9);
 }

@@ -98,3 +98,230 @@ fn rollouts_hold_what_was_recorded() {
     }
     assert!(exact >= 20 && bounded >= 20, "{exact}, {bounded}");
 }
+
+/// What a round is drawn of.
+struct Round {
+    sequences: u64,
+    prompt: u64,
+    response: u64,
+    groups: u64,
+    vocabulary: u64,
+    /// Bytes of an element of weights.
+    width: u64,
+    autocast: bool,
+    /// Adapters on all linear layers, on attention's alone, or none.
+    adapters: &'static str,
+    packed: bool,
+    masked: bool,
+    /// Words of what is sampled by, and the bytes that it holds of each logit.
+    sampled_by: (&'static str, u64),
+}
+
+/// Layers, MLP and width of a head of the recorded model.
+const LAYERS: u64 = 3;
+const INNER: u64 = 160;
+const HEAD: u64 = 16;
+const HEADS: u64 = WIDTH / HEAD;
+
+impl Round {
+    /// Bytes of `tensors`, each a width of its elements and their shape.
+    fn bytes(tensors: &[(u64, &[u64])]) -> u64 {
+        tensors.iter().map(|(width, shape)| width * shape.iter().product::<u64>()).sum()
+    }
+
+    /// A cache of so many tokens: keys and values of each layer.
+    fn cached(&self, tokens: u64) -> u64 {
+        let one = (self.width, &[self.sequences, self.groups, tokens, HEAD][..]);
+        (0..LAYERS).map(|_| Self::bytes(&[one, one])).sum()
+    }
+
+    /// Copies in 16 bits of linear weights, layer by layer, up to the module of the last one that runs; none without autocast of fp32 weights,
+    /// and none within PEFT's wrapper.
+    fn copies(&self, last: &[&str]) -> u64 {
+        let keys = self.groups * HEAD;
+        let modules = [
+            ("q", WIDTH * WIDTH),
+            ("k", keys * WIDTH),
+            ("v", keys * WIDTH),
+            ("o", WIDTH * WIDTH),
+            ("gate", INNER * WIDTH),
+            ("up", INNER * WIDTH),
+            ("down", WIDTH * INNER),
+        ];
+        let whole = modules.iter().map(|(_, elements)| 2 * elements).sum::<u64>() * (LAYERS - 1);
+        let of_last =
+            modules.iter().filter(|(name, _)| last.contains(name)).map(|(_, elements)| 2 * elements);
+        if self.copied() { whole + of_last.sum::<u64>() } else { 0 }
+    }
+
+    fn copied(&self) -> bool {
+        self.autocast && self.width == 4 && self.adapters.is_empty()
+    }
+
+    /// What stands around a module while prompts run through it: embeddings, the layer's input and `more` streams, cosines and sines, numbers
+    /// of tokens and places, the mask, which sequences go on, and two numbers.
+    fn around(&self, more: u64) -> u64 {
+        let (sequences, prompt, width) = (self.sequences, self.prompt, self.width);
+        let stream = (width, &[sequences, prompt, WIDTH][..]);
+        let turn = (width, &[sequences, prompt, HEAD][..]);
+        let numbers = (8, &[sequences, prompt][..]);
+        let going_on = (8, &[sequences][..]);
+        let mut all = vec![stream, stream, turn, turn, numbers, numbers, going_on, (8, &[2][..])];
+        let mask = [sequences, prompt, prompt];
+        all.extend(self.masked.then_some((1, &mask[..])));
+        Self::bytes(&all) + more * Self::bytes(&[stream])
+    }
+
+    /// Every moment at which it may be the fullest, by name.
+    fn moments(&self) -> Vec<(&'static str, u64)> {
+        let (sequences, prompt, width) = (self.sequences, self.prompt, self.width);
+        let narrow = if self.copied() { 2 } else { width };
+        let inner = [sequences, prompt, INNER];
+        let stream = [sequences, prompt, WIDTH];
+        // Gate, up and their product; or one of them with its adapter's product, both in fp32 too, over an fp32 copy of their input.
+        let mlp = Self::bytes(&[(narrow, &inner), (narrow, &inner), (narrow, &inner)]);
+        let copy: &[(u64, &[u64])] = if width < 4 { &[(4, &stream)] } else { &[] };
+        let adapted =
+            Self::bytes(&[(width, &inner), (width, &inner), (4, &inner), (4, &inner)]) + Self::bytes(copy);
+        let mlp = if self.adapters == "all-linear" { mlp.max(adapted) } else { mlp };
+        let modules = ["q", "k", "v", "o", "gate", "up"];
+        let mut moments = vec![("MLP", self.cached(prompt) + self.around(2) + mlp + self.copies(&modules))];
+        let last = prompt + self.response - 1;
+        // Logits and probabilities of the token before.
+        let logits = [sequences, self.vocabulary];
+        let before = self.cached(last) + Self::bytes(&[(4, &logits), (4, &logits)]);
+        let values = Self::bytes(&[(width, &[sequences, last - 1, self.groups, HEAD])]);
+        let compute = if self.autocast { 2 } else { width };
+        let whole = if self.packed { compute * INNER * WIDTH } else { 0 };
+        moments.push(("growing", before + values.max(whole) + self.copies(&["q", "k", "v"])));
+        let (_, held) = self.sampled_by;
+        moments.push(("logits", before + Self::bytes(&[(width, &logits), (4, &logits), (held, &logits)])));
+        if self.copied() {
+            let (heads, keys) = ([sequences, prompt, WIDTH], [sequences, prompt, self.groups * HEAD]);
+            // Queries, what comes out of attention; their copies in 16 bits.
+            let queries = Self::bytes(&[(4, &heads), (2, &heads), (2, &heads)]);
+            let keys_and_values = 2 * Self::bytes(&[(4, &keys)]);
+            let repeated = if self.groups < HEADS {
+                2 * Self::bytes(&[(4, &heads), (2, &heads)])
+            } else {
+                2 * Self::bytes(&[(2, &keys)])
+            };
+            let attention = self.around(1) + queries + keys_and_values + repeated;
+            moments.push(("attention", self.cached(prompt) + attention + self.copies(&["q", "k", "v"])));
+            let output = 2 * self.vocabulary * WIDTH;
+            let all = self.copies(&["q", "k", "v", "o", "gate", "up", "down"]);
+            moments.push(("output layer", before + Self::bytes(&[(2, &logits)]) + all + output));
+        }
+        moments
+    }
+
+    fn plan(&self) -> Plan {
+        let [sequences, length, response, groups, vocabulary] =
+            [self.sequences, self.prompt + self.response, self.response, self.groups, self.vocabulary]
+                .map(|number| number.to_string());
+        let tuned = !self.adapters.is_empty();
+        plan(&[
+            ("params_dtype", if self.width == 2 { "bf16" } else { "fp32" }),
+            ("autocast", if self.autocast { "bf16" } else { "none" }),
+            (
+                "train_type",
+                if self.packed {
+                    "qlora"
+                } else if tuned {
+                    "lora"
+                } else {
+                    "full"
+                },
+            ),
+            ("base_quantization", if self.packed { "nf4" } else { "none" }),
+            ("lora_rank", if tuned { "4" } else { "1" }),
+            ("lora_target_modules", self.adapters),
+            ("attn_implementation", if self.masked { "sdpa" } else { "flash_attention_2" }),
+            ("num_query_groups", &groups),
+            ("rollout_sequences", &sequences),
+            ("seq_length", &length),
+            ("rollout_response", &response),
+            ("vocab_size", &vocabulary),
+            ("rollout_sampling", self.sampled_by.0),
+        ])
+    }
+}
+
+/// Tensor by tensor, in a listing of its own: what recorded runs bound is exact as what it is meant to be.
+#[test]
+fn a_round_holds_its_tensors_at_its_fullest_moment() {
+    let mut fullest = std::collections::BTreeMap::new();
+    let rounds = [
+        (4, 24, 40),
+        (3, 16, 8),
+        (2, 120, 8),
+        (1, 400, 2),
+        (64, 2, 3),
+        (2, 1, 60),
+        (10, 100, 2),
+        (20, 2, 60),
+    ];
+    for (sequences, prompt, response) in rounds {
+        for (width, autocast) in [(2, false), (2, true), (4, false), (4, true)] {
+            for (adapters, packed) in
+                [("", false), ("all-linear", false), ("q_proj", false), ("q_proj", true)]
+            {
+                for (groups, vocabulary, masked) in [(2, 97, true), (4, 97, true), (4, 6400, false)] {
+                    for sampled_by in [("", 0), ("temperature", 4)] {
+                        let round = Round {
+                            sequences,
+                            prompt,
+                            response,
+                            groups,
+                            vocabulary,
+                            width,
+                            autocast,
+                            adapters,
+                            packed,
+                            masked,
+                            sampled_by,
+                        };
+                        let moments = round.moments();
+                        let most = moments.iter().map(|(_, bytes)| *bytes).max().expect("a moment");
+                        let rl = rl(&round.plan());
+                        // All are sampled at once.
+                        assert_eq!(rl.cache_rollouts, sequences);
+                        let (ours, _) = generating(&rl);
+                        assert_eq!(
+                            ours, most,
+                            "{moments:?}: {sequences} {prompt} {response}, {width} {autocast} {adapters:?} {packed}, {groups} {vocabulary} {masked} {sampled_by:?}"
+                        );
+                        for (name, _) in moments.iter().filter(|(_, bytes)| *bytes == most) {
+                            *fullest.entry(*name).or_insert(0) += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{fullest:?}");
+    assert_eq!(fullest.len(), 5, "{fullest:?}");
+}
+
+/// ZeRO-3 of DeepSpeed gathers all weights while it generates; stage 2 has them.
+#[test]
+fn weights_that_deepspeed_shards_are_gathered_to_generate() {
+    let of_layer = 2 * WIDTH * WIDTH + 2 * 2 * HEAD * WIDTH + 3 * INNER * WIDTH + 2 * WIDTH;
+    let whole = 2 * 97 * WIDTH + LAYERS * of_layer + WIDTH;
+    for (stage, gathered) in [("3", Some(2 * whole)), ("2", None)] {
+        let plan = plan(&[
+            ("gpus_per_node", "2"),
+            ("params_dtype", "bf16"),
+            ("data_parallel_engine", "deepspeed"),
+            ("zero_stage", stage),
+            ("rollout_sequences", "4"),
+            ("seq_length", "64"),
+            ("rollout_response", "40"),
+            ("lora_target_modules", ""),
+        ]);
+        let rl = rl(&plan);
+        let phase = rl.phases.iter().find(|phase| phase.kind == PhaseKind::Rollout).expect("rollouts");
+        let part = phase.breakdown.child("weights gathered to generate").map(|part| part.value().get());
+        assert_eq!(part, gathered, "stage {stage}");
+    }
+}

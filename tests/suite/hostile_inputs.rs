@@ -152,7 +152,7 @@ fn long_texts_of_nothing_known_are_answered() {
 #[test]
 fn files_made_to_take_long_are_answered() {
     const PART: usize = 1 << 15;
-    const SQUARES: [&str; 8] = [
+    const SQUARES: [&str; 11] = [
         "trainer \"\\n\"",
         "trainer \"f(\"",
         "trainer \"f'{\"",
@@ -161,6 +161,9 @@ fn files_made_to_take_long_are_answered() {
         "a.py \"trainer\" \"v# = #\\n",
         "a.py \"trainer\" \"parser.add_argument(",
         "nemo, a call in a call in a call",
+        "a.yaml \"a: \\\"\"",
+        "a.py \"xtuner\" \"v# = dict(",
+        "a.yaml \"resources:",
     ];
     let whole = hostile_files(1 << 20)
         .into_iter()

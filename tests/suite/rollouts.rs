@@ -231,6 +231,16 @@ fn models_of_another_shape_take_what_they_take_alone() {
     let forward =
         |rl: &RlMemory| part(rl, PhaseKind::Reward, "forward pass of the reward model").expect("a phase");
     assert_eq!(forward(&device), forward(&host) + sharded);
+    // While it scores the reference stands beside it, and its own weights are in what it takes.
+    let both = rl(&plan(&[
+        ("rl_reward", "device"),
+        ("rl_reward_model", own.1),
+        ("rl_reward_micro_batch", "4"),
+        ("rl_reference", "device"),
+    ]));
+    let reference = part(&both, PhaseKind::Training, "reference model").expect("it stays");
+    assert_eq!(part(&both, PhaseKind::Reward, "reference model"), Some(reference));
+    assert_eq!(part(&both, PhaseKind::Reward, "reward model"), None);
     let elsewhere = reward("elsewhere");
     assert!(elsewhere.phases.iter().all(|phase| phase.kind != PhaseKind::Reward));
 }

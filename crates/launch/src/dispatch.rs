@@ -371,8 +371,9 @@ fn job(
     environment: &shell::Environment,
 ) -> (Reading, Option<Reading>) {
     let mut given = environment.clone();
+    let mut known: HashSet<String> = given.variables.iter().map(|(name, _)| name.clone()).collect();
     for (name, value) in work.variables {
-        if !given.variables.iter().any(|(known, _)| *known == name) {
+        if known.insert(name.clone()) {
             given.variables.push((name, value));
         }
     }

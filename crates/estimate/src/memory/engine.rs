@@ -117,7 +117,7 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
         let (weights, graphs) = (Bytes::ZERO, Bytes::ZERO);
         let parts = own.parts.into_iter().map(|part| (EnginePart::Cache, part)).collect();
         // As many as are sampled at once: the cache grows with them, whatever is free.
-        let cache_rollouts = own.tokens / rollout.length.max(1);
+        let cache_rollouts = rollout.sequences;
         let (kv_cache, cache_tokens) = (own.cache, own.tokens);
         return EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts };
     }

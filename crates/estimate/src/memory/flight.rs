@@ -176,7 +176,7 @@ fn walked(mut shape: Shape, stage: u32, chunks: usize) -> Vec<Flight> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Flight, interleaved};
+    use super::{Flight, interleaved, limit};
     use shardscope_plan::PipelineSchedule;
     use shardscope_schedule::{Action, Order, Shape};
 
@@ -256,5 +256,26 @@ mod tests {
             );
         }
         assert!(shorter > 500, "{shorter} shapes with a shorter group");
+    }
+
+    /// ZB-2p is given 2p micro-batches' worth, or all that there are.
+    #[test]
+    fn a_stage_of_zb_2p_holds_twice_its_stages() {
+        let shape = |kind, micro_batches| {
+            Shape {
+                kind,
+                stages: 4,
+                chunks: 1,
+                group: 4,
+                micro_batches,
+                extra_warmup: false,
+                all_warmup_when_few: false,
+            }
+            .settled()
+        };
+        let of = |kind, micro_batches| limit(&shape(kind, micro_batches));
+        assert_eq!(of(PipelineSchedule::ZeroBubbleH2, 32), Some(8));
+        assert_eq!(of(PipelineSchedule::ZeroBubbleH2, 5), Some(5));
+        assert_eq!(of(PipelineSchedule::ZeroBubbleH1, 32), None);
     }
 }

@@ -220,8 +220,8 @@ impl Sizes<'_> {
     fn attended(&self) -> Vec<Breakdown<Bytes>> {
         let (x, wide, narrow) = (self.x, self.x.a * self.x.d, self.x.k * self.x.d);
         // Queries, their copy and the output; keys and values as they came, and repeated; their copies.
-        let own = (FLOAT + 2 * HALF) * wide + 2 * FLOAT * narrow;
-        let of_keys = if x.k < x.a { 2 * (FLOAT + HALF) * wide } else { 2 * HALF * narrow };
+        let own = (FLOAT + HALF + HALF) * wide + 2 * FLOAT * narrow;
+        let of_keys = if x.k < x.a { 2 * (FLOAT + HALF) * wide } else { HALF * (narrow + narrow) };
         let mut out =
             vec![self.cache(self.prompt), self.pass("prompts in attention", &ATTENDED, own + of_keys, 3)];
         let behind = x.h * (wide + 3 * x.f);

@@ -34,3 +34,22 @@ pub(super) fn squares(weight: &Weight) -> Count {
         None => Count::ZERO,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{rows, sides, squares};
+    use shardscope_operators::{Account, Weight};
+
+    /// Of two matrices of 3 by 5, of a vector, and of matrices at and beyond the widest side.
+    #[test]
+    fn matrices_have_sides_rows_and_squares_and_vectors_their_elements() {
+        let of = |sizes: &[u64]| {
+            let weight = Weight::whole("weight", Account::Attention, sizes);
+            [sides(&weight), rows(&weight), squares(&weight)].map(|count| count.get())
+        };
+        assert_eq!(of(&[2, 3, 5]), [3 + 5 + 3 + 5, 6, 9 + 25 + 9 + 25]);
+        assert_eq!(of(&[7]), [7, 7, 0]);
+        assert_eq!(of(&[3, 10_000]), [10_003, 3, 9 + 100_000_000]);
+        assert_eq!(of(&[10_001, 3]), [10_004, 10_001, 9]);
+    }
+}

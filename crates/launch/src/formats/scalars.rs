@@ -13,7 +13,7 @@ const LONGEST_LIST: usize = 4096;
 /// Most scalars kept of one text; real ones have a few hundred.
 const MAX_LEAVES: usize = 20_000;
 /// Most references followed in one text.
-const MAX_LOOKUPS: u32 = 2_000;
+const MAX_LOOKUPS: u32 = 1_000;
 
 /// One scalar, or list of scalars, of a settings file.
 #[derive(Clone, Debug, Default)]

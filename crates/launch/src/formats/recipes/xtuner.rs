@@ -11,7 +11,7 @@ use shardscope_python::statements::statements;
 use shardscope_source::Span;
 use std::collections::HashMap;
 
-/// Names at the top of a configuration, and keys of one `dict`, that are followed at most; XTuner's own have some 40 names.
+/// Assignments at the top of a configuration, and keys of one `dict`, that are followed at most; XTuner's own have some 40 names.
 const MOST: usize = 512;
 /// Calls inside calls that are followed.
 const DEEPEST: u32 = 8;
@@ -83,7 +83,7 @@ pub(crate) fn read_xtuner(text: &str, base: u32) -> Option<Reading> {
         let item = NotModelled::new("program", "xtuner.v1", Effect::Memory, what);
         return Some(Reading { not_modelled: vec![item], ..Reading::default() });
     }
-    let values = values(text, base);
+    let (values, cut) = values(text, base);
     let get = |path: &str| values.iter().find(|(known, _, _)| known == path);
     let (_, kind, place) = get("model.type")?;
     let kind = kind.rsplit('.').next().unwrap_or(kind);
@@ -133,6 +133,10 @@ pub(crate) fn read_xtuner(text: &str, base: u32) -> Option<Reading> {
                 "a training of XTuner other than supervised fine-tuning, and what it holds beside the model";
             lack("model.type", kind, Some(*place), Effect::Memory, what);
         }
+    }
+    if cut {
+        let what = "a configuration of more assignments than are followed";
+        lack("program", "", None, Effect::Model, what);
     }
     if !own_loop {
         let what = "a training loop other than XTuner's own";
@@ -184,10 +188,11 @@ fn engine(reading: &mut Reading) {
     });
 }
 
-/// Every literal by its path; names stand for what was assigned to them before.
-fn values(text: &str, base: u32) -> Values {
+/// Every literal by its path; names stand for what was assigned to them before. Whether there are more than are followed.
+fn values(text: &str, base: u32) -> (Values, bool) {
     let mut names: HashMap<String, Expression> = HashMap::new();
     let mut out: Values = Vec::new();
+    let mut assigned = 0;
     for statement in statements(text).iter().filter(|statement| statement.indent == 0) {
         let Some((target, value)) = statement.text.split_once('=') else { continue };
         let (name, times) = match target.trim().strip_suffix('*') {
@@ -195,8 +200,12 @@ fn values(text: &str, base: u32) -> Values {
             None => (target.trim(), false),
         };
         let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if !plain || out.len() >= MOST {
+        if !plain {
             continue;
+        }
+        assigned += 1;
+        if assigned > MOST || out.len() >= MOST {
+            return (out, true);
         }
         let mut value = resolved(&expression(value.trim()), &names);
         if times {
@@ -215,7 +224,7 @@ fn values(text: &str, base: u32) -> Values {
         flatten(name, &value, span, 0, &names, &mut out);
         names.insert(name.to_owned(), value);
     }
-    out
+    (out, false)
 }
 
 fn resolved(value: &Expression, names: &HashMap<String, Expression>) -> Expression {
