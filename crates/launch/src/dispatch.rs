@@ -8,6 +8,7 @@ use super::formats::{
     Xtuner, classify, launcher, merge, nemo, read_launcher, read_started, recipes,
 };
 use super::named::take_model;
+use super::several::MAX_TEXTS;
 use super::started::{Started, asks_for_line, launched_by, with_line, without_places};
 use super::strangers::python;
 use super::{
@@ -171,9 +172,6 @@ fn named_recipe(environment: &shell::Environment) -> Option<&str> {
     let named = environment.variables.iter().find(|(name, _)| name == shardscope_resolve::RECIPE);
     named.map(|(_, value)| value.as_str())
 }
-
-/// Texts that are read at most: a training is launched by a handful of files.
-pub const MAX_TEXTS: usize = 256;
 
 /// A model by its name alone: its shape, and what a training of it leaves open.
 fn alone_by_name(name: &str, span: Span) -> Reading {

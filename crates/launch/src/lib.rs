@@ -25,11 +25,11 @@ mod template;
 
 pub use argument::Argument;
 pub use detect::{TextKind, detect};
-pub use dispatch::MAX_TEXTS;
 pub use flags::plan_from_flags;
 pub use log::{Iteration, Log, Memory, is_log, read_log};
 pub use minimal::minimal_settings;
 pub use read::{Request, blank, read, readings};
+pub use several::MAX_TEXTS;
 pub use shardscope_resolve::{
     ARGUMENTS, AnswerKind, BadValue, Effect, Found, MAX_DIAGNOSTICS, NotModelled, NotRead, Origin, Question,
     Reading, Resolution, Setting, SettingValue, VARIABLES, fitting, resolve,

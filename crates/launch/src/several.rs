@@ -1,11 +1,12 @@
 //! Several texts that are each a whole run: one is answered, and which one is said.
 
-use crate::MAX_TEXTS;
 use crate::formats::{Role, Text};
 use shardscope_bash::base_name;
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Source, Span};
 
+/// Texts that are read at most: a training is launched by a handful of files.
+pub const MAX_TEXTS: usize = 256;
 /// Scripts that are looked through for a run of their own: few belong to one training, and each is evaluated.
 pub(crate) const LOOKED_AT: usize = 16;
 const HINT: &str = "read each by itself (`shardscope check --each`), or leave the other out";

@@ -2,7 +2,8 @@
 //! the answer to a question.
 
 use super::formats::{Dialect, Format, Text, Trainer, launcher, read_started};
-use super::{Argument, MAX_TEXTS, Reading, environment, launch, megatron};
+use super::several::MAX_TEXTS;
+use super::{Argument, Reading, environment, launch, megatron};
 use shardscope_bash::{Environment, base_name};
 use shardscope_plan::Field;
 use shardscope_resolve::COMMAND_LINE;

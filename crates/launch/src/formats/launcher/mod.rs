@@ -2,23 +2,14 @@
 //! them to `execute_train` (`external_utils/command_utils.py` of both). The program is followed with its own values, and the command that
 //! it would start is read as a script's.
 
-mod calls;
-mod known;
-mod run;
-mod scan;
-mod syntax;
-mod value;
-
 #[cfg(test)]
 mod tests;
 
 use crate::formats::reader::Reader;
 use crate::{Question, Reading};
-use known::NODES;
-use run::{Outcome, Started, follow, returned};
+use shardscope_python::{CLOSE, NODES, OPEN, Outcome, Started, Value, follow, returned};
 use shardscope_source::{Code, Diagnostic};
 use std::fmt::Write as _;
-use value::{CLOSE, OPEN, Value};
 
 /// Such launchers among the formats. Their texts are programs, and so not offered as settings; what they start is Megatron's.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Which branches of a function run. A condition that is not decided is a hole in what its block assigns.
 
 use super::expression::{Expression, expression};
-use super::program::Statement;
 use super::scope::Scope;
 use super::tree::Scalar;
+use shardscope_python::Statement;
 
 /// A block under a condition: its indentation, and whether it runs (none: not decided, with what decides it).
 pub(super) struct Block {

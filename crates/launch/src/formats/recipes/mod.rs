@@ -19,7 +19,6 @@ use super::reader::Reader;
 use crate::{Question, Reading};
 use evaluate::{Outcome, evaluate};
 use program::Function;
-pub(super) use program::{Statement, statements};
 use shardscope_sorting::sort_by_key;
 use shardscope_source::{Code, Diagnostic, Span};
 

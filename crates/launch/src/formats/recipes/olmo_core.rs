@@ -7,9 +7,10 @@ use super::super::leaves::Leaf;
 use super::super::scalars::Scalars;
 use super::evaluate::{Calls, Outcome, evaluate_with};
 use super::expression::{Expression, expression};
-use super::program::{Function, functions, statements};
+use super::program::{Function, functions};
 use super::tree::{Scalar, Tree, scalar, text as told};
 use crate::{Effect, NotModelled, Reading};
+use shardscope_python::statements;
 use shardscope_source::Span;
 
 /// Rows of the tokenizers that OLMo-core has by name (`olmo_core/data/tokenizer.py`), as `padded_vocab_size` rounds them.

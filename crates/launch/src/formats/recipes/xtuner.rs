@@ -2,12 +2,12 @@
 //! reads. Names and defaults: `xtuner/tools/train.py`, `xtuner/model/sft.py`, `xtuner/configs`.
 
 use super::expression::{Argument, Expression, expression};
-use super::program::statements;
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::reader::{Claim, Command, Reader};
 use crate::formats::trainer::{Dialect, read_scalars, spread, words};
 use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::{Field, Software};
+use shardscope_python::statements;
 use shardscope_source::Span;
 use std::collections::HashMap;
 

@@ -1,16 +1,16 @@
 //! What names, attributes and calls of a launcher stand for.
 
-use super::known::{
+use crate::known::{
     BASE, CONSTANTS, HARMLESS, HELD, LOGGED, NODES, SILENT, TRUE_ON_POLICY, builtin, is_environment, pattern,
     switch,
 };
-use super::run::{Flow, Frame, LONGEST, Run, STARTS, name};
-use super::scan::assignment;
-use super::syntax::{Node, node};
-use super::value::{Value, binary, method, put};
+use crate::run::{Flow, Frame, LONGEST, Run, STARTS, name};
+use crate::scan::assignment;
+use crate::syntax::{Node, node};
+use crate::value::{Value, binary, method, put};
 
 impl<'a> Run<'a> {
-    pub(super) fn value(&mut self, read: &Node, frame: &mut Frame) -> Value {
+    pub(crate) fn value(&mut self, read: &Node, frame: &mut Frame) -> Value {
         if !self.spend(1) {
             return Value::Open("a program that is too long".to_owned());
         }
@@ -185,7 +185,7 @@ impl<'a> Run<'a> {
     }
 
     /// An object of a class of the program.
-    pub(super) fn made(&mut self, class: &str, given: &[(Option<String>, Value)]) -> Option<Value> {
+    pub(crate) fn made(&mut self, class: &str, given: &[(Option<String>, Value)]) -> Option<Value> {
         let at = self.program.classes.iter().position(|known| known.name == class)?;
         let mut fields = Frame::new();
         self.fields(at, &mut fields, 0);

@@ -8,7 +8,7 @@ const LONGEST: usize = 16;
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(crate) enum Node {
     Text(String),
     Whole(i64),
     /// Another number, as written.
@@ -31,7 +31,7 @@ pub(super) enum Node {
 }
 
 /// The expression that a text is.
-pub(super) fn node(text: &str) -> Node {
+pub(crate) fn node(text: &str) -> Node {
     let mut cursor = Cursor { text, at: 0, depth: 0 };
     let mut read = cursor.value();
     cursor.blanks();
