@@ -200,7 +200,8 @@ impl<'a> Run<'a> {
         while let Some(statement) = all.get(at) {
             let body = inner(all, at);
             at += 1 + body.len();
-            if !self.spend(1) {
+            // What comes behind the start changes nothing of it.
+            if self.started.is_some() || !self.spend(1) {
                 return Flow::On;
             }
             let word = keyword(statement.text);

@@ -105,3 +105,10 @@ fn texts_with_values_and_conditions_are_read() {
     let _ = node(&"not ".repeat(100_000));
     let _ = node(&"-".repeat(100_000));
 }
+
+#[test]
+fn what_comes_behind_the_start_changes_nothing_of_it() {
+    let text = "def run():\n    x = '--a'\n    execute_train(train_args=x)\n    if rate():\n        return\n    raise Ended\n";
+    let Outcome::Starts(started) = follow(text, &[]) else { panic!("it starts") };
+    assert_eq!(started, [("train_args".to_owned(), Value::text("--a"))]);
+}

@@ -36,6 +36,11 @@ pub(crate) fn starts(program: &str) -> bool {
         && program.lines().any(|line| names(line) && line.contains("external_utils.command_utils"))
 }
 
+/// Whether a program has more than one call that starts a training.
+pub(crate) fn starts_several(program: &str) -> bool {
+    program.matches("execute_train(").nth(1).is_some()
+}
+
 /// Whether a program gives the options of a model.
 pub(crate) fn is_model(program: &str) -> bool {
     program.lines().any(|line| line.starts_with("def model_args("))

@@ -1,4 +1,4 @@
-use super::{command, script, shell};
+use super::{command, script, shell, starts_several};
 use shardscope_python::{Outcome, Value, follow, returned};
 
 /// What a program that begins so starts, as a script.
@@ -100,4 +100,10 @@ fn a_models_options_are_those_of_its_function() {
     );
     assert!(command(&started, true, &|_| None).starts_with("source 'scripts/models/a.sh'\n"));
     assert_eq!(shell("a\nb"), "a b");
+}
+
+#[test]
+fn a_program_that_starts_several_trainings_is_told() {
+    assert!(starts_several("U.execute_train(a)\nU.execute_train(b)"));
+    assert!(!starts_several("from x import execute_train\nU.execute_train(a)"));
 }
