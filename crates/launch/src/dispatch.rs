@@ -8,6 +8,7 @@ use super::formats::{
     Xtuner, classify, launcher, merge, nemo, read_launcher, read_started, recipes,
 };
 use super::named::take_model;
+use super::several::MAX_TEXTS;
 use super::started::{Started, asks_for_line, launched_by, with_line, without_places};
 use super::strangers::python;
 use super::{
@@ -28,7 +29,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let mut experiments: HashSet<String> = HashSet::new();
     let names: HashSet<&str> = source.parts().iter().map(|part| part.name.as_str()).collect();
     for (index, part) in source.parts().iter().enumerate() {
-        if index == several::MAX_TEXTS {
+        if index == MAX_TEXTS {
             remarks.push(several::too_many(source));
             break;
         }

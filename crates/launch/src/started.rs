@@ -7,7 +7,7 @@ use super::{Argument, Reading, environment, launch, megatron};
 use shardscope_bash::{Environment, base_name};
 use shardscope_plan::Field;
 use shardscope_resolve::COMMAND_LINE;
-use shardscope_source::{Diagnostic, Source, Span};
+use shardscope_source::{Code, Diagnostic, Source, Span};
 
 /// A program that asks for its line.
 pub(super) struct Started {
@@ -86,5 +86,9 @@ pub(super) fn launched_by(program: &str, source: &Source, environment: &Environm
     let all = Source::from_files([("", script.as_str())].into_iter().chain(texts));
     let mut reading = environment::reading(&launch::read_part(&all, 0, environment));
     without_places(&mut reading, 0);
+    if launcher::starts_several(program) {
+        let message = "the program starts several trainings; the first is read";
+        reading.diagnostics.push(Diagnostic::note(Code::SeveralCommands, message));
+    }
     reading
 }

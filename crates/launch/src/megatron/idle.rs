@@ -73,7 +73,8 @@ const ROLLOUTS: &str = "apply-chat-template input-key label-key metadata-key too
 /// entropy its gradient.
 pub(super) fn is_of_rollouts(name: &str, value: &str) -> bool {
     match name {
-        "advantage-estimator" => value != "ppo",
+        // `slime.rs` tells of the critic.
+        "advantage-estimator" => true,
         "entropy-coef" => value.parse::<f64>() == Ok(0.0),
         _ => ROLLOUTS.split_ascii_whitespace().any(|known| known == name),
     }

@@ -13,11 +13,14 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], train_only: bo
         reading.take(found.note("no rollout engine is started"));
     }
     // `slime/utils/arguments.py`: use_critic = advantage_estimator == "ppo", and miles the same.
-    let estimator = |at: usize| words.get(at + 1).filter(|_| words[at].text == "--advantage-estimator");
-    if let Some(named) = (0..words.len()).filter_map(estimator).find(|value| value.text == "ppo") {
-        let item =
-            NotModelled::new("--advantage-estimator", "ppo", Effect::Memory, "a critic beside the policy");
-        reading.not_modelled.push(item.at_some(named.span));
+    let mut before = "";
+    for word in words {
+        let (name, value) = word.text.split_once('=').unwrap_or((before, word.text.as_str()));
+        if name == "--advantage-estimator" && value == "ppo" {
+            let what = "a critic beside the policy";
+            reading.not_modelled.push(NotModelled::new(name, value, Effect::Memory, what).at_some(word.span));
+        }
+        before = &word.text;
     }
     // `slime/ray/placement_group.py`: with_ref=args.kl_coef != 0 or args.use_kl_loss, and miles the same.
     let named = reading.found.iter().any(|found| found.field == Field::RlReference);
@@ -35,5 +38,24 @@ fn penalises(word: &str, next: Option<&Argument>) -> bool {
         ("--kl-coef", "") => next.is_some_and(|value| !zero(&value.text)),
         ("--kl-coef", value) => !zero(value),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Argument;
+    use crate::megatron::read;
+
+    /// What stops the verdict of a run of slime with these words beside its rollouts.
+    fn stopped(words: &str) -> Vec<String> {
+        let line = format!("--num-layers 2 --rollout-batch-size 8 {words}");
+        read(&Argument::split(&line)).not_modelled.into_iter().map(|item| item.name).collect()
+    }
+
+    #[test]
+    fn an_estimator_with_a_critic_stops() {
+        assert_eq!(stopped("--advantage-estimator ppo"), ["--advantage-estimator"]);
+        assert_eq!(stopped("--advantage-estimator=ppo"), ["--advantage-estimator"]);
+        assert!(stopped("--advantage-estimator grpo").is_empty());
     }
 }

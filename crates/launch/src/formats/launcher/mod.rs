@@ -2,22 +2,14 @@
 //! them to `execute_train` (`external_utils/command_utils.py` of both). The program is followed with its own values, and the command that
 //! it would start is read as a script's.
 
-mod calls;
-mod known;
-mod run;
-mod scan;
-mod value;
-
 #[cfg(test)]
 mod tests;
 
 use crate::formats::reader::Reader;
 use crate::{Question, Reading};
-use known::NODES;
-use run::{Outcome, Started, follow, returned};
+use shardscope_python::follow::{CLOSE, NODES, OPEN, Outcome, Started, Value, follow, returned};
 use shardscope_source::{Code, Diagnostic};
 use std::fmt::Write as _;
-use value::{CLOSE, OPEN, Value};
 
 /// Such launchers among the formats. Their texts are programs, and so not offered as settings; what they start is Megatron's.
 #[derive(Debug)]
@@ -42,6 +34,11 @@ pub(crate) fn starts(program: &str) -> bool {
     let names = |line: &str| line.starts_with("import ") || line.starts_with("from ");
     program.contains("execute_train(")
         && program.lines().any(|line| names(line) && line.contains("external_utils.command_utils"))
+}
+
+/// Whether a program has more than one call that starts a training.
+pub(crate) fn starts_several(program: &str) -> bool {
+    program.matches("execute_train(").nth(1).is_some()
 }
 
 /// Whether a program gives the options of a model.

@@ -1,35 +1,35 @@
 //! A launcher's functions and classes, and its statements taken apart.
 
-use shardscope_python::statements::{Statement, statements};
+use crate::statements::{Statement, statements};
 
 /// A function at the top of a program, or of a class.
-pub(super) struct Function<'a> {
+pub(crate) struct Function<'a> {
     /// The class that it is a method of.
-    pub(super) class: &'a str,
-    pub(super) name: &'a str,
+    pub(crate) class: &'a str,
+    pub(crate) name: &'a str,
     /// Name, what it is annotated with, default.
-    pub(super) parameters: Vec<(&'a str, &'a str, Option<&'a str>)>,
-    pub(super) is_property: bool,
-    pub(super) body: Vec<Statement<'a>>,
+    pub(crate) parameters: Vec<(&'a str, &'a str, Option<&'a str>)>,
+    pub(crate) is_property: bool,
+    pub(crate) body: Vec<Statement<'a>>,
 }
 
 /// A class at the top of a program.
-pub(super) struct Class<'a> {
-    pub(super) name: &'a str,
-    pub(super) bases: &'a str,
+pub(crate) struct Class<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) bases: &'a str,
     /// Without its methods.
-    pub(super) body: Vec<Statement<'a>>,
+    pub(crate) body: Vec<Statement<'a>>,
 }
 
 /// What stands at the top of a program.
 #[derive(Default)]
-pub(super) struct Program<'a> {
-    pub(super) functions: Vec<Function<'a>>,
-    pub(super) classes: Vec<Class<'a>>,
-    pub(super) top: Vec<Statement<'a>>,
+pub(crate) struct Program<'a> {
+    pub(crate) functions: Vec<Function<'a>>,
+    pub(crate) classes: Vec<Class<'a>>,
+    pub(crate) top: Vec<Statement<'a>>,
 }
 
-pub(super) fn program(text: &str) -> Program<'_> {
+pub(crate) fn program(text: &str) -> Program<'_> {
     let mut out = Program::default();
     let all = statements(text);
     let mut decorator = "";
@@ -62,7 +62,7 @@ pub(super) fn program(text: &str) -> Program<'_> {
 }
 
 /// The statements that are indented below one.
-pub(super) fn inner<'s, 'a>(all: &'s [Statement<'a>], at: usize) -> &'s [Statement<'a>] {
+pub(crate) fn inner<'s, 'a>(all: &'s [Statement<'a>], at: usize) -> &'s [Statement<'a>] {
     let indent = all.get(at).map_or(0, |statement| statement.indent);
     let rest = all.get(at + 1..).unwrap_or(&[]);
     let length = rest.iter().take_while(|statement| statement.indent > indent).count();
@@ -115,7 +115,7 @@ fn split(text: &str, sign: u8) -> Option<(&str, &str)> {
 }
 
 /// The parts of a text between such signs.
-pub(super) fn parts(text: &str, sign: u8) -> Vec<&str> {
+pub(crate) fn parts(text: &str, sign: u8) -> Vec<&str> {
     let (mut out, mut rest) = (Vec::new(), text);
     while let Some((part, behind)) = split(rest, sign) {
         out.push(part);
@@ -126,7 +126,7 @@ pub(super) fn parts(text: &str, sign: u8) -> Vec<&str> {
 }
 
 /// Target, sign before `=`, value; none of a statement that assigns nothing.
-pub(super) fn assignment(text: &str) -> Option<(&str, &str, &str)> {
+pub(crate) fn assignment(text: &str) -> Option<(&str, &str, &str)> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b',' | b' ');
     let at = text.bytes().take_while(|byte| plain(byte)).count();
     let rest = text.get(at..)?;
@@ -149,12 +149,12 @@ pub(super) fn assignment(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// The word that a statement begins with.
-pub(super) fn keyword(text: &str) -> &str {
+pub(crate) fn keyword(text: &str) -> &str {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or("")
 }
 
 /// What stands between a keyword and the colon at the end.
-pub(super) fn head(text: &str) -> &str {
+pub(crate) fn head(text: &str) -> &str {
     let text = split(text, b'#').map_or(text, |(before, _)| before);
     text.get(keyword(text).len()..).unwrap_or("").trim().trim_end_matches(':').trim()
 }

@@ -1,19 +1,26 @@
 //! What names of a launcher stand for. A text may hold parts that the program alone knows, between [`OPEN`] and [`CLOSE`].
 
 /// Before the name of a part that is not known.
-pub(super) const OPEN: char = '\u{1}';
+pub const OPEN: char = '\u{1}';
 /// Behind it.
-pub(super) const CLOSE: char = '\u{2}';
+pub const CLOSE: char = '\u{2}';
 
+/// What a name stands for.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub enum Value {
+    /// Nothing.
     None,
+    /// Yes or no.
     Flag(bool),
+    /// A whole number.
     Whole(i64),
     /// Another number, as written.
     Number(String),
+    /// A text.
     Text(String),
+    /// Values in order; those of a set too.
     List(Vec<Value>),
+    /// Values by their keys.
     Map(Vec<(Value, Value)>),
     /// An object of a class, by its number.
     Object(usize),
@@ -22,12 +29,15 @@ pub(super) enum Value {
 }
 
 impl Value {
-    pub(super) fn text(text: &str) -> Self {
+    /// A text.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 
     /// As `str()` and f-strings write it.
-    pub(super) fn written(&self) -> String {
+    #[must_use]
+    pub fn written(&self) -> String {
         match self {
             Self::None => "None".to_owned(),
             Self::Flag(true) => "True".to_owned(),
@@ -42,7 +52,7 @@ impl Value {
     }
 
     /// What makes it unknown, where something does.
-    pub(super) fn unknown(&self) -> Option<&str> {
+    pub(crate) fn unknown(&self) -> Option<&str> {
         match self {
             Self::Open(name) => Some(name),
             Self::List(items) => items.iter().find_map(Self::unknown),
@@ -53,7 +63,7 @@ impl Value {
     }
 
     /// Whether Python takes it for true; the name of what decides it, where that is not known.
-    pub(super) fn holds(&self) -> Result<bool, String> {
+    pub(crate) fn holds(&self) -> Result<bool, String> {
         match self {
             Self::None => Ok(false),
             Self::Flag(flag) => Ok(*flag),
@@ -69,7 +79,7 @@ impl Value {
     }
 
     /// Values that are held.
-    pub(super) fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Text(text) => 1 + text.len() / 64,
             Self::List(items) => items.iter().map(Self::weight).sum::<usize>() + 1,
@@ -82,7 +92,7 @@ impl Value {
 }
 
 /// What two values come to; the sign is Python's. Open where it is not worked out.
-pub(super) fn binary(left: &Value, sign: &str, right: &Value) -> Value {
+pub(crate) fn binary(left: &Value, sign: &str, right: &Value) -> Value {
     let open = |value: &Value| value.unknown().map(str::to_owned);
     match (left, sign, right) {
         (Value::Text(left), "+", Value::Text(right)) => Value::Text([left.as_str(), right].concat()),
@@ -143,7 +153,7 @@ pub(super) fn binary(left: &Value, sign: &str, right: &Value) -> Value {
 }
 
 /// Sets what a key stands for.
-pub(super) fn put(items: &mut Vec<(Value, Value)>, key: Value, value: Value) {
+pub(crate) fn put(items: &mut Vec<(Value, Value)>, key: Value, value: Value) {
     match items.iter_mut().find(|(known, _)| *known == key) {
         Some((_, held)) => *held = value,
         None => items.push((key, value)),
@@ -151,7 +161,7 @@ pub(super) fn put(items: &mut Vec<(Value, Value)>, key: Value, value: Value) {
 }
 
 /// What a method of a text gives; none where it is not known.
-pub(super) fn method(text: &str, name: &str, given: &[Value]) -> Option<Value> {
+pub(crate) fn method(text: &str, name: &str, given: &[Value]) -> Option<Value> {
     if text.contains(OPEN) {
         return None;
     }

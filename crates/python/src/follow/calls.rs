@@ -7,10 +7,10 @@ use super::known::{
 use super::run::{Flow, Frame, LONGEST, Run, STARTS, name};
 use super::scan::assignment;
 use super::value::{Value, binary, method, put};
-use shardscope_python::syntax::{Node, node};
+use crate::syntax::{Node, node};
 
 impl<'a> Run<'a> {
-    pub(super) fn value(&mut self, read: &Node, frame: &mut Frame) -> Value {
+    pub(crate) fn value(&mut self, read: &Node, frame: &mut Frame) -> Value {
         if !self.spend(1) {
             return Value::Open("a program that is too long".to_owned());
         }
@@ -185,7 +185,7 @@ impl<'a> Run<'a> {
     }
 
     /// An object of a class of the program.
-    pub(super) fn made(&mut self, class: &str, given: &[(Option<String>, Value)]) -> Option<Value> {
+    pub(crate) fn made(&mut self, class: &str, given: &[(Option<String>, Value)]) -> Option<Value> {
         let at = self.program.classes.iter().position(|known| known.name == class)?;
         let mut fields = Frame::new();
         self.fields(at, &mut fields, 0);

@@ -2,11 +2,11 @@
 //! miles.
 
 use super::value::Value;
-use shardscope_python::syntax::Node;
+use crate::syntax::Node;
 
 /// The class that launchers of miles extend (`miles/utils/external_utils/command_utils.py`), with what it holds.
-pub(super) const BASE: &str = "ExecuteTrainConfig";
-pub(super) const HELD: [(&str, &str); 4] = [
+pub(crate) const BASE: &str = "ExecuteTrainConfig";
+pub(crate) const HELD: [(&str, &str); 4] = [
     ("cuda_core_dump", "False"),
     // Unless `NODES` is set.
     ("num_nodes", "1"),
@@ -14,9 +14,9 @@ pub(super) const HELD: [(&str, &str); 4] = [
     ("output_dir", "'/root/shared_data'"),
 ];
 /// The variable that `num_nodes` is taken from.
-pub(super) const NODES: &str = "SLURM_JOB_NUM_NODES";
+pub const NODES: &str = "SLURM_JOB_NUM_NODES";
 /// Constants of the same file.
-pub(super) const CONSTANTS: [(&str, &str); 2] = [
+pub(crate) const CONSTANTS: [(&str, &str); 2] = [
     (
         "NUM_GPUS_OF_HARDWARE",
         "{'H100': 8, 'H200': 8, 'B200': 8, 'B300': 8, 'GB200': 4, 'GB300': 4, 'MI350X': 8, 'MI355X': 8}",
@@ -24,17 +24,17 @@ pub(super) const CONSTANTS: [(&str, &str); 2] = [
     ("GENERATION_HARDWARE", "{'H100': 'Hopper', 'GB200': 'Blackwell', 'GB300': 'Blackwell'}"),
 ];
 /// Calls of the same file that give options of logging, and of where rollouts are kept on the host, alone.
-pub(super) const SILENT: [&str; 2] = ["get_default_wandb_args", "get_mooncake_object_store_args"];
+pub(crate) const SILENT: [&str; 2] = ["get_default_wandb_args", "get_mooncake_object_store_args"];
 /// Functions of `miles/true_on_policy/config.py` that do nothing where `true_on_policy` is off.
-pub(super) const TRUE_ON_POLICY: [&str; 2] =
+pub(crate) const TRUE_ON_POLICY: [&str; 2] =
     ["apply_true_on_policy_script_defaults", "build_true_on_policy_launch_plan"];
 /// Functions that change nothing of what they are given.
-pub(super) const HARMLESS: [&str; 7] = ["print", "str", "repr", "asdict", "isinstance", "getattr", "hasattr"];
+pub(crate) const HARMLESS: [&str; 7] = ["print", "str", "repr", "asdict", "isinstance", "getattr", "hasattr"];
 /// With these variables a run is logged, and changes in nothing else.
-pub(super) const LOGGED: [&str; 2] = ["WANDB_API_KEY", "WANDB_KEY"];
+pub(crate) const LOGGED: [&str; 2] = ["WANDB_API_KEY", "WANDB_KEY"];
 
 /// `get_bool_env_var(name, default="false")`, the variable not set.
-pub(super) fn switch(given: &[Value]) -> Value {
+pub(crate) fn switch(given: &[Value]) -> Value {
     match given {
         [_, Value::Text(default), ..] => Value::Flag(matches!(default.to_lowercase().as_str(), "true" | "1")),
         [_] => Value::Flag(false),
@@ -43,7 +43,7 @@ pub(super) fn switch(given: &[Value]) -> Value {
 }
 
 /// `moe_layer_freq` of miles (`external_utils/model_args_utils.py`): dense layers, then ones with experts.
-pub(super) fn pattern(given: &[(Option<String>, Value)]) -> Value {
+pub(crate) fn pattern(given: &[(Option<String>, Value)]) -> Value {
     /// Layers that are written out at most.
     const MOST: i64 = 1_000;
     let count = |name: &str| match given.iter().find(|(keyword, _)| keyword.as_deref() == Some(name)) {
@@ -58,13 +58,13 @@ pub(super) fn pattern(given: &[(Option<String>, Value)]) -> Value {
 }
 
 /// Whether this is `os.environ`.
-pub(super) fn is_environment(read: &Node) -> bool {
+pub(crate) fn is_environment(read: &Node) -> bool {
     matches!(read, Node::Attribute(_, field) if field == "environ")
         || *read == Node::Name("environ".to_owned())
 }
 
 /// Functions of Python itself.
-pub(super) fn builtin(called: &str, given: &[Value]) -> Value {
+pub(crate) fn builtin(called: &str, given: &[Value]) -> Value {
     let wholes: Option<Vec<i64>> =
         given.iter().map(|one| if let Value::Whole(number) = one { Some(*number) } else { None }).collect();
     let unknown = given.iter().find_map(Value::unknown);

@@ -3,26 +3,28 @@
 
 use super::scan::{Function, Program, assignment, head, inner, keyword, parts, program};
 use super::value::{Value, binary, put};
-use shardscope_python::statements::Statement;
-use shardscope_python::syntax::{Node, node};
+use crate::statements::Statement;
+use crate::syntax::{Node, node};
 
 /// Statements and values looked at in all; the largest of miles' launchers takes some 3,000.
 const MOST: usize = 30_000;
 /// Calls inside calls, and blocks inside blocks, that are followed.
 const DEEPEST: u32 = 24;
 /// Longest text that is put together. Unit: byte.
-pub(super) const LONGEST: usize = 1 << 16;
+pub(crate) const LONGEST: usize = 1 << 16;
 /// What starts the training.
-pub(super) const STARTS: &str = "execute_train";
+pub(crate) const STARTS: &str = "execute_train";
 
 /// The call that starts a training, by its keywords.
-pub(super) type Started = Vec<(String, Value)>;
+pub type Started = Vec<(String, Value)>;
 
 /// Names with what they stand for.
-pub(super) type Frame = Vec<(String, Value)>;
+pub(crate) type Frame = Vec<(String, Value)>;
 
 /// What a program comes to.
-pub(super) enum Outcome {
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The call's arguments.
     Starts(Started),
     /// With its own values it stops before, saying this.
     Stops(String),
@@ -32,28 +34,29 @@ pub(super) enum Outcome {
     Nothing,
 }
 
-pub(super) enum Flow {
+pub(crate) enum Flow {
     On,
     Return(Value),
     Stop(String),
 }
 
-pub(super) struct Run<'a> {
-    pub(super) program: Program<'a>,
-    pub(super) globals: Frame,
-    pub(super) objects: Vec<(&'a str, Frame)>,
+pub(crate) struct Run<'a> {
+    pub(crate) program: Program<'a>,
+    pub(crate) globals: Frame,
+    pub(crate) objects: Vec<(&'a str, Frame)>,
     left: usize,
     depth: u32,
-    pub(super) started: Option<Started>,
-    pub(super) lost: Option<String>,
+    pub(crate) started: Option<Started>,
+    pub(crate) lost: Option<String>,
     /// Variables of the environment that the reader gives.
-    pub(super) variables: &'a [(String, String)],
+    pub(crate) variables: &'a [(String, String)],
     /// What the program says where it stops inside an expression.
-    pub(super) stopped: Option<String>,
+    pub(crate) stopped: Option<String>,
 }
 
 /// Follows a program to what it starts, with these variables of its environment.
-pub(super) fn follow(text: &str, variables: &[(String, String)]) -> Outcome {
+#[must_use]
+pub fn follow(text: &str, variables: &[(String, String)]) -> Outcome {
     let mut run = Run::over(text, variables);
     let Some(entry) = run.entry() else { return Outcome::Nothing };
     let stopped = match run.enter(entry, &[], None) {
@@ -71,7 +74,8 @@ pub(super) fn follow(text: &str, variables: &[(String, String)]) -> Outcome {
 }
 
 /// What a function of a program returns, its parameters at their defaults.
-pub(super) fn returned(text: &str, name: &str) -> Option<Value> {
+#[must_use]
+pub fn returned(text: &str, name: &str) -> Option<Value> {
     let mut run = Run::over(text, &[]);
     let entry = run.function("", name)?;
     let flow = run.enter(entry, &[], None);
@@ -106,7 +110,7 @@ impl<'a> Run<'a> {
         run
     }
 
-    pub(super) fn function(&self, class: &str, name: &str) -> Option<usize> {
+    pub(crate) fn function(&self, class: &str, name: &str) -> Option<usize> {
         self.program.functions.iter().position(|function| function.name == name && function.class == class)
     }
 
@@ -139,7 +143,7 @@ impl<'a> Run<'a> {
     }
 
     /// Whether there is work left for so much.
-    pub(super) fn spend(&mut self, work: usize) -> bool {
+    pub(crate) fn spend(&mut self, work: usize) -> bool {
         self.left = self.left.saturating_sub(work);
         if self.left == 0 {
             self.lost.get_or_insert_with(|| "a program that is too long".to_owned());
@@ -148,7 +152,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs a function; what it is not given it has by default, objects of classes made as the program makes them.
-    pub(super) fn enter(
+    pub(crate) fn enter(
         &mut self,
         function: usize,
         given: &[(Option<String>, Value)],
@@ -196,7 +200,8 @@ impl<'a> Run<'a> {
         while let Some(statement) = all.get(at) {
             let body = inner(all, at);
             at += 1 + body.len();
-            if !self.spend(1) {
+            // What comes behind the start changes nothing of it.
+            if self.started.is_some() || !self.spend(1) {
                 return Flow::On;
             }
             let word = keyword(statement.text);
@@ -367,7 +372,7 @@ impl<'a> Run<'a> {
 }
 
 /// Lets a name stand for a value.
-pub(super) fn name(frame: &mut Frame, name: &str, value: Value) {
+pub(crate) fn name(frame: &mut Frame, name: &str, value: Value) {
     match frame.iter_mut().find(|(known, _)| known == name) {
         Some((_, held)) => *held = value,
         None => frame.push((name.to_owned(), value)),
