@@ -89,6 +89,10 @@ pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, gathered: &Gathered) 
     if batch == 0 || !has_logits || !projects || !x.recipe().software.semantics().eager_modules {
         return Vec::new();
     }
+    if x.recipe().loss == LossKind::FusedTiles {
+        let sequences = if matches!(x.recipe().tuning.objective, Objective::Dpo { .. }) { 2 } else { 1 };
+        return super::evaluation_tiles::evaluation(x, counts, sequences * batch, gathered);
+    }
     if let Objective::Dpo { reference } = x.recipe().tuning.objective {
         return of_pairs(x, reference, gathered);
     }
@@ -153,7 +157,7 @@ fn of_pairs(x: &Symbols<'_>, reference: Reference, gathered: &Gathered) -> Vec<T
 }
 
 /// Elements of the linear weights that train, which autocast casts once for a pass. It does not hold copies of frozen ones.
-fn cast(x: &Symbols<'_>, counts: &Counts) -> Count {
+pub(super) fn cast(x: &Symbols<'_>, counts: &Counts) -> Count {
     let tuning = &x.recipe().tuning;
     let mut elements = Count::ZERO;
     for (kind, &times) in SectionKind::ALL.into_iter().zip(counts) {

@@ -187,7 +187,7 @@ fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
 }
 
 /// The output layer's weight where it is an FSDP unit of its own, which is gathered when its backward begins.
-fn gathered_head(x: &Symbols<'_>) -> Option<Saved> {
+pub(in crate::eager) fn gathered_head(x: &Symbols<'_>) -> Option<Saved> {
     let recipe = x.recipe();
     let sharded = recipe.dp_sharding == DpSharding::Parameters && x.plan.layout().dense_shards() > 1;
     let name = "gathered weight of the output layer";
@@ -253,6 +253,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     }
     if matches!(x.recipe().loss, LossKind::Tiled(_)) {
         return super::super::tiles::transients(x, trains);
+    }
+    if x.recipe().loss == LossKind::FusedTiles {
+        return super::super::fused_head::transients(x, trains);
     }
     if x.recipe().software.semantics().modules.shifts_logits {
         return shifted(x, trains);
