@@ -298,6 +298,8 @@ fn trl_evaluates_in_batches_of_its_own() {
     let loss = |read: &_| value(read, Field::LossKind);
     assert_eq!((loss(&tuned), loss(&older)), ("fused_tiles".to_owned(), String::new()));
     assert!(read("beta: 0.1\noutput_dir: data/zephyr-kto").plan.is_some());
+    // huggingface/open-r1's recipes/OlympicCoder-7B/sft/config_v00.00.yaml, which transformers 5 refuses.
+    assert_eq!(loss(&read("overwrite_output_dir: true\noutput_dir: data/OlympicCoder-7B")), "");
     // princeton-nlp/SimPO's training_configs/llama-3-8b-base-simpo.yaml
     let simpo = read("beta: 2.0\ngamma_beta_ratio: 0.5\noutput_dir: outputs/llama-3-8b-base-simpo");
     let shown = [Field::TrainingObjective, Field::ReferenceModel, Field::PreferenceLogits]

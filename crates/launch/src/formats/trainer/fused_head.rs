@@ -3,6 +3,7 @@
 //! unless told otherwise (`chunked_nll`), and before, all logits were there at once.
 
 use super::dialect::Dialect;
+use super::python::OF_FOUR;
 use crate::formats::leaves::Leaves;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
@@ -14,13 +15,12 @@ pub(super) const RELEASE: &str = "trl_release";
 const TILES: [u64; 2] = [1, 15];
 const CHUNKS: [u64; 2] = [1, 7];
 
-/// Arguments that `SFTConfig`, `DPOConfig` or `KTOConfig` had in 0.9.6 to 0.24.0 and none has since 0.29, or that tell transformers 4.45 or
-/// older (`trl/trainer/sft_config.py`, `dpo_config.py`, `kto_config.py`).
-const OF_OLDER: [&str; 18] = [
+/// Arguments that `SFTConfig`, `DPOConfig` or `KTOConfig` had in 0.9.6 to 0.24.0 and none has since 0.29
+/// (`trl/trainer/sft_config.py`, `dpo_config.py`, `kto_config.py`).
+const OF_OLDER: [&str; 17] = [
     "base_model_attribute_name",
     "chars_per_token",
     "dataset_batch_size",
-    "evaluation_strategy",
     "force_use_ref_model",
     "generate_during_eval",
     "is_encoder_decoder",
@@ -38,8 +38,7 @@ const OF_OLDER: [&str; 18] = [
 ];
 
 /// The same of `GRPOConfig`, and what programs made of TRL 0.14 and 0.15 have (`rollouts.rs:is_early`).
-const OF_OLDER_ROLLOUTS: [&str; 10] = [
-    "evaluation_strategy",
+const OF_OLDER_ROLLOUTS: [&str; 9] = [
     "max_pixels",
     "max_prompt_length",
     "min_pixels",
@@ -51,8 +50,8 @@ const OF_OLDER_ROLLOUTS: [&str; 10] = [
     "wandb_log_unique_prompts",
 ];
 
-/// Once the objective is known. A text that tells an older release, or asks for what the fused output layer refuses, keeps the loss it
-/// would have under one.
+/// Once the objective is known. A text that tells an older release, has an argument of transformers 4 alone, or asks for what the fused
+/// output layer refuses, keeps the loss that has all logits at once.
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let stated = leaves.get(RELEASE).map(|leaf| leaf.value.clone());
     let objective = leaves.reading.value(Field::TrainingObjective);
@@ -77,7 +76,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         return;
     }
     let of_older = if policy { OF_OLDER_ROLLOUTS.as_slice() } else { OF_OLDER.as_slice() };
-    let older = release.is_some_and(|release| release < TILES) || of_older.iter().any(|key| leaves.has(key));
+    let older = release.is_some_and(|release| release < TILES)
+        || of_older.iter().chain(&OF_FOUR).any(|key| leaves.has(key));
     let adapted =
         leaves.reading.value(Field::LoraTargetModules).is_some_and(|modules| modules.contains("lm_head"));
     let smoothed =

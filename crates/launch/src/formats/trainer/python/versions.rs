@@ -6,7 +6,7 @@ use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
 
 /// Arguments that transformers 4 had and 5 refuses (`training_args.py` of 4.46.3 beside 5.23).
-const OF_FOUR: [&str; 17] = [
+pub(in crate::formats::trainer) const OF_FOUR: [&str; 17] = [
     "evaluation_strategy",
     "overwrite_output_dir",
     "warmup_ratio",
