@@ -3,10 +3,9 @@
 //! tests/record/trl_fused_head.py).
 
 use super::tape::Tape;
-use super::transient::gathered_head;
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{Objective, Reference};
+use shardscope_plan::{DpSharding, Objective, Reference};
 use shardscope_units::Bytes;
 
 const KERNEL: &str = "trl/kernels/chunked_logprob.py:ChunkedLogProbFunction";
@@ -68,6 +67,12 @@ static NARROW_INPUT: Formula =
 static NARROW_WEIGHT: Formula =
     Formula::new("V·h·B", "Gradient of the output layer's weight in its own type.", KERNEL);
 
+static APART: Formula = Formula::new(
+    "V·h·B",
+    "The output layer's weight, an FSDP unit of its own: gathered when it runs and freed behind it.",
+    "torch/distributed/fsdp/_runtime_utils.py:_pre_backward_hook",
+);
+
 /// What it keeps. Every token but the last of a sequence is taken to have a label.
 pub(super) fn kept(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
@@ -123,4 +128,12 @@ pub(super) fn transients(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
         Transient::new("loss", Bytes::ZERO, forward),
         Transient::new("backward of the output layer", Bytes::ZERO, backward),
     ]
+}
+
+/// The output layer's weight where it is an FSDP unit of its own, which is gathered when its backward begins.
+pub(super) fn gathered_head(x: &Symbols<'_>) -> Option<Saved> {
+    let recipe = x.recipe();
+    let sharded = recipe.dp_sharding == DpSharding::Parameters && x.plan.layout().dense_shards() > 1;
+    let name = "gathered weight of the output layer";
+    (recipe.transformers.ends_apart && sharded).then(|| Saved::new(name, &[x.v, x.h], x.width, &APART))
 }

@@ -3,7 +3,6 @@
 //! unless told otherwise (`chunked_nll`), and before, all logits were there at once.
 
 use super::dialect::Dialect;
-use super::python::OF_FOUR;
 use crate::formats::leaves::Leaves;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
@@ -37,7 +36,28 @@ const OF_OLDER: [&str; 17] = [
     "use_logits_to_keep",
 ];
 
-/// The same of `GRPOConfig`, and what programs made of TRL 0.14 and 0.15 have (`rollouts.rs:is_early`).
+/// Arguments that transformers 4 had and 5 refuses (`training_args.py` of 4.46.3 beside 5.23).
+pub(super) const OF_FOUR: [&str; 17] = [
+    "evaluation_strategy",
+    "overwrite_output_dir",
+    "warmup_ratio",
+    "logging_dir",
+    "group_by_length",
+    "save_safetensors",
+    "per_gpu_train_batch_size",
+    "per_gpu_eval_batch_size",
+    "fp16_backend",
+    "half_precision_backend",
+    "fp16_opt_level",
+    "no_cuda",
+    "use_ipex",
+    "jit_mode_eval",
+    "ray_scope",
+    "push_to_hub_token",
+    "include_tokens_per_second",
+];
+
+/// What `GRPOConfig` had and has no longer, and what programs made of TRL 0.14 and 0.15 have (`rollouts.rs:is_early`).
 const OF_OLDER_ROLLOUTS: [&str; 9] = [
     "max_pixels",
     "max_prompt_length",

@@ -14,7 +14,6 @@ use prepared::Preparation;
 use program::{MOST, Program};
 use shardscope_plan::Field;
 use shardscope_source::Span;
-pub(super) use versions::OF_FOUR;
 
 mod argparse;
 mod hands;

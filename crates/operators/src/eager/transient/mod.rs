@@ -11,7 +11,6 @@ use super::flow::is_adapted;
 use super::norm;
 use crate::{Operator, Saved, Symbols, Transient};
 use layers::{attention, mlp};
-pub(in crate::eager) use loss::gathered_head;
 use loss::output_layer;
 use shardscope_explain::Formula;
 use shardscope_plan::{LinearModule, LossKind, Normalization};
