@@ -1,6 +1,5 @@
 //! Evaluation where the loss makes no logits but in tiles (TRL 1.15 and later): its fullest moment is within the last layer's MLP.
 
-use super::evaluation::cast;
 use super::gathered::Gathered;
 use super::term::Term;
 use super::unit::Counts;
@@ -60,4 +59,22 @@ pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, batch: u64, gathered:
     terms.push(Term::new("rotation", places, &POSITIONS).passing());
     terms.extend_from_slice(gathered.in_forward());
     terms
+}
+
+/// Elements of the linear weights that train, which autocast casts once for a pass. It does not hold copies of frozen ones.
+pub(super) fn cast(x: &Symbols<'_>, counts: &Counts) -> Count {
+    let tuning = &x.recipe().tuning;
+    let mut elements = Count::ZERO;
+    for (kind, &times) in SectionKind::ALL.into_iter().zip(counts) {
+        if times == 0 {
+            continue;
+        }
+        let weights = kind.weights(x);
+        let linear = weights.iter().filter(|weight| weight.linear && weight.role.trains());
+        elements += linear.map(|weight| Count::of_shape(&weight.local)).sum::<Count>() * times;
+        if kind.projects_vocabulary() && (if x.tied() { tuning.embedding } else { tuning.head }) {
+            elements += Count::of_shape(&[x.v, x.h]);
+        }
+    }
+    elements
 }
