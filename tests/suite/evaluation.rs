@@ -3,10 +3,12 @@
 use shardscope::advice::advised;
 use shardscope::estimate::{RankMemory, memory};
 use shardscope::launch::resolve;
+use shardscope::operators::Symbols;
 use shardscope::plan::{Field, Plan};
 use shardscope::units::Bytes;
 
 /// `tests/record/evaluation_peak.py`.
+const TILED: &str = include_str!("../data/activations/evaluation_in_tiles.tsv");
 const RECORDED: &str = include_str!("../data/activations/evaluation_peak.tsv");
 
 fn plan(set: &[(&str, &str)]) -> Plan {
@@ -64,6 +66,38 @@ fn an_evaluation_holds_what_was_recorded() {
         runs += 1;
     }
     assert_eq!(runs, 9);
+}
+
+/// Where the loss makes no logits but in tiles, the layers hold most (`tests/record/evaluation_in_tiles.py`).
+#[test]
+fn an_evaluation_in_tiles_holds_what_was_recorded() {
+    let mut runs = 0;
+    for line in TILED.lines().filter(|line| !line.starts_with('#')) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [dtype, autocast, width, ffn, batch, sequence, bytes] = cells.as_slice() else {
+            panic!("{line}")
+        };
+        let plan = plan(&[
+            ("params_dtype", if *dtype == "bfloat16" { "bf16" } else { "fp32" }),
+            ("autocast", if *autocast == "True" { "bf16" } else { "none" }),
+            ("evaluation_batch_size", batch),
+            ("seq_length", sequence),
+            ("num_layers", "3"),
+            ("vocab_size", "512"),
+            ("hidden_size", width),
+            ("ffn_hidden_size", ffn),
+            ("loss_kind", "fused_tiles"),
+            // Gradients are gone when an evaluation runs; where fewer train, it is the peak.
+            ("train_type", "full"),
+        ]);
+        let x = Symbols::new(&plan);
+        let [rank] = memory(&plan).ranks.try_into().expect("one rank");
+        assert_eq!(rank.at, "evaluation", "{line}");
+        assert_eq!(held(&rank).map(|bytes| bytes.get().to_string()).as_deref(), Some(*bytes), "{line}");
+        assert_eq!(x.chunk_rows(), x.s - 1);
+        runs += 1;
+    }
+    assert_eq!(runs, 8);
 }
 
 /// Gradients are gone when an evaluation runs, and the parts of the peak add up without them.

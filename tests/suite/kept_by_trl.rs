@@ -16,6 +16,8 @@ const GRPO: &str = include_str!("../data/activations/trl_grpo.jsonl");
 const SIMPO: &str = include_str!("../data/activations/simpo.jsonl");
 /// `tests/record/trl_odds.py`.
 const ODDS: &str = include_str!("../data/activations/trl_odds.jsonl");
+/// `tests/record/trl_fused_head.py`.
+const FUSED: &str = include_str!("../data/activations/trl_fused_head.jsonl");
 const DPO: &str = include_str!("../data/activations/trl_dpo.jsonl");
 
 /// Log-probabilities, masks and tokens of a step, bytes for each token at most.
@@ -271,4 +273,65 @@ fn metrics_of_supervised_tuning_stand_beside_its_softmax() {
         assert_eq!(of(&set).expect("metrics").0, 2 * v * (n + (n - 2) + 3 * 128), "{engine}");
     }
     assert_eq!(of(&[("preference_logits", "dropped"), ("autocast", "bf16")]), None);
+}
+
+/// The output layer of TRL 1.15 and later, which makes logits a tile at a time.
+#[test]
+fn the_recorded_fused_head_of_trl_is_met_to_the_byte() {
+    let mut compared = 0;
+    for line in FUSED.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).expect("JSON");
+        let sizes = ["tokens", "vocabulary", "hidden"].map(|name| int(&case, name).to_string());
+        let (sequences, loss) = (int(&case, "sequences"), case["loss"].as_str().expect("a word"));
+        let wide = case["weights"] == "float32";
+        let trains = case["head_trains"] == true;
+        let samples = if loss == "dpo" { sequences / 2 } else { sequences };
+        let plan = plan(&[
+            ("micro_batch_size", &samples.to_string()),
+            ("seq_length", &sizes[0]),
+            ("vocab_size", &sizes[1]),
+            ("hidden_size", &sizes[2]),
+            ("num_attention_heads", "2"),
+            ("params_dtype", if wide { "fp32" } else { "bf16" }),
+            ("autocast", if case["autocast"].is_null() { "none" } else { "bf16" }),
+            ("bf16", if wide && case["autocast"].is_null() { "false" } else { "true" }),
+            ("train_type", if trains { "full" } else { "lora" }),
+            ("training_objective", if loss == "grpo" { "policy" } else { loss }),
+            ("rl_framework", if loss == "grpo" { "trl" } else { "" }),
+            ("rollout_engine", if loss == "grpo" { "vllm" } else { "" }),
+            ("preference_logits", "own"),
+            ("reference_model", if case["precomputed"] == true { "precomputed" } else { "loaded" }),
+            ("loss_kind", "fused_tiles"),
+        ]);
+        let x = Symbols::new(&plan);
+        let saved = Operator::OutputLayer.saved(&x);
+        let sum =
+            |of: &[shardscope::operators::Saved]| of.iter().map(|tensor| tensor.bytes.get()).sum::<u64>();
+        // What the batch brings is not counted twice: tokens are the embedding's.
+        let kept: u64 = case["kept"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter(|tensor| tensor["given"] == false)
+            .map(|tensor| int(tensor, "bytes"))
+            .sum();
+        assert_eq!(sum(&saved), kept, "{line}");
+        let transients = Operator::OutputLayer.transients(&x);
+        let find = |name: &str| transients.iter().find(|transient| transient.name == name).expect("a moment");
+        let (forward, back) = (find("loss"), find("backward of the output layer"));
+        for saved in saved.iter().chain(&forward.tensors).chain(&back.tensors) {
+            let value = evaluate(saved.formula.expression, &|name| x.value(name));
+            assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
+        }
+        // Numbers of each token come and go; sums become gradients or copies are there, whichever is more.
+        let after = int(&case, "held_after");
+        let beside = sum(&forward.tensors);
+        let held = int(&case, "held_at_most") - after;
+        assert!(held.abs_diff(beside) < 2 * SMALL * x.n, "{beside} for {held} of {line}");
+        let beside = sum(&back.tensors);
+        let held = int(&case, "held_in_backward_at_most") - after;
+        assert!(beside <= held && held <= beside + 4 * x.n, "{beside} for {held} of {line}");
+        compared += 1;
+    }
+    assert_eq!(compared, 54);
 }

@@ -34,6 +34,13 @@ fn limit(family: &str) -> Limit {
         "trainer-h200 allocated" => limit(1.5, 0.05, 0.0),
         "trainer-h200 between steps" => limit(1.1, 0.1, 0.0),
         "trainer-h200 reserved" => limit(30.0, 9.0, 0.0),
+        // And by `tests/record/tuning_on_gpu.py`.
+        "trl-h200 allocated" => limit(3.6, 0.6, 0.0),
+        "trl-h200 between steps" => limit(1.1, 0.1, 0.0),
+        "trl-h200 reserved" => limit(20.0, 11.0, 0.0),
+        "unsloth-h200 allocated" => limit(1.0, 1.0, 0.0),
+        "unsloth-h200 between steps" => limit(2.5, 2.5, 0.0),
+        "unsloth-h200 reserved" => limit(48.0, 48.0, 0.0),
         "ms-swift reserved" => limit(5.0, 5.0, 1.0),
         _ => panic!("a family without a limit: {family}"),
     }

@@ -3,7 +3,7 @@
 use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 70] = [
+pub const LETTERS: [(&str, &str); 72] = [
     ("s", "tokens of a sequence on one rank: sequence length / c"),
     ("b", "sequences of a micro-batch"),
     ("n", "tokens of a micro-batch on one rank: s · b"),
@@ -63,6 +63,8 @@ pub const LETTERS: [(&str, &str); 70] = [
     ("entropy_rows", "rows of logits of which a policy's entropy is taken at once"),
     ("labels", "outputs of a head for rewards or classes, which stands in the place of the output layer"),
     ("rows", "rows whose logits a loss fused with the output layer, or one in chunks, has at once"),
+    ("vw", "words of a tile of logits, no more than V"),
+    ("vww", "words of two tiles of logits, no more than V"),
     ("words", "words of the vocabulary whose logits a loss in tiles has at once"),
     ("chunks", "chunks of rows that a loss is taken of"),
     (

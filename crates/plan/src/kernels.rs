@@ -88,6 +88,9 @@ pub enum LossKind {
     /// Output projection and log-probabilities of so many tokens and a part of the vocabulary at a time, in forward and again in
     /// backward: no logits are kept (prime-rl's `FusedOutputLinear`).
     Tiled(u64),
+    /// Output projection and log-probabilities of tiles of tokens and words, the logits of each overwritten by their gradient, and the
+    /// gradients of input and weight summed in fp32 (TRL's `ChunkedLogProbFunction`, since 1.15).
+    FusedTiles,
 }
 
 /// What of a step is captured in CUDA graphs, whose memory stays reserved.

@@ -17,10 +17,14 @@ pub(super) fn find(table: &mut Table, software: Software) {
     if batch <= trained {
         return;
     }
+    let in_tiles = table.says(Field::LossKind, "fused_tiles");
     let own_loss = table.on(Field::LigerKernel) || matches!(table.word(Field::LossKind), "" | "torch");
+    // Without logits the layers hold most: known of those with a gated MLP.
+    let own_loss = if in_tiles { table.on(Field::Swiglu) && !table.has(Field::NumExperts) } else { own_loss };
     // Of preferences those whose loss is TRL's.
     let objective = match table.word(Field::TrainingObjective) {
         "" | "sft" => own_loss,
+        "dpo" | "kto" if in_tiles => own_loss,
         "dpo" => matches!(table.word(Field::PreferenceLogits), "own" | "whole"),
         _ => false,
     };

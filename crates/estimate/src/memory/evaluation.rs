@@ -1,5 +1,6 @@
 //! Evaluation between steps: a forward pass without gradients over a batch of its own, whose fullest moment is its loss.
 
+use super::evaluation_tiles::{cast, evaluation as in_tiles};
 use super::gathered::Gathered;
 use super::term::Term;
 use super::unit::Counts;
@@ -89,6 +90,10 @@ pub(super) fn evaluation(x: &Symbols<'_>, counts: &Counts, gathered: &Gathered) 
     if batch == 0 || !has_logits || !projects || !x.recipe().software.semantics().eager_modules {
         return Vec::new();
     }
+    if x.recipe().loss == LossKind::FusedTiles {
+        let sequences = if matches!(x.recipe().tuning.objective, Objective::Dpo { .. }) { 2 } else { 1 };
+        return in_tiles(x, counts, sequences * batch, gathered);
+    }
     if let Objective::Dpo { reference } = x.recipe().tuning.objective {
         return of_pairs(x, reference, gathered);
     }
@@ -150,22 +155,4 @@ fn of_pairs(x: &Symbols<'_>, reference: Reference, gathered: &Gathered) -> Vec<T
     let weights = gathered.in_forward();
     terms.extend_from_slice(if sum(weights) > sum(&metrics) { weights } else { metrics.as_slice() });
     terms
-}
-
-/// Elements of the linear weights that train, which autocast casts once for a pass. It does not hold copies of frozen ones.
-fn cast(x: &Symbols<'_>, counts: &Counts) -> Count {
-    let tuning = &x.recipe().tuning;
-    let mut elements = Count::ZERO;
-    for (kind, &times) in SectionKind::ALL.into_iter().zip(counts) {
-        if times == 0 {
-            continue;
-        }
-        let weights = kind.weights(x);
-        let linear = weights.iter().filter(|weight| weight.linear && weight.role.trains());
-        elements += linear.map(|weight| Count::of_shape(&weight.local)).sum::<Count>() * times;
-        if kind.projects_vocabulary() && (if x.tied() { tuning.embedding } else { tuning.head }) {
-            elements += Count::of_shape(&[x.v, x.h]);
-        }
-    }
-    elements
 }

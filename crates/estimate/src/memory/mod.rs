@@ -12,6 +12,7 @@ mod device;
 mod doubts;
 mod engine;
 mod evaluation;
+mod evaluation_tiles;
 mod flight;
 mod framework;
 mod gathered;

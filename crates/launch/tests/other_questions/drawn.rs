@@ -293,14 +293,21 @@ fn trl_evaluates_in_batches_of_its_own() {
     assert_eq!(value(&tuned, Field::EvaluationBatchSize), "8");
     assert!(tuned.plan.is_some(), "{:?}", tuned.diagnostics);
     assert!(read("beta: 0.1\noutput_dir: data/zephyr-dpo").plan.is_some());
-    stopped(&read("beta: 0.1\noutput_dir: data/zephyr-kto"), &["evaluation_batch_size"]);
+    // Arguments that TRL had until 0.24 tell a loss over all logits at once.
+    let older = read("beta: 0.1\nmax_prompt_length: 512\noutput_dir: data/zephyr-kto");
+    stopped(&older, &["evaluation_batch_size"]);
+    let loss = |read: &_| value(read, Field::LossKind);
+    assert_eq!((loss(&tuned), loss(&older)), ("fused_tiles".to_owned(), String::new()));
+    assert!(read("beta: 0.1\noutput_dir: data/zephyr-kto").plan.is_some());
+    // huggingface/open-r1's recipes/OlympicCoder-7B/sft/config_v00.00.yaml, which transformers 5 refuses.
+    assert_eq!(loss(&read("overwrite_output_dir: true\noutput_dir: data/OlympicCoder-7B")), "");
     // princeton-nlp/SimPO's training_configs/llama-3-8b-base-simpo.yaml
     let simpo = read("beta: 2.0\ngamma_beta_ratio: 0.5\noutput_dir: outputs/llama-3-8b-base-simpo");
     let shown = [Field::TrainingObjective, Field::ReferenceModel, Field::PreferenceLogits]
         .map(|field| value(&simpo, field));
     assert_eq!(shown, ["dpo", "none", "whole"]);
     assert!(simpo.plan.is_some(), "{:?}", simpo.not_modelled);
-    assert!(read("use_liger_kernel: true\noutput_dir: data/sft").plan.is_none());
+    assert!(read("use_liger_kernel: true\nmax_seq_length: 1024\noutput_dir: data/sft").plan.is_none());
 }
 
 /// A file of TRL's DPO holds the policy's logits while the reference runs.

@@ -360,7 +360,8 @@ fn pairs_of_larger_evaluations_are_counted() {
     let dpo = file("zephyr-7b-dpo-full", "4");
     assert!(dpo.plan.is_some(), "{:?}", dpo.not_modelled);
     assert_eq!(value(&dpo, Field::EvaluationBatchSize), "8");
-    stopped(&file("zephyr-7b-kto", "4"), &["evaluation_batch_size"]);
+    stopped(&file("zephyr-7b-kto\nrpo_alpha: 0", "4"), &["evaluation_batch_size"]);
+    assert!(file("zephyr-7b-kto", "4").plan.is_some());
     // trl/trainer/kto_trainer.py refuses it.
     stopped(&file("zephyr-7b-kto", "1"), &["per_device_train_batch_size"]);
 }

@@ -332,9 +332,22 @@ fn odds_and_contrasts_of_pairs_are_read() {
             cpo.replace("per_device_train_batch_size=2", &format!("per_device_train_batch_size=2{more}"));
         stopped(&said("c.py", &other, &[]), &[name]);
     }
-    // ms-swift's trainers run the model their own way.
-    let swift = "swift rlhf --rlhf_type orpo --model Qwen/Qwen3-0.6B --max_length 1024 --tuner_type lora --target_modules all-linear\n";
-    stopped(&said("", swift, &[]), &["rlhf_type"]);
+    // ms-swift's trainers run the model first and hand its output to TRL's functions; its SimPO is a CPO.
+    let swift = |kind: &str, more: &str| {
+        let text = format!(
+            "swift rlhf --rlhf_type {kind} --model Qwen/Qwen3-0.6B --max_length 1024 --tuner_type lora --target_modules all-linear{more}\n"
+        );
+        said("", &text, &[("world_size", "1")])
+    };
+    for (kind, word) in [("orpo", "orpo"), ("cpo", "cpo"), ("simpo", "cpo")] {
+        let read = swift(kind, "");
+        assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+        let shown = [Field::TrainingObjective, Field::PreferenceLogits, Field::ReferenceModel];
+        assert_eq!(shown.map(|field| value(&read, field)), ["dpo", word, "none"], "{kind}");
+    }
+    assert_eq!(value(&swift("simpo", " --cpo_alpha 0"), Field::PreferenceLogits), "");
+    stopped(&swift("cpo", " --loss_type hinge"), &["loss_type"]);
+    stopped(&swift("orpo", " --padding_free true"), &["padding_free"]);
 }
 
 /// tatsu-lab/stanford_alpaca: `train.py` loads without `torch_dtype`, and its README counts 16 bytes of a parameter ("7 x 4 x 4 = 112 GB").

@@ -10,6 +10,7 @@ mod attention;
 mod ends;
 mod experts;
 mod flow;
+mod fused_head;
 mod joined;
 mod latent;
 mod linear;

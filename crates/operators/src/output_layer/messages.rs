@@ -58,7 +58,8 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
         | LossKind::DistributedCopy
         | LossKind::DistributedChunks(_)
         | LossKind::DistributedWideChunks(_)
-        | LossKind::Tiled(_) => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
+        | LossKind::Tiled(_)
+        | LossKind::FusedTiles => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
         LossKind::NativeFused => &[(&GREATEST, 1), (&TARGET_AND_SUM, 2)],
         LossKind::TransformerEngine => &[(&ALL_THREE, 3 * x.t)],
     };

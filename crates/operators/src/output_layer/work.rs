@@ -44,6 +44,11 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
                 [8 * tiles, 8 * tiles],
             )
         }
+        // Each tile is read once; backward, which makes it again, reads and overwrites it.
+        LossKind::FusedTiles => {
+            let tiles = x.log_prob_chunks() * x.v.div_ceil(x.tile_words().max(1));
+            ([w, 2 * w], [tiles, tiles])
+        }
         // Online softmax: one read of the logits; backward reads them once more and writes their gradient.
         LossKind::FusedLogits => ([w, 2 * w], [1, 1]),
         // The same passes, those between the collectives compiled into one each.

@@ -9,8 +9,17 @@ const ROWS: u64 = 128;
 /// Bytes of an fp32 number.
 const FP32: u64 = 4;
 
+/// Bytes that unsloth reckons with for each logit of a chunk, since 2026.9 (`unsloth_zoo/fused_losses/cross_entropy_loss.py:
+/// _CE_BYTES_PER_LOGIT`; the logits alone, 4, before).
+const CHAIN_BYTES: u64 = 16;
+
 /// Words of a tile of prime-rl's loss (`prime_rl/trainer/models/layers/lm_head.py`, `vocab_chunk_size`).
 const TILED_WORDS: u64 = 8192;
+
+/// Tokens and words of a tile of TRL's output layer (`trl/kernels/chunked_logprob.py:TOKEN_CHUNK_SIZE`, `trl/trainer/utils.py:
+/// _CHUNKED_LOGPROB_CHUNK_SIZE`).
+const FUSED_TOKENS: u64 = 4096;
+const FUSED_WORDS: u64 = 32_768;
 
 impl Symbols<'_> {
     /// Outputs of a head in the place of the output layer; none where that is there.
@@ -45,8 +54,14 @@ impl Symbols<'_> {
         }
         if let Some(most) = self.recipe().software.semantics().modules.logits_chunk {
             let most = most.min(self.free_for_logits());
-            let chunks = (self.n * self.v * FP32).div_ceil(most);
-            return self.n.div_ceil(if chunks > 1 { chunks.next_multiple_of(4) } else { 1 });
+            let tuning = &self.recipe().tuning;
+            let trains = if self.tied() { tuning.embedding } else { tuning.head };
+            // What no chunk makes less shares the room, unless it is more than that.
+            let heads = if trains { 2 * self.v * self.h } else { 0 };
+            let fixed = (self.n * self.h + heads) * self.width;
+            let room = if fixed < most { most - fixed } else { most };
+            let wanted = self.n * self.v * CHAIN_BYTES;
+            return self.n.div_ceil(if wanted > room { 4 * wanted.div_ceil(4 * room) } else { 1 });
         }
         let parts = self.v.div_ceil(self.h.max(1)).max(1);
         self.n.div_ceil(parts).next_power_of_two().min(self.n)
@@ -74,6 +89,7 @@ impl Symbols<'_> {
                 Some(self.n.min(tokens * self.b))
             }
             LossKind::Tiled(tokens) => Some(self.n.min(tokens)),
+            LossKind::FusedTiles => Some((self.b * self.s.saturating_sub(1)).min(FUSED_TOKENS)),
             _ => None,
         }
     }
@@ -81,7 +97,17 @@ impl Symbols<'_> {
     /// Words of the vocabulary whose logits a loss in tiles has alive at once.
     #[must_use]
     pub fn tile_words(&self) -> u64 {
+        // A tile is as wide whatever the vocabulary is.
+        if self.recipe().loss == LossKind::FusedTiles {
+            return FUSED_WORDS;
+        }
         self.v.min(TILED_WORDS)
+    }
+
+    /// Words of so many tiles, of which there are no more than the vocabulary has.
+    #[must_use]
+    pub fn cast_words(&self, tiles: u64) -> u64 {
+        self.v.min(tiles * self.tile_words())
     }
 
     /// Chunks whose log-probabilities are taken one after the other.

@@ -67,6 +67,8 @@ impl Symbols<'_> {
             "labels" => self.labels().unwrap_or(0),
             "rows" => self.chunk_rows(),
             "words" => self.tile_words(),
+            "vw" => self.cast_words(1),
+            "vww" => self.cast_words(2),
             "entropy_rows" => self.entropy_rows(),
             "chunks" => self.loss_chunks(),
             "np" => self.patches(),

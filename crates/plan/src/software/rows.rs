@@ -329,8 +329,8 @@ pub(super) const LITGPT: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
-/// Most that unsloth lets one chunk of fp32 logits take: 4 GiB, less where less than 8 GiB are free when the first loss runs
-/// (`unsloth_zoo/fused_losses/cross_entropy_loss.py:_get_chunk_multiplier`).
+/// Most that unsloth lets one chunk of logits and what is made of them take: 4 GiB, less where less than 8 GiB are free when the
+/// first loss runs (`unsloth_zoo/fused_losses/cross_entropy_loss.py:_get_chunk_multiplier, _CE_TARGET_GB_CAP`).
 const UNSLOTH_LOGITS: u64 = 4 << 30;
 
 /// unsloth (`kernels/fast_lora.py`, `kernels/rms_layernorm.py`, `kernels/rope_embedding.py`, `utils/attention_dispatch.py`): keys

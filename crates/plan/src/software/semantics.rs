@@ -164,7 +164,7 @@ pub struct Modules {
     pub originals_away: bool,
     /// Parts in which a chunked loss takes a micro-batch.
     pub loss_chunks: u64,
-    /// Most bytes of fp32 logits in one chunk of a fused output layer and loss; none where the hidden size decides (Liger).
+    /// Most bytes of logits and what is made of them in one chunk of a fused output layer and loss; none where the hidden size decides (Liger).
     pub logits_chunk: Option<u64>,
     /// Whether a LayerNorm runs in fp32 under autocast, and keeps input and weights so.
     pub fp32_layer_norm: bool,

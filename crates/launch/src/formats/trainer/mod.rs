@@ -8,6 +8,7 @@ mod dialect;
 mod eight_bit;
 mod evaluation;
 mod format;
+mod fused_head;
 mod kernels;
 mod llava;
 mod objective;

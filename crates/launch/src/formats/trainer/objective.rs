@@ -21,6 +21,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     };
     match leaf.value.as_str() {
         word if PLAIN.contains(&word) => {}
+        // ms-swift's SimPO is TRL's CPO by another loss, and its weight of the chosen samples' cross entropy is 1 unless stated
+        // (`swift/arguments/rlhf_args.py:_init_simpo`, `cpo_alpha`); the counts of tokens that its mean keeps, 8 bytes a sequence,
+        // are left out.
+        "simpo" if dialect == Dialect::Swift && !is_weightless(leaves) => with_chosen(leaves, leaf, "cpo"),
         "dpo" | "simpo" | "ipo" => preferences(leaves, leaf, dialect),
         // ms-swift's is TRL's trainer (`swift/rlhf_trainers/reward_trainer.py`).
         "rm" if dialect == Dialect::Swift => leaves.say(Field::TrainingObjective, "reward", leaf),
@@ -31,8 +35,11 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         // axolotl's is TRL's trainer (`axolotl/core/trainers/trl.py:AxolotlKTOTrainer`).
         "kto" if matches!(dialect, Dialect::Trl | Dialect::Axolotl) => signs(leaves, leaf),
         // axolotl's is TRL's trainer (`axolotl/core/trainers/trl.py:AxolotlORPOTrainer`).
-        "orpo" if matches!(dialect, Dialect::Trl | Dialect::Axolotl) => with_chosen(leaves, leaf, "orpo"),
-        "cpo" if dialect == Dialect::Trl => with_chosen(leaves, leaf, "cpo"),
+        // So are ms-swift's of both (`swift/rlhf_trainers/orpo_trainer.py`, `cpo_trainer.py`, `rlhf_mixin.py:concatenated_forward`).
+        "orpo" if matches!(dialect, Dialect::Trl | Dialect::Axolotl | Dialect::Swift) => {
+            with_chosen(leaves, leaf, "orpo")
+        }
+        "cpo" if matches!(dialect, Dialect::Trl | Dialect::Swift) => with_chosen(leaves, leaf, "cpo"),
         // Keys of its older programs are TRL's by name and not by meaning.
         "grpo" if dialect == Dialect::OpenInstruct => lack(leaves, leaf, REWARDS),
         "grpo" => rollouts(leaves, leaf, dialect),
@@ -303,12 +310,25 @@ fn with_chosen(leaves: &mut Leaves<'_>, leaf: &Leaf, word: &str) {
     leaves.reading.keep(&|found| found.field != Field::PreferenceLogits);
     let why = "TRL's trainer takes the cross entropy of chosen samples beside the preference";
     leaves.state(Field::PreferenceLogits, word, Origin::Derived, why);
-    let weightless = leaves.get("cpo_alpha").filter(|leaf| leaf.value.parse::<f64>() == Ok(0.0));
-    let other = leaves.get("loss_type").filter(|leaf| leaf.value != "sigmoid");
+    let weightless = leaves.get("cpo_alpha").filter(|_| is_weightless(leaves));
+    // ms-swift's SimPO says which itself.
+    let own = if leaf.value == "simpo" { "simpo" } else { "sigmoid" };
+    let other = leaves.get("loss_type").filter(|leaf| leaf.value != own);
     if let Some(leaf) = other.or(weightless).filter(|_| word == "cpo") {
         lack(leaves, leaf, "another loss of TRL's CPO than its sigmoid beside the cross entropy");
     }
-    leaves.pass_below(&["cpo_alpha", "orpo_alpha"]);
+    leaves.pass_below(&["cpo_alpha", "orpo_alpha", "simpo_gamma"]);
+    // ms-swift's packs of samples, which it has in TRL's trainers too.
+    for path in ["padding_free", "packing"] {
+        if let Some(leaf) = leaves.yes(path) {
+            lack(leaves, leaf, "several samples in one sequence of a preference loss beside a cross entropy");
+        }
+    }
+}
+
+/// Whether the chosen samples' cross entropy has no weight.
+fn is_weightless(leaves: &Leaves<'_>) -> bool {
+    leaves.get("cpo_alpha").is_some_and(|leaf| leaf.value.parse::<f64>() == Ok(0.0))
 }
 
 /// KTO of TRL (`trl/trainer/kto_trainer.py:KTOTrainer._compute_loss`): single samples, and others to estimate the distance to the

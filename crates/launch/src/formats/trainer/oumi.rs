@@ -197,6 +197,8 @@ fn renamed(scalars: &Scalars, objective: Option<&str>) -> Scalars {
             None => {}
         }
     }
+    // Its own requirement is below 1.5 (`pyproject.toml`).
+    put(super::fused_head::RELEASE, "1.4", None);
     for (own, value) in DEFAULTS {
         if counts(own) && find(scalars, own).is_none() {
             let name = NAMES.iter().find(|(key, _)| *key == own).map_or(own, |(_, name)| name);

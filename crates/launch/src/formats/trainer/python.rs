@@ -3,6 +3,7 @@
 
 use super::super::scalars::{Leaf, Scalars};
 use super::dialect::Dialect;
+use super::fused_head;
 use super::read::{changes, read_scalars};
 use super::vocabulary;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
@@ -224,6 +225,12 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
             }
         }
     }
+    let release = if four { Some("0.0".to_owned()) } else { fused_head::installed(text) };
+    leaves.extend(release.map(|value| Leaf {
+        path: fused_head::RELEASE.to_owned(),
+        value,
+        ..Leaf::default()
+    }));
     let scalars = Scalars::from_leaves(leaves);
     let mut reading = read_scalars(dialect, &scalars);
     if loaded && dialect == Dialect::Trl {

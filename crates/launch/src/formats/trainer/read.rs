@@ -3,8 +3,8 @@
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
-    adapters, authors, checkpoint, cookbook, eight_bit, evaluation, kernels, objective, offloading, spread,
-    unsloth, vision, words,
+    adapters, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, kernels, objective,
+    offloading, spread, unsloth, vision, words,
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::names;
@@ -86,6 +86,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
         }
     }
     eight_bit::read(&mut leaves, dialect);
+    fused_head::read(&mut leaves, dialect);
     weights(&mut leaves, dialect);
     checkpoint::model(&mut leaves, dialect);
     leaves.pass(checkpoint::CAUSAL);

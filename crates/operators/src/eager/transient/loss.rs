@@ -1,5 +1,6 @@
 //! Forward and backward of the output layer and its loss.
 
+use super::super::fused_head::{self, gathered_head};
 use super::super::manual;
 use super::super::tape::Step;
 use super::layers::in_full;
@@ -7,7 +8,7 @@ use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{
-    DpSharding, LogProbs, LossKind, NumberFormat, Objective, PreferenceLogits, Quantization, Reference,
+    LogProbs, LossKind, NumberFormat, Objective, PreferenceLogits, Quantization, Reference,
 };
 use shardscope_units::Bytes;
 
@@ -58,12 +59,6 @@ static SHIFTED_COPY: Formula = Formula::new("4·b·(s - 1)·V", "The same in fp3
 
 static SHIFTED_BOTH: Formula =
     Formula::new("8·b·(s - 1)·V", "Gradients of the log-softmax and of the logits, fp32.", OLMO);
-
-static APART: Formula = Formula::new(
-    "V·h·B",
-    "The output layer's weight, an FSDP unit of its own: gathered when it runs and freed behind it.",
-    "torch/distributed/fsdp/_runtime_utils.py:_pre_backward_hook",
-);
 
 static PART: Formula = Formula::new("rows·V·Bc", "Logits of a chunk of tokens, or their gradient.", CHUNKS);
 
@@ -186,14 +181,6 @@ fn by_rows(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     ]
 }
 
-/// The output layer's weight where it is an FSDP unit of its own, which is gathered when its backward begins.
-fn gathered_head(x: &Symbols<'_>) -> Option<Saved> {
-    let recipe = x.recipe();
-    let sharded = recipe.dp_sharding == DpSharding::Parameters && x.plan.layout().dense_shards() > 1;
-    let name = "gathered weight of the output layer";
-    (recipe.transformers.ends_apart && sharded).then(|| Saved::new(name, &[x.v, x.h], x.width, &APART))
-}
-
 /// A loss of all tokens but the last of each sequence. The loop names the logits until the loss is there; their gradient is
 /// made without the last tokens and padded by them.
 fn shifted(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
@@ -253,6 +240,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     }
     if matches!(x.recipe().loss, LossKind::Tiled(_)) {
         return super::super::tiles::transients(x, trains);
+    }
+    if x.recipe().loss == LossKind::FusedTiles {
+        return fused_head::transients(x, trains);
     }
     if x.recipe().software.semantics().modules.shifts_logits {
         return shifted(x, trains);

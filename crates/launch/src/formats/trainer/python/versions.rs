@@ -1,30 +1,10 @@
 //! What the arguments of a call tell of the libraries behind it: which release of transformers has them, and whose defaults count.
 
 use super::super::dialect::Dialect;
+use super::super::fused_head::OF_FOUR;
 use crate::formats::scalars::Leaf;
 use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
-
-/// Arguments that transformers 4 had and 5 refuses (`training_args.py` of 4.46.3 beside 5.23).
-const OF_FOUR: [&str; 17] = [
-    "evaluation_strategy",
-    "overwrite_output_dir",
-    "warmup_ratio",
-    "logging_dir",
-    "group_by_length",
-    "save_safetensors",
-    "per_gpu_train_batch_size",
-    "per_gpu_eval_batch_size",
-    "fp16_backend",
-    "half_precision_backend",
-    "fp16_opt_level",
-    "no_cuda",
-    "use_ipex",
-    "jit_mode_eval",
-    "ray_scope",
-    "push_to_hub_token",
-    "include_tokens_per_second",
-];
 
 /// Whether a call can only be one of transformers 4: of its arguments, or of a trainer that takes the tokenizer by the name it had until
 /// then (`trainer.py:Trainer.__init__`, 5.23, has `processing_class` alone; so have TRL's trainers).

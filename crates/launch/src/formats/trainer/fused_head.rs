@@ -1,0 +1,159 @@
+//! Which loss TRL's trainers compute, by release: since 1.15 output layer and log-probabilities are one function that makes logits a tile
+//! at a time (`trl/trainer/utils.py:add_fused_lm_head`, for SFT, DPO, KTO and GRPO); 1.7 to 1.14 computed that of SFT in chunks of 256 tokens
+//! unless told otherwise (`chunked_nll`), and before, all logits were there at once.
+
+use super::dialect::Dialect;
+use crate::formats::leaves::Leaves;
+use crate::{Effect, NotModelled, Origin};
+use shardscope_plan::Field;
+
+/// Under which the reader of programs puts the release that a text installs, as its first two numbers.
+pub(super) const RELEASE: &str = "trl_release";
+
+/// The first release that makes logits a tile at a time, and the first whose SFT computes its loss in chunks.
+const TILES: [u64; 2] = [1, 15];
+const CHUNKS: [u64; 2] = [1, 7];
+
+/// Arguments that `SFTConfig`, `DPOConfig` or `KTOConfig` had in 0.9.6 to 0.24.0 and none has since 0.29
+/// (`trl/trainer/sft_config.py`, `dpo_config.py`, `kto_config.py`).
+const OF_OLDER: [&str; 17] = [
+    "base_model_attribute_name",
+    "chars_per_token",
+    "dataset_batch_size",
+    "force_use_ref_model",
+    "generate_during_eval",
+    "is_encoder_decoder",
+    "label_pad_token_id",
+    "max_completion_length",
+    "max_prompt_length",
+    "max_seq_length",
+    "max_target_length",
+    "num_of_sequences",
+    "ref_model_init_kwargs",
+    "reference_free",
+    "rpo_alpha",
+    "use_liger",
+    "use_logits_to_keep",
+];
+
+/// Arguments that transformers 4 had and 5 refuses (`training_args.py` of 4.46.3 beside 5.23).
+pub(super) const OF_FOUR: [&str; 17] = [
+    "evaluation_strategy",
+    "overwrite_output_dir",
+    "warmup_ratio",
+    "logging_dir",
+    "group_by_length",
+    "save_safetensors",
+    "per_gpu_train_batch_size",
+    "per_gpu_eval_batch_size",
+    "fp16_backend",
+    "half_precision_backend",
+    "fp16_opt_level",
+    "no_cuda",
+    "use_ipex",
+    "jit_mode_eval",
+    "ray_scope",
+    "push_to_hub_token",
+    "include_tokens_per_second",
+];
+
+/// What `GRPOConfig` had and has no longer, and what programs made of TRL 0.14 and 0.15 have (`rollouts.rs:is_early`).
+const OF_OLDER_ROLLOUTS: [&str; 9] = [
+    "max_pixels",
+    "max_prompt_length",
+    "min_pixels",
+    "use_liger_loss",
+    "vllm_device",
+    "vllm_dtype",
+    "vllm_guided_decoding_regex",
+    "vllm_max_model_len",
+    "wandb_log_unique_prompts",
+];
+
+/// Once the objective is known. A text that tells an older release, has an argument of transformers 4 alone, or asks for what the fused
+/// output layer refuses, keeps the loss that has all logits at once.
+pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    let stated = leaves.get(RELEASE).map(|leaf| leaf.value.clone());
+    let objective = leaves.reading.value(Field::TrainingObjective);
+    let sft = matches!(objective, None | Some("" | "sft"));
+    let policy = objective == Some("policy");
+    let fused = sft
+        || policy && leaves.reading.value(Field::RlFramework) == Some("trl")
+        || matches!(objective, Some("dpo" | "kto"))
+            && leaves.reading.value(Field::PreferenceLogits) == Some("own");
+    if dialect != Dialect::Trl || !fused || leaves.reading.value(Field::LossKind).is_some() {
+        return;
+    }
+    let release = stated.as_deref().and_then(numbers);
+    if sft && release.is_some_and(|release| (CHUNKS..TILES).contains(&release)) {
+        let what = "the loss of TRL 1.7 to 1.14, whose logits are made and recomputed 256 tokens at a time";
+        leaves.reading.not_modelled.push(NotModelled::new(
+            "trl",
+            &stated.unwrap_or_default(),
+            Effect::Memory,
+            what,
+        ));
+        return;
+    }
+    let of_older = if policy { OF_OLDER_ROLLOUTS.as_slice() } else { OF_OLDER.as_slice() };
+    let older = release.is_some_and(|release| release < TILES)
+        || of_older.iter().chain(&OF_FOUR).any(|key| leaves.has(key));
+    let adapted =
+        leaves.reading.value(Field::LoraTargetModules).is_some_and(|modules| modules.contains("lm_head"));
+    let smoothed =
+        leaves.get("label_smoothing_factor").is_some_and(|leaf| leaf.value.parse::<f64>() != Ok(0.0));
+    if !(older || adapted || smoothed) {
+        let why = "TRL 1.15 and later; older releases hold all logits at once (loss_kind torch)";
+        leaves.state(Field::LossKind, "fused_tiles", Origin::Default, why);
+    }
+}
+
+/// The first two numbers of a release.
+fn numbers(text: &str) -> Option<[u64; 2]> {
+    let mut parts = text.split('.').map(|part| part.parse().ok());
+    Some([parts.next()??, parts.next().flatten().unwrap_or(0)])
+}
+
+/// The release of TRL that a text installs, where it names one or the first it must not be (`trl==0.15.2`, `trl<0.9.0`).
+pub(super) fn installed(text: &str) -> Option<String> {
+    for (at, _) in text.match_indices("trl") {
+        let before = text.get(..at).unwrap_or_default();
+        if before.ends_with(|letter: char| letter.is_alphanumeric() || "_-.".contains(letter)) {
+            continue;
+        }
+        let rest = text.get(at + "trl".len()..).unwrap_or_default().trim_start();
+        let rest = rest.strip_prefix("[vllm]").unwrap_or(rest);
+        let found = ["==", "<=", "~=", "<"].iter().find_map(|sign| Some((sign, rest.strip_prefix(sign)?)));
+        let Some((sign, rest)) = found else { continue };
+        let end = rest.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(rest.len());
+        let release = rest.get(..end).unwrap_or_default();
+        let [major, minor] = numbers(release)?;
+        // What comes before a release is the one before it.
+        return Some(match (*sign, minor) {
+            ("<", 0) => format!("{}.{}", major.saturating_sub(1), if major > 1 { 99 } else { 29 }),
+            ("<", _) => format!("{major}.{}", minor - 1),
+            _ => format!("{major}.{minor}"),
+        });
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::installed;
+
+    #[test]
+    fn a_release_is_read_where_one_is_installed() {
+        for (text, release) in [
+            ("!pip install -U trl==0.15.2 peft", Some("0.15")),
+            ("pip install \"trl<0.9.0\"", Some("0.8")),
+            ("pip install trl<1", Some("0.29")),
+            ("%pip install trl[vllm]==1.15.0", Some("1.15")),
+            ("pip install trl>=0.9", None),
+            ("import trl\nctrl==3.0", None),
+            ("pip install trl", None),
+        ] {
+            assert_eq!(installed(text).as_deref(), release, "{text}");
+        }
+    }
+}
