@@ -1,12 +1,15 @@
 //! Single kernels on one H200, measured by this project (`tests/record/kernels_on_gpu.py`), beside what the model of a product and of
-//! a streaming kernel says. No constant was found on them yet: the set of Hopper was found on steps of whole runs, where the rate of
-//! products, the cost of a wave and the memory's bandwidth can hardly be told apart. These tell them apart, and the bars state by how
-//! much each is off; one that closes fails.
+//! a streaming kernel says. The set of Hopper was found on steps of whole runs, where the rate of products, the cost of a wave and
+//! the memory's bandwidth can hardly be told apart: the first bars state by how much each is off, and one that closes fails. What is
+//! counted kernel by kernel (transformers' modules) has constants that were read from these rows: the second bars.
+//! Products are those of an unbroken run, so that those timed in short bursts come out a little slow.
 
 use std::collections::BTreeMap;
 
-use shardscope::estimate::compute::{Device, Product};
+use shardscope::estimate::compute::{Device, HOPPER, Product};
 use shardscope::launch::resolve;
+use shardscope::operators::{Matmul, MatmulKind};
+use shardscope::units::{FlopsPerSecond, Seconds};
 
 /// What was run, its sizes, seconds.
 const KERNELS: &str = include_str!("../data/measured/kernels.tsv");
@@ -23,6 +26,23 @@ const BARS: [(&str, usize, f64, f64); 5] = [
     ("small products", 327, 20.0, 35.0),
 ];
 
+/// The same of constants read from these rows.
+const READ: [(&str, usize, f64, f64); 13] = [
+    ("copies and additions of 64 MiB and more", 12, -1.0, 3.0),
+    ("cuDNN's attention", 54, -8.0, -3.0),
+    ("flash-attn 2", 54, -7.0, -2.0),
+    ("fp32 products", 2, -5.0, 5.0),
+    ("fp8 products without fast accumulation", 20, 2.0, 8.0),
+    ("fused AdamW and clipping, 16 bits", 1, -3.0, 3.0),
+    ("fused AdamW and clipping, fp32", 1, -3.0, 3.0),
+    ("large products", 123, -1.0, 3.0),
+    ("losses", 2, 10.0, 20.0),
+    ("norms in pieces", 9, -3.0, 3.0),
+    ("small products", 327, 4.0, 10.0),
+    ("sustained fp8 products", 3, -4.0, 3.0),
+    ("sustained products", 6, -2.0, 3.0),
+];
+
 fn device(more: &[(&str, &str)]) -> Device {
     let settings = [
         ("num_layers", "2"),
@@ -35,25 +55,157 @@ fn device(more: &[(&str, &str)]) -> Device {
         ("world_size", "1"),
         ("accelerator", "H200-SXM"),
     ];
+    let kept = settings.iter().filter(|(name, _)| more.iter().all(|(of, _)| of != name)).chain(more);
     let all: Vec<(String, String)> =
-        settings.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        kept.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let resolution = resolve(&[], &all);
     let plan = resolution.plan.unwrap_or_else(|| panic!("{:?}", resolution.diagnostics));
     Device::new(plan.cluster(), plan.recipe())
+}
+
+/// The rows: kind, operation, sizes, seconds.
+fn rows() -> Vec<(&'static str, &'static str, BTreeMap<&'static str, f64>, f64)> {
+    let row = |line: &'static str| {
+        let [kind, op, sizes, seconds] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let sizes = sizes.split_ascii_whitespace().filter_map(|size| {
+            size.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)))
+        });
+        (kind, op, sizes.collect(), seconds.parse().expect("seconds"))
+    };
+    KERNELS.lines().skip(1).map(row).collect()
+}
+
+/// Fails unless the medians of `errors`, in per cent by name, are those of `bars`.
+fn hold(errors: &mut BTreeMap<&str, Vec<f64>>, bars: &[(&str, usize, f64, f64)]) {
+    for (name, errors) in errors.iter_mut() {
+        errors.sort_by(f64::total_cmp);
+        let of = |tenth: usize| errors[errors.len() * tenth / 10];
+        println!("{name}: {} rows, median {:+.1} %, {:+.1} to {:+.1}", errors.len(), of(5), of(1), of(9));
+    }
+    assert_eq!(errors.len(), bars.len());
+    for ((name, errors), (expected, count, least, most)) in errors.iter().zip(bars) {
+        assert_eq!(name, expected);
+        let median = errors[errors.len() / 2];
+        assert_eq!(errors.len(), *count, "{name}");
+        assert!((*least..=*most).contains(&median), "{name}: median {median:+.1} %");
+    }
+}
+
+/// One of attention's two products, under a causal mask.
+fn attention_product(kind: MatmulKind, sizes: &BTreeMap<&str, f64>) -> Matmul {
+    let [batch, heads, seq, width] = ["batch", "heads", "seq", "d"].map(|name| sizes[name] as u64);
+    let local = if kind == MatmulKind::Scores { [seq, seq, width] } else { [seq, width, seq] };
+    let batch = batch * heads;
+    Matmul {
+        name: "attention",
+        batch,
+        local,
+        full_batch: batch,
+        full: local,
+        kind,
+        share: 0.5,
+        modules: &[],
+        trains: false,
+        layers: 1,
+        fp32_gradient: false,
+    }
+}
+
+#[test]
+fn constants_read_from_kernels_are_theirs() {
+    let modules = |more: &[(&str, &str)]| device(&[&[("software", "hf_transformers")], more].concat());
+    let (sdpa, flash) = (modules(&[]), modules(&[("attention_kernel", "flash")]));
+    let low = Device { low: FlopsPerSecond::tera(1979.0) * HOPPER.fp8, low_width: 1.0, ..sdpa };
+    let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut losses: BTreeMap<u64, f64> = BTreeMap::new();
+    let mut updates: BTreeMap<&str, f64> = BTreeMap::new();
+    for (kind, op, sizes, measured) in rows() {
+        let size = |name: &str| sizes.get(name).map_or(0, |value| *value as u64);
+        let product = |[m, n, k]: [u64; 3], low: bool| {
+            let aligned = n.is_multiple_of(8) && k.is_multiple_of(8);
+            Product { batch: 1, m, n, k, low, aligned, grouped: false, result_width: 2.0 }
+        };
+        let (m, n, k) = (size("m"), size("n"), size("k"));
+        let (name, said) = match kind {
+            "gemm" => {
+                let shape = match op {
+                    "input" => [m, k, n],
+                    "weight" => [n, k, m],
+                    _ => [m, n, k],
+                };
+                let product = product(shape, false);
+                let name = if product.flops().get() < LARGE { "small products" } else { "large products" };
+                (name, product.time(&sdpa).time)
+            }
+            "sustained" => {
+                ("sustained products", product([size("n"), size("n"), size("n")], false).time(&sdpa).time)
+            }
+            "sustained8" => {
+                let size = size("n");
+                ("sustained fp8 products", product([size, size, size], true).time(&low).time)
+            }
+            "gemm32" if op == "fp32" => {
+                let flops = product([m, n, k], false).flops();
+                ("fp32 products", Seconds::new(flops.get() / sdpa.fp32.get()))
+            }
+            "fp8" if op == "tensorwise" => {
+                ("fp8 products without fast accumulation", product([m, n, k], true).time(&low).time)
+            }
+            "stream" if op != "cast bf16 to fp32" && sizes["bytes"] >= 128.0 * 1024.0 * 1024.0 => {
+                ("copies and additions of 64 MiB and more", sdpa.kernel(sizes["bytes"], 1))
+            }
+            "norm" if op == "rms eager" => {
+                ("norms in pieces", sdpa.row_sums(36.0 * sizes["tokens"] * sizes["h"], 8))
+            }
+            "attention" => {
+                let (name, device) = match op.split_once(' ') {
+                    Some(("cudnn", _)) => ("cuDNN's attention", &sdpa),
+                    Some(("flash2", _)) => ("flash-attn 2", &flash),
+                    _ => continue,
+                };
+                let products =
+                    [MatmulKind::Scores, MatmulKind::Values].map(|kind| attention_product(kind, &sizes));
+                let time = |of: &Matmul| {
+                    if op.ends_with("forward") { device.fused_forward(of) } else { device.fused_backward(of) }
+                };
+                (name, products.iter().map(time).sum())
+            }
+            "loss" => {
+                *losses.entry(size("tokens") * size("v")).or_default() += measured;
+                continue;
+            }
+            "adam" if op.ends_with("fused") => {
+                *updates.entry(if op.contains("float32") { "fp32" } else { "bf16" }).or_default() += measured;
+                continue;
+            }
+            "clip" => {
+                *updates.entry(if op.contains("float32") { "fp32" } else { "bf16" }).or_default() += measured;
+                continue;
+            }
+            _ => continue,
+        };
+        errors.entry(name).or_default().push(100.0 * (said.get() / measured - 1.0));
+    }
+    for (logits, measured) in losses {
+        // What `output_layer/work.rs` counts of a logit.
+        let said = sdpa.row_sums(40.0 * logits as f64, 7).get();
+        errors.entry("losses").or_default().push(100.0 * (said / measured - 1.0));
+    }
+    for (width, (kind, name)) in
+        [(2, ("bf16", "fused AdamW and clipping, 16 bits")), (4, ("fp32", "fused AdamW and clipping, fp32"))]
+    {
+        let elements = f64::from(32 << 24);
+        let said = sdpa.optimizer(elements * 10.0 * width as f64, width).get();
+        errors.entry(name).or_default().push(100.0 * (said / updates[kind] - 1.0));
+    }
+    hold(&mut errors, &READ);
 }
 
 #[test]
 fn single_kernels_are_as_far_off_as_stated() {
     let (half, low) = (device(&[]), device(&[("fp8", "hybrid")]));
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for line in KERNELS.lines().skip(1) {
-        let [kind, op, sizes, seconds] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
-        let sizes: BTreeMap<&str, f64> = sizes
-            .split_ascii_whitespace()
-            .filter_map(|size| {
-                size.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)))
-            })
-            .collect();
+    for (kind, op, sizes, measured) in rows() {
         let size = |name: &str| sizes.get(name).map_or(0, |value| *value as u64);
         let product = |shape: [u64; 3], batch: u64, low: bool| {
             let [m, n, k] = shape;
@@ -89,21 +241,7 @@ fn single_kernels_are_as_far_off_as_stated() {
             }
             _ => continue,
         };
-        let measured: f64 = seconds.parse().expect("seconds");
         errors.entry(name).or_default().push(100.0 * (said.get() / measured - 1.0));
     }
-    assert_eq!(errors.len(), BARS.len());
-    for ((name, errors), (expected, count, least, most)) in errors.iter_mut().zip(BARS) {
-        assert_eq!(*name, expected);
-        errors.sort_by(f64::total_cmp);
-        let median = errors[errors.len() / 2];
-        println!(
-            "{name}: {} rows, median {median:+.1} %, {:+.1} to {:+.1}",
-            errors.len(),
-            errors[errors.len() / 10],
-            errors[errors.len() * 9 / 10]
-        );
-        assert_eq!(errors.len(), count, "{name}");
-        assert!((least..=most).contains(&median), "{name}: median {median:+.1} %");
-    }
+    hold(&mut errors, &BARS);
 }

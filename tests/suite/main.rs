@@ -53,6 +53,7 @@ mod kept_by_torchtune;
 mod kept_by_trl;
 mod kept_by_unsloth;
 mod kernels;
+mod kernels_of_a_layer;
 mod launch_bound;
 mod linear_names;
 mod llava;

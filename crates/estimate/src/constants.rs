@@ -1,7 +1,9 @@
 //! Every constant of the estimates by name, for those who read them without the code: name, value, unit, meaning, source.
 //! The values are those that the estimates use; nothing on the page's own way calls this.
 
-use super::compute::{CAST_BYTES, Calibration, FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT, NETWORK_EXCHANGE};
+use super::compute::{
+    CAST_BYTES, Calibration, FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT, HOPPER, NETWORK_EXCHANGE,
+};
 use super::constant::Constant;
 use super::memory::{framework, workspaces};
 use super::time::constants as time;
@@ -173,6 +175,42 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
     ]
 }
 
+/// What kernels reach alone, on Hopper, in software whose kernels are counted one by one: modules of transformers.
+fn single_kernels() -> Vec<Constant> {
+    let measured = "measured one kernel at a time on an H200 (tests/data/measured/kernels.tsv); no step had a part in it";
+    // Taken apart by name: a new figure must be told of here.
+    let super::compute::SingleKernels { half, fp8, fp32, wave, plain, row_sums, sdpa, flash, optimizer } =
+        HOPPER;
+    let of = |name, value, unit, meaning| Constant::new((name, value, unit), meaning, measured);
+    vec![
+        of("half", half, "", "share of the dense peak that large bf16 products reach that run on and on"),
+        of("fp8", fp8, "", "the same of the fp8 peak"),
+        of("fp32", fp32, "", "the same of the fp32 peak, outside of tensor cores"),
+        of("wave", wave.get() * 1e6, "µs", "fixed cost of one wave of output tiles"),
+        of(
+            "plain",
+            plain,
+            "",
+            "share of the memory's bandwidth that copies, sums and products of tensors reach",
+        ),
+        of("row_sums", row_sums, "", "the same of kernels that cast and sum over rows: norms, losses, casts"),
+        of(
+            "sdpa",
+            sdpa,
+            "",
+            "share of attention_forward and attention_backward that PyTorch's sdpa reaches, by cuDNN since 2.10",
+        ),
+        of("flash", flash, "", "the same of FlashAttention-2"),
+        of(
+            "optimizer, 16 bits",
+            optimizer[0],
+            "",
+            "share of the memory's bandwidth of norm, clipping and fused AdamW on 16-bit parameters",
+        ),
+        of("optimizer, fp32", optimizer[1], "", "the same on fp32 parameters"),
+    ]
+}
+
 /// The constants that hold for every accelerator, by what they are of.
 #[must_use]
 pub fn general() -> Vec<(&'static str, Vec<Constant>)> {
@@ -203,6 +241,7 @@ quarters and seven eighths cross the card (tests/legacy/test_internode.py): 43 t
     )];
     vec![
         ("Arithmetic", products),
+        ("Kernels counted one by one", single_kernels()),
         ("Exchanges", exchanges),
         ("Once per step", time()),
         ("Gradient buffers", traffic()),

@@ -2,7 +2,7 @@
 
 use super::{
     Message, Operator, Saved, Symbols, Transient, Weight, Work, adapters, attention, compiled, eager,
-    embedding, experts, latent_attention, linear, mlp, mtp, norm, output_layer, sampled, vision,
+    embedding, experts, latent_attention, linear, mlp, mtp, norm, output_layer, sampled, shared, vision,
 };
 
 /// The facet `$name` of the operator that `$operator` is.
@@ -74,6 +74,7 @@ impl Operator {
     pub fn work(self, x: &Symbols<'_>) -> Vec<Work> {
         let mut work = facet!(self, work, x);
         adapters::adapt_work(self, x, &mut work);
+        shared::cast_weights(x, &mut work);
         work
     }
 

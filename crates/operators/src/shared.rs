@@ -2,7 +2,7 @@
 //! addition, and the two halves of an MLP. Bytes are reads plus writes of whole tensors.
 
 use super::{Kernel, Matmul, MatmulKind, Symbols, Work};
-use shardscope_plan::{AttentionKernel, LinearBias, RecomputeModule};
+use shardscope_plan::{AttentionKernel, LinearBias, Quantization, RecomputeModule};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const CORE: &[RecomputeModule] = &[RecomputeModule::CoreAttention, RecomputeModule::Attention];
@@ -32,6 +32,8 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
             share: seen.share,
             modules: CORE,
             trains: false,
+            layers: 1,
+            fp32_gradient: false,
         })
     };
     let mut work = vec![product("attention_scores", MatmulKind::Scores, widths.query, seen.keys)];
@@ -88,8 +90,8 @@ fn softmax(x: &Symbols<'_>, scores: u64) -> Vec<Work> {
     let backward =
         if fused { 3 * w } else { 5 * w + if recipe.fusions.softmax_in_fp32 { 8 + 2 * w } else { w } };
     let launches = if fused { [1, 1] } else { [4, 4] };
-    let mut work =
-        vec![kernel("softmax", [Bytes::new(scores * forward), Bytes::new(scores * backward)], launches)];
+    let bytes = [forward, backward].map(|each| Bytes::new(scores * each));
+    let mut work = vec![row_sums("softmax", bytes, launches)];
     if recipe.attention_dropout {
         // Reads and writes the probabilities, writes (backward: reads) a mask of one byte.
         let moved = Bytes::new(scores * (2 * w + 1));
@@ -110,7 +112,10 @@ pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
         (false, false) => [6, 6],
         (false, true) => [10, 15],
     };
-    kernel("rotary", moved.map(|each| x.bytes(each * x.n * columns)), [2 * passes, 2 * passes])
+    // Queries and keys one after the other: two products, a negation, a join, a sum; backward each zero-filled half is a copy
+    // more.
+    let launches = if eager && !fused { [10, 18] } else { [2 * passes; 2] };
+    kernel("rotary", moved.map(|each| x.bytes(each * x.n * columns)), launches)
 }
 
 /// Bias, dropout and residual addition behind attention and MLP, and backward the sum of the two
@@ -143,13 +148,62 @@ pub(super) fn activation(x: &Symbols<'_>, name: &'static str, rows: u64, columns
     // Not fused: bias addition, then (gated) the function and the product on their own.
     let extra = if fused { 0 } else { bias * 2 * g + 2 * (g - 1) };
     let forward = (g + 1 + extra) * w;
-    let backward = (1 + 2 * g + extra + bias * g) * w;
+    // Each operation of plain PyTorch has a gradient of its own: two products and the function's, three accesses each.
+    let twice = if x.in_pieces() { 2 * (g - 1) } else { 0 };
+    let backward = (1 + 2 * g + extra + twice + bias * g) * w;
     let more = if fused { 0 } else { bias + (g - 1) };
     kernel(
         name,
         [Bytes::new(elements * forward), Bytes::new(elements * backward)],
-        [1 + more, 1 + more + bias],
+        [1 + more, 1 + more + bias + twice / 2],
     )
+}
+
+/// Layers that a joint projection of `parts` parts is run as: modules of plain PyTorch have one for each part unless the model
+/// joins them.
+pub(super) fn layers(x: &Symbols<'_>, parts: u64, joined: bool) -> u64 {
+    if x.in_pieces() && !joined { parts } else { 1 }
+}
+
+/// What stands beside the products of `layers` layers that read one input: the sums of their gradients of it, and `copied` columns of
+/// gradients made contiguous for their products. None where one layer does.
+pub(super) fn joined_gradients(
+    x: &Symbols<'_>,
+    name: &'static str,
+    layers: u64,
+    copied: u64,
+) -> Option<Work> {
+    let moved = 3 * (layers - 1) * x.h + 2 * copied;
+    let launches = layers - 1 + 2 * u64::from(copied > 0);
+    (x.in_pieces() && launches > 0).then(|| kernel(name, [Bytes::ZERO, x.bytes(x.n * moved)], [0, launches]))
+}
+
+/// Under autocast plain modules cast each weight before its product, and its gradient behind it
+/// (`torch.amp.autocast`; one cast serves a forward pass). Packed weights are unpacked instead.
+pub(super) fn cast_weights(x: &Symbols<'_>, work: &mut Vec<Work>) {
+    let packed = x.recipe().tuning.quantization != Quantization::None;
+    if !x.in_pieces() || !x.casts_weights() || packed {
+        return;
+    }
+    let (mut all, mut trained, mut layers) = (0, 0, 0);
+    for one in work.iter() {
+        if let Work::Matmul(matmul) = one
+            && matmul.kind.has_weight()
+        {
+            let weights = matmul.batch * matmul.local[1] * matmul.local[2];
+            (all, layers) = (all + weights, layers + matmul.layers);
+            trained += if matmul.trains { weights } else { 0 };
+        }
+    }
+    if layers > 0 {
+        let bytes = [all, trained].map(|weights| Bytes::new(weights * (x.width + x.compute_width)));
+        work.push(row_sums("weight_casts", bytes, [layers, if trained > 0 { layers } else { 0 }]));
+    }
+}
+
+/// The same that casts and sums over rows.
+pub(super) fn row_sums(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Work {
+    Work::Kernel(Kernel { sums_rows: true, ..Kernel::new(name, bytes, launches) })
 }
 
 /// Gradient of a bias of `columns` columns: one read of the output's gradient.

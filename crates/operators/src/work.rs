@@ -25,6 +25,12 @@ impl Work {
         Self::Matmul(Matmul { kind: MatmulKind::PlainLinear, ..Matmul::linear(name, local, full) })
     }
 
+    /// The same as `layers` layers side by side, which read one input.
+    #[must_use]
+    pub(super) fn linears(layers: u64, name: &'static str, local: [u64; 3], full: [u64; 3]) -> Self {
+        Self::Matmul(Matmul { layers, ..Matmul::linear(name, local, full) })
+    }
+
     /// Makes all of `work` part of `modules`, which selective recomputation may name.
     pub(super) fn within(work: &mut [Self], modules: &'static [RecomputeModule]) {
         for work in work {
@@ -103,6 +109,10 @@ pub struct Matmul {
     pub modules: &'static [RecomputeModule],
     /// Whether the gradient of its weight is worked out; no weight of its own, none.
     pub trains: bool,
+    /// Layers that the software runs it as, each with products of its own.
+    pub layers: u64,
+    /// Whether the gradient of its input is worked out in fp32, whatever the others are in.
+    pub fp32_gradient: bool,
 }
 
 impl Matmul {
@@ -110,7 +120,19 @@ impl Matmul {
     #[must_use]
     pub(super) fn linear(name: &'static str, local: [u64; 3], full: [u64; 3]) -> Self {
         let kind = MatmulKind::Linear;
-        Self { name, batch: 1, local, full_batch: 1, full, kind, share: 1.0, modules: &[], trains: true }
+        Self {
+            name,
+            batch: 1,
+            local,
+            full_batch: 1,
+            full,
+            kind,
+            share: 1.0,
+            modules: &[],
+            trains: true,
+            layers: 1,
+            fp32_gradient: false,
+        }
     }
 
     /// FLOPs forward on one rank, as if all of the product had a meaning.
@@ -147,6 +169,8 @@ pub struct Kernel {
     pub launches_backward: u64,
     /// The modules of `--recompute-modules` it is part of.
     pub modules: &'static [RecomputeModule],
+    /// Whether it casts and sums over rows, which keeps it from the bandwidth that copies and sums of two tensors reach.
+    pub sums_rows: bool,
 }
 
 impl Kernel {
@@ -155,6 +179,6 @@ impl Kernel {
     pub(super) fn new(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Self {
         let [forward, backward] = bytes;
         let [launches_forward, launches_backward] = launches;
-        Self { name, forward, backward, launches_forward, launches_backward, modules: &[] }
+        Self { name, forward, backward, launches_forward, launches_backward, modules: &[], sums_rows: false }
     }
 }

@@ -80,7 +80,8 @@ fn tiles() -> Markup {
 pub(super) fn constants() -> Chapter {
     let lead = prose(
         "What a data sheet does not tell: the share of its peak that kernels reach, and fixed costs. There is one set per \
-         accelerator generation, pooled over parts with the same silicon, and none per model, run or paper. An \
+         accelerator generation, pooled over parts with the same silicon, and none per model, run or paper. Where every kernel of \
+         the software is counted (modules of transformers), Hopper has shares measured one kernel at a time instead. An \
          accelerator without a set of its own takes another's shares, which the table of accelerators names, with its own \
          data sheet, and its plans say that it is not calibrated. You can enter your own measurements for the first constants under Time.",
     );

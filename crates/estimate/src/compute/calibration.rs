@@ -20,7 +20,7 @@
 //! `memory` at 0.45 or at 0.6, and the others found anew, dense rows come out the same to half a per cent (median 3.4, nine of ten
 //! within 10). Products alone are measured with waves of 1 to 2 µs, fp8 at 0.71 of its peak at most: with waves held there `memory`
 //! is 0.55 to 0.62 and fp8 0.64, and sources left out are worse (nine of ten dense rows within 14 instead of 10 %). So they stand
-//! as a set and not each for a kernel.
+//! as a set and not each for a kernel. Software whose kernels are counted one by one has those of kernels: `single.rs`.
 //!
 //! `unaligned` is known from BigScience's tuning logs alone: heads 108 and 150 wide against 104 to 224.
 

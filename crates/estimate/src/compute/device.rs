@@ -1,6 +1,7 @@
 //! One accelerator with what is known of its real speed.
 
-use super::{Calibration, MatmulRates, calibration};
+use super::single::single_kernels;
+use super::{Calibration, MatmulRates, SingleKernels, calibration};
 use shardscope_plan::{Accelerator, AttentionBuild, Cluster, FlashRelease, Fp8Recipe, NumberFormat, Recipe};
 use shardscope_units::{BytesPerSecond, FlopsPerSecond, Seconds};
 
@@ -32,6 +33,12 @@ pub struct Device {
     pub low_peak: FlopsPerSecond,
     /// Streaming kernels.
     pub memory: BytesPerSecond,
+    /// Those that cast and sum over rows.
+    pub row_sums: BytesPerSecond,
+    /// What kernels reach alone, where each is counted.
+    pub single: Option<SingleKernels>,
+    /// Products in fp32 outside of tensor cores.
+    pub fp32: FlopsPerSecond,
     /// The memory's data-sheet bandwidth.
     pub memory_peak: BytesPerSecond,
     /// Multiprocessors.
@@ -64,6 +71,8 @@ impl Device {
     pub fn with(calibration: Calibration, cluster: &Cluster, recipe: &Recipe) -> Self {
         let (accelerator, measured) = (&cluster.accelerator, &cluster.measured);
         let peaks = accelerator.peaks;
+        let alone = single_kernels(calibration.generation, recipe);
+        let calibration = alone.map_or(calibration, |alone| alone.within(calibration));
         let single = recipe.compute_dtype() == NumberFormat::Fp32;
         let peak = if single { peaks.fp32 } else { peaks.half };
         let rates = calibration.matmul;
@@ -81,7 +90,9 @@ impl Device {
             // What Transformer Engine runs on Hopper.
             (FlashRelease::Third, _) | (_, AttentionBuild::Native) => 1.0,
             (_, AttentionBuild::Triton) => calibration.attention_triton,
-            (_, AttentionBuild::Pytorch) => calibration.attention_pytorch,
+            (_, AttentionBuild::Pytorch) => {
+                alone.map_or(calibration.attention_pytorch, |alone| alone.attention(recipe.attention_kernel))
+            }
         };
         Self {
             calibration,
@@ -93,6 +104,9 @@ impl Device {
             peak,
             low_peak,
             memory: memory_peak * calibration.memory,
+            row_sums: memory_peak * alone.map_or(calibration.memory, |alone| alone.row_sums),
+            fp32: peaks.fp32 * alone.map_or(rates.half, |alone| alone.fp32),
+            single: alone,
             memory_peak,
             multiprocessors: accelerator.multiprocessors.max(1),
             fast: measured.fast_bus.unwrap_or(accelerator.fast_link.bandwidth * calibration.fast_link),
@@ -117,6 +131,20 @@ impl Device {
     #[must_use]
     pub fn kernel(&self, bytes: f64, launches: u64) -> Seconds {
         self.stream(bytes) + self.calibration.launch * real(launches)
+    }
+
+    /// The same of kernels that cast and sum over rows.
+    #[must_use]
+    pub fn row_sums(&self, bytes: f64, launches: u64) -> Seconds {
+        Seconds::new(bytes / self.row_sums.get()) + self.calibration.launch * real(launches)
+    }
+
+    /// Moving `bytes` in norm, clipping and update of parameters `width` bytes wide.
+    #[must_use]
+    pub fn optimizer(&self, bytes: f64, width: u64) -> Seconds {
+        let [half, single] = self.single.map_or([self.calibration.memory; 2], |alone| alone.optimizer);
+        let share = if width > 2 { single } else { half };
+        Seconds::new(bytes / (self.memory_peak.get() * share))
     }
 
     /// Moving `bytes` through the memory.

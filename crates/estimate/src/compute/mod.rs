@@ -9,16 +9,19 @@ mod issue;
 mod matmul;
 mod section;
 mod share;
+mod single;
 
 pub use calibration::{CALIBRATIONS, Calibration, MEASURED, MatmulRates, Standing, calibration};
 pub use device::Device;
 pub use found_on::{CALIBRATED_ON, FoundOn, Known, known};
 pub use issue::{
-    COMPILED, EAGER, GRAPHED, ISSUES, Issue, MEGATRON_CORE, MEGATRON_LEGACY, PROCESSORS, ProcessorSpeed,
+    COMPILED, EAGER, EAGER_MODULES, GRAPHED, ISSUES, Issue, MEGATRON_CORE, MEGATRON_LEGACY, PROCESSORS,
+    ProcessorSpeed,
 };
 pub use matmul::{Bound, Product, ProductTime, TILES, Tile};
 pub use section::{Cost, Passes, linear_products, passes};
 pub use share::Share;
+pub use single::{HOPPER, SingleKernels};
 
 pub(crate) use attention::{FULL_HEAD_WIDTH, HEAD_WIDTH_EXPONENT};
 pub(crate) use device::{NETWORK_EXCHANGE, real};

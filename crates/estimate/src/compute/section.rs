@@ -170,20 +170,25 @@ fn linear(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cos
     let [m, n, k] = matmul.local.map(real);
     let cast = if forward.low { CAST_BYTES * real(matmul.batch) } else { 0.0 };
     // Without grouped products every expert is a launch of its own.
-    let launches = if x.recipe().moe.grouped_gemm { 1 } else { matmul.batch };
+    let launches = if x.recipe().moe.grouped_gemm { 1 } else { matmul.batch } * matmul.layers;
     // A grouped product runs a kernel for each expert from one call (`te_general_grouped_gemm`), and each expert's weight is a
     // parameter of its own, with hooks of its own when its gradient is there.
     let experts = if forward.grouped && launches == 1 { real(matmul.batch) } else { 0.0 };
     let cost = |product: &Product, cast: f64, operators: f64| Cost {
-        linear: Product { batch: matmul.batch / launches, ..*product }.time(device).time * real(launches),
+        linear: Product { batch: matmul.batch * matmul.layers / launches, ..*product }.time(device).time
+            * real(launches / matmul.layers),
         memory: device.kernel(cast, launches * u64::from(cast > 0.0)),
         operators: operators * real(launches),
         launches: real(launches) + experts * WITHIN_A_CALL,
         ..Cost::default()
     };
+    let mut input = cost(&input, cast * m * n, 1.0);
+    if matmul.fp32_gradient {
+        input.linear = Seconds::new(forward.flops().get() / device.fp32.get());
+    }
     // One function works out both gradients.
     let weight = if matmul.trains { cost(&weight, 0.0, experts * HOOKS) } else { Cost::default() };
-    (cost(&forward, cast * m * k, 1.0), cost(&input, cast * m * n, 1.0), weight)
+    (cost(&forward, cast * m * k, 1.0), input, weight)
 }
 
 fn attention(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cost) {
@@ -215,7 +220,8 @@ fn memory(device: &Device, x: &Symbols<'_>, kernel: &Kernel, work: &Work) -> (Co
     let core = work.modules().contains(&shardscope_plan::RecomputeModule::CoreAttention);
     let unfused = x.recipe().attention_kernel == AttentionKernel::Unfused;
     let cost = |bytes: f64, launches: u64| {
-        let time = device.kernel(bytes, launches);
+        let time =
+            if kernel.sums_rows { device.row_sums(bytes, launches) } else { device.kernel(bytes, launches) };
         let (operators, launches) = (real(launches.min(1)), real(launches));
         if core && unfused {
             Cost { attention: time, operators, launches, ..Cost::default() }

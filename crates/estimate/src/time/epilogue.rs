@@ -8,7 +8,7 @@ use crate::constant::Constant;
 use crate::memory::{sent_by_modules, sent_to_host};
 use crate::parameters::RankParameters;
 use shardscope_operators::Collective;
-use shardscope_plan::{Chunk, DpSharding, Embeddings, OptimizerKind};
+use shardscope_plan::{BaseTraining, Chunk, DpSharding, Embeddings, OptimizerKind};
 use shardscope_units::{Bytes, BytesPerSecond, Count, Seconds};
 
 /// Parameters of one gradient bucket, at least (`distributed_data_parallel_config.py:bucket_size`).
@@ -215,7 +215,9 @@ impl Setting<'_> {
             }
         };
         if let Some(touched) = crate::memory::stepped_bytes(recipe) {
-            return self.device.stream(own * real(touched));
+            let trained = recipe.tuning.lora.filter(|_| recipe.tuning.base == BaseTraining::None);
+            let width = trained.map_or(recipe.params_dtype.width(), |lora| lora.dtype.width());
+            return self.device.optimizer(own * real(touched), width);
         }
         let gradient = recipe.grads_dtype.width();
         // Norm reads, clipping reads and writes; the update reads the gradient, reads and writes master

@@ -295,7 +295,11 @@ impl Setting<'_> {
     }
 
     fn iteration(&self) -> Seconds {
-        if self.overlaps.bounds == Bounds::Lower { Seconds::ZERO } else { self.device.calibration.iteration }
+        // A rank alone waits for nobody, and what it reads next is there (`torch.utils.data.DataLoader`'s workers).
+        let alone =
+            self.x.recipe().software.semantics().eager_modules && self.x.plan.layout().world_size == 1;
+        let free = alone || self.overlaps.bounds == Bounds::Lower;
+        if free { Seconds::ZERO } else { self.device.calibration.iteration }
     }
 
     fn straggler_factor(&self) -> f64 {
@@ -316,6 +320,17 @@ impl Setting<'_> {
         1.0 / real(self.x.plan.layout().virtual_pipeline.max(1))
     }
 
+    /// Elements of gradients that a micro-batch adds to those of the ones before it: of what trains, and where gradients are gone
+    /// between steps not of the first (`torch/csrc/autograd/functions/accumulate_grad.h` takes a gradient that nothing else holds).
+    fn added_gradients(&self, rank: &RankParameters) -> f64 {
+        let recipe = self.x.recipe();
+        if !recipe.software.semantics().eager_modules {
+            return real(rank.count.get());
+        }
+        let batches = real(recipe.num_micro_batches.max(1));
+        real(rank.trained.get()) * (batches - 1.0) / batches
+    }
+
     /// What stands around every micro-batch of a stage: sharded weights, and gradients that are added to
     /// the main ones outside of the products. Chunks share it by their own time.
     fn around_micro_batches(&self, rank: &RankParameters, chunks: &mut [ChunkParts]) {
@@ -326,7 +341,7 @@ impl Setting<'_> {
         } else {
             // `main_grad.add_(grad)` reads the gradient and the main gradient and writes the latter.
             let bytes = self.x.width + 2 * recipe.grads_dtype.width();
-            self.device.stream(real(rank.count.get()) * real(bytes))
+            self.device.stream(self.added_gradients(rank) * real(bytes))
         };
         let [ahead, back] = self.sharded_weights(rank, &whole);
         let back = back + self.reduced_at_once(rank, &whole);

@@ -137,11 +137,25 @@ pub(super) fn work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
     let packed =
         operator != Operator::OutputLayer || x.recipe().software.semantics().modules.quantizes_output;
     if tuning.quantization != Quantization::None && packed {
-        // Reads a packed weight and writes it in full, once for each pass.
-        let weights: u64 = linears.iter().map(|(_, _, [inner, outer])| inner * outer).sum();
-        let moved = Bytes::new(weights * (x.compute_width + 1));
-        let launches = linears.len() as u64;
-        work.push(Work::Kernel(Kernel::new("unpack weights", [moved, moved], [launches, launches])));
+        // Reads a packed weight and writes it in full, once for each pass; behind fp32 norms inputs are cast to the type of the
+        // product and results back, and backward their gradients.
+        let sum = |of: fn([u64; 2]) -> u64| -> u64 { linears.iter().map(|(.., sides)| of(*sides)).sum() };
+        let wide = x.width > x.compute_width;
+        let cast =
+            if wide { x.n * sum(|[inner, outer]| inner + outer) * (x.width + x.compute_width) } else { 0 };
+        let moved = Bytes::new(sum(|[inner, outer]| inner * outer) * (x.compute_width + 1) + cast);
+        // Constants of blocks, their offset, the weight (bitsandbytes, `functional.py:dequantize_4bit`), and the two casts.
+        let launches = linears.len() as u64 * if wide { 5 } else { 3 };
+        // The product of an int8 layer's backward pass is in the type of its input (bitsandbytes, `autograd/_functions.py`:
+        // `MatMul8bitLt.backward`, `ctx.dtype_A`), which fp32 norms hand on.
+        let wide = wide && tuning.quantization == Quantization::Int8;
+        for one in work.iter_mut() {
+            if let Work::Matmul(matmul) = one {
+                matmul.fp32_gradient = wide && matmul.kind.has_weight();
+            }
+        }
+        let unpack = Kernel::new("unpack weights", [moved, moved], [launches, launches]);
+        work.push(Work::Kernel(Kernel { sums_rows: true, ..unpack }));
     }
     let Some(lora) = tuning.lora else { return };
     for (module, _, [inner, outer]) in linears {
@@ -152,14 +166,29 @@ pub(super) fn work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Work>) {
         let tokens = x.full_tokens();
         work.push(Work::plain_linear("lora_A", [x.n, rank, inner], [tokens, rank, inner]));
         work.push(Work::plain_linear("lora_B", [x.n, outer, rank], [tokens, outer, rank]));
-        // The input is cast to the adapter's type, its output added to the layer's.
-        let width = x.width + x.adapter_width;
-        let moved = Bytes::new(x.n * (inner * width + outer * (2 * x.width + x.adapter_width)));
-        work.push(Work::Kernel(Kernel::new("lora casts", [moved, moved], [2, 2])));
+        beside_products(x, lora, [inner, outer], work);
         if lora.dora {
             dora(x, lora, [inner, outer], work);
         }
     }
+}
+
+/// What stands beside the two products of an adapter (`peft/tuners/lora/layer.py:Linear.forward`, as PyTorch dispatches it under
+/// autocast: `tests/record/kernels_of_a_layer.py`): the input is cast to the adapter's type and back to that of products, both
+/// matrices are cast, the result is scaled and added to the layer's own; backward the two gradients of the input are summed.
+fn beside_products(x: &Symbols<'_>, lora: Lora, [inner, outer]: [u64; 2], work: &mut Vec<Work>) {
+    let (w, c, adapter) = (x.width, x.compute_width, x.adapter_width);
+    let between = |one: u64, other: u64| if one == other { 0 } else { one + other };
+    let (into, back) = (between(w, adapter), between(adapter, c));
+    let kernels = u64::from(into > 0) + 3 * u64::from(back > 0);
+    if kernels > 0 {
+        let cast = Bytes::new(x.n * inner * (into + back) + lora.rank * (inner + outer) * back);
+        let casts = Kernel::new("lora casts", [cast; 2], [kernels; 2]);
+        work.push(Work::Kernel(Kernel { sums_rows: true, ..casts }));
+    }
+    let dropped = if lora.dropout { x.n * inner * (2 * adapter + 1) } else { 0 };
+    let bytes = [x.n * outer * (3 * c + 2 * w) + dropped, x.n * (outer * 2 * c + inner * 3 * w) + dropped];
+    work.push(Work::Kernel(Kernel::new("lora sum", bytes.map(Bytes::new), [2 + u64::from(lora.dropout); 2])));
 }
 
 /// The lengths of the rows of weight and adapter together, anew in every forward pass: the adapter's matrices multiplied by
@@ -170,10 +199,15 @@ fn dora(x: &Symbols<'_>, lora: Lora, [inner, outer]: [u64; 2], work: &mut Vec<Wo
     work.push(once("dora A", [inner, lora.rank, inner]));
     work.push(once("dora B", [inner, outer, lora.rank]));
     let (weight, results) = (inner * outer, x.n * outer);
-    // Two copies, a product, a sum and a norm, each read and written; the adapter's product has a gradient.
-    let forward = Bytes::new(9 * weight * x.adapter_width + 5 * results * x.dora_width);
-    let backward = Bytes::new(6 * results * x.dora_width);
-    work.push(Work::Kernel(Kernel::new("dora norm", [forward, backward], [10, 6])));
+    // An identity and its cast; two casts, a product, a sum and a norm of the weight. Results: two products with a row of factors,
+    // the scale, the two sums and a cast, less the plain adapter's product and sum; backward casts, and of either product two
+    // products, a sum over tokens and a cast, and their sum.
+    let (wide, c) = (x.adapter_width, x.compute_width);
+    let identity = inner * inner * (2 * x.adapter_width + c);
+    let forward = Bytes::new(9 * weight * x.adapter_width + identity + results * (10 * wide - c));
+    let backward = Bytes::new(results * (16 * wide + 7 * c));
+    let norm = Kernel::new("dora norm", [forward, backward], [13, 13]);
+    work.push(Work::Kernel(Kernel { sums_rows: true, ..norm }));
     if lora.dropout {
         work.push(Work::plain_linear("dora base", [x.n, outer, inner], [x.full_tokens(), outer, inner]));
     }

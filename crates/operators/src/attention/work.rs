@@ -1,7 +1,9 @@
 //! Arithmetic of self-attention: projections, rotary embedding, the core, the residual addition.
 
 use super::is_grouped;
-use crate::shared::{HeadWidths, bias_gradient, core_attention, kernel, residual_addition, rotary};
+use crate::shared::{
+    HeadWidths, bias_gradient, core_attention, joined_gradients, kernel, layers, residual_addition, rotary,
+};
 use crate::{Symbols, Work, norm};
 use shardscope_plan::{AttentionKernel, LinearBias, PositionEmbedding, RecomputeModule};
 
@@ -13,7 +15,10 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let packed = (x.a + 2 * x.k) * x.d;
     let full_packed = (heads + 2 * groups) * x.d + super::gate(x, heads);
     let rows = packed + super::gate(x, x.a);
-    let mut work = vec![Work::linear("linear_qkv", [x.n, rows, x.h], [tokens, full_packed, x.h])];
+    let parts = layers(x, 3, model.arrangement.fused_qkv);
+    let mut work = vec![Work::linears(parts, "linear_qkv", [x.n, rows, x.h], [tokens, full_packed, x.h])];
+    // Gradients of rotated queries and keys lie head by head and are copied for their products.
+    work.extend(joined_gradients(x, "attention_input", parts, (x.a + x.k) * x.d));
     if model.linear_bias != LinearBias::None {
         work.push(bias_gradient(x, "linear_qkv.bias", packed));
     }

@@ -88,6 +88,8 @@ fn grouped(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
             share,
             modules: MOE,
             trains: true,
+            layers: 1,
+            fp32_gradient: false,
         })
     };
     let (g, last) = (x.gate, work.len() + 3);

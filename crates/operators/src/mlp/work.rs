@@ -1,6 +1,6 @@
 //! Arithmetic of the dense MLP.
 
-use crate::shared::{activation, residual_addition};
+use crate::shared::{activation, joined_gradients, layers, residual_addition};
 use crate::{Symbols, Work};
 use shardscope_plan::RecomputeModule;
 
@@ -8,11 +8,13 @@ const MLP: &[RecomputeModule] = &[RecomputeModule::Mlp];
 
 pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let (tokens, full) = (x.full_tokens(), x.model().ffn_hidden_size);
+    let first = layers(x, x.gate, x.model().arrangement.fused_gate_up);
     let mut work = vec![
-        Work::linear("linear_fc1", [x.n, x.gate * x.f, x.h], [tokens, x.gate * full, x.h]),
+        Work::linears(first, "linear_fc1", [x.n, x.gate * x.f, x.h], [tokens, x.gate * full, x.h]),
         activation(x, "mlp_activation", x.n, x.f),
         Work::linear("linear_fc2", [x.n, x.h, x.f], [tokens, x.h, full]),
     ];
+    work.extend(joined_gradients(x, "mlp_input", first, 0));
     Work::within(&mut work, MLP);
     work.push(residual_addition(x, "mlp_bda"));
     work

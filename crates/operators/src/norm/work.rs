@@ -4,7 +4,7 @@
 
 use super::saved::stands_alone;
 use crate::eager::norms_are_kernels;
-use crate::shared::kernel;
+use crate::shared::row_sums;
 use crate::{Operator, Symbols, Work};
 use shardscope_plan::{Normalization, RecomputeModule};
 use shardscope_units::Bytes;
@@ -16,7 +16,7 @@ pub(crate) fn work(operator: Operator, x: &Symbols<'_>) -> Vec<Work> {
     let widths = [x.residual_width, x.width];
     let [forward, backward] = if in_pieces(x) { pieces(widths) } else { one_kernel(widths) };
     let [forward, backward] = [forward, backward].map(|each| Bytes::new(elements * each));
-    let mut work = vec![kernel(operator.name(), [forward, backward], [1, 2])];
+    let mut work = vec![row_sums(operator.name(), [forward, backward], launches(x, [1, 2]))];
     if stands_alone(operator, x) {
         Work::within(&mut work, NORM);
     }
@@ -27,13 +27,13 @@ pub(crate) fn work(operator: Operator, x: &Symbols<'_>) -> Vec<Work> {
 const FLOAT: u64 = 4;
 
 /// Whether an RMSNorm is written as operations of plain PyTorch, each a kernel of its own that reads and writes the whole tensor.
-/// Their launches are among the small operators that an eager software's host time has beside each counted one.
 fn in_pieces(x: &Symbols<'_>) -> bool {
-    let recipe = x.recipe();
-    recipe.software.semantics().eager_modules
-        && x.model().normalization == Normalization::RmsNorm
-        && !recipe.fusions.compiled_layers
-        && !norms_are_kernels(x)
+    x.in_pieces() && x.model().normalization == Normalization::RmsNorm && !norms_are_kernels(x)
+}
+
+/// Kernels forward and backward: `fused` of a norm that is one, or those of [`pieces`].
+fn launches(x: &Symbols<'_>, fused: [u64; 2]) -> [u64; 2] {
+    if in_pieces(x) { [8, 16] } else { fused }
 }
 
 /// Norms of queries and keys, head by head: `columns` of a token in all, in the format of the products
@@ -42,7 +42,7 @@ pub(crate) fn heads(x: &Symbols<'_>, columns: u64) -> Work {
     let w = x.width;
     let moved = if in_pieces(x) { pieces([w, w]) } else { one_kernel([w, w]) };
     let [forward, backward] = moved.map(|each| Bytes::new(x.n * columns * each));
-    kernel("qk_layernorm", [forward, backward], [2, 4])
+    row_sums("qk_layernorm", [forward, backward], launches(x, [1, 2]).map(|each| 2 * each))
 }
 
 /// Bytes that one kernel moves for an element, forward and backward, by the widths of its input and of its output.
@@ -52,11 +52,13 @@ const fn one_kernel([input, output]: [u64; 2]) -> [u64; 2] {
 
 /// The same of `LlamaRMSNorm.forward`: cast to fp32, square, mean, product with the inverse root, cast back, product with the
 /// weight. Backward: the weight's product and its sum, the product with the weight, the cast, the product's two gradients (one
-/// summed over the row), the square's, their sum, and the cast back.
+/// summed over the row), the mean's spread over the row, the square's (a power, a product with two, one with the gradient), their
+/// sum, and the cast back. As PyTorch dispatches them (`tests/record/kernels_of_a_layer.py`).
 const fn pieces([r, w]: [u64; 2]) -> [u64; 2] {
     let forward = (r + FLOAT) + 2 * FLOAT + FLOAT + 2 * FLOAT + (FLOAT + w) + 2 * w;
     let weight = 3 * w + w;
-    let backward =
-        weight + 2 * w + (w + FLOAT) + 2 * FLOAT + (3 * FLOAT + FLOAT) + 2 * FLOAT + 3 * FLOAT + (FLOAT + r);
+    let product = 3 * FLOAT + 2 * FLOAT + FLOAT;
+    let square = 2 * FLOAT + 2 * FLOAT + 3 * FLOAT;
+    let backward = weight + 2 * w + (w + FLOAT) + product + FLOAT + square + 3 * FLOAT + (FLOAT + r);
     [forward, backward]
 }

@@ -1,6 +1,6 @@
 //! Arithmetic of the output layer and the loss.
 
-use crate::shared::kernel;
+use crate::shared::row_sums;
 use crate::{Symbols, Work};
 use shardscope_plan::LossKind;
 use shardscope_units::Bytes;
@@ -13,7 +13,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let (bytes, launches) = loss(x);
     vec![
         Work::plain_linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]),
-        kernel("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * x.v)), launches),
+        row_sums("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * x.v)), launches),
     ]
 }
 

@@ -199,6 +199,12 @@ impl<'a> Symbols<'a> {
         quantized && (module != LinearModule::OutputLayer || output)
     }
 
+    /// Whether layers are modules of plain PyTorch that nothing compiles: each operation is a kernel of its own, and counted.
+    #[must_use]
+    pub fn in_pieces(&self) -> bool {
+        self.recipe().software.semantics().eager_modules && !self.recipe().fusions.compiled_layers
+    }
+
     /// Whether products run in another type than weights are held in, so that weights are cast for each of them.
     #[must_use]
     pub fn casts_weights(&self) -> bool {

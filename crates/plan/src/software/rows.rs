@@ -235,6 +235,7 @@ pub(super) const NANOTRON: Semantics = Semantics {
 /// `sdpa` since release 4.36, or flash-attn 2: the same kernel (`modeling_utils.py:_check_and_adjust_attn_implementation`).
 pub(super) const HF_TRANSFORMERS: Semantics = Semantics {
     eager_modules: true,
+    issue: HostIssue::Modules,
     attention_build: AttentionBuild::Pytorch,
     steps_parameters: true,
     cuts_models: false,

@@ -93,6 +93,8 @@ pub enum HostIssue {
     MegatronLegacy,
     /// Modules of PyTorch, one operation after the other.
     Eager,
+    /// The same, each of whose operations is counted.
+    Modules,
     /// Layers under `torch.compile`.
     Compiled,
 }
