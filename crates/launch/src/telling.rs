@@ -39,7 +39,8 @@ const SMALL: &str = "stage3_param_persistence_threshold sub_group_size stage3_pr
     _fused_rms_norm _fused_rotary_emb _use_qkv_packed _use_doc_masking z_loss_coefficient ring_attn_heads_k_stride \
     sglang_model_loader_extra_config world_size global_batch_size eps ref_pretrain group_method \
     no_remove_unused_columns ignore_mismatched_sizes eta_min deallocate_pipeline_outputs persist_layer_norm \
-    train_memory_margin_bytes update_weight_buffer_size update_weight_transfer_mode problem_type config config_file config_path config_name";
+    train_memory_margin_bytes update_weight_buffer_size update_weight_transfer_mode problem_type sub_task sample_packing_sequentially \
+    curriculum_sampling mixer_list base_model_ignore_patterns micro_rollout_batch_size config config_file config_path config_name";
 
 /// How a part of a name begins that says what it changes.
 const PARTS: [&str; 24] = [

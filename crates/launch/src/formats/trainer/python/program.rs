@@ -153,6 +153,13 @@ impl<'a> Program<'a> {
         before.ends_with("class ")
     }
 
+    /// Whether the call that opens there is one of a class of models (`AutoModelForCausalLM.from_pretrained`).
+    fn is_of_a_model(&self, open: usize) -> bool {
+        let before = self.text.get(..open).unwrap_or_default();
+        let name = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.')).next();
+        name.is_some_and(|name| name.contains("Model"))
+    }
+
     fn line_end(&self, at: usize) -> usize {
         self.text.get(at..).and_then(|rest| rest.find('\n')).map_or(self.text.len(), |end| at + end)
     }
@@ -176,7 +183,8 @@ impl<'a> Program<'a> {
                 sign @ (b',' | b')') if depth == 0 => {
                     self.argument(call, start, at, loads && count == 0, loads);
                     let rest = self.text.get(start..at).unwrap_or("");
-                    if !loads && rest.trim_start().starts_with("**") {
+                    // Of those that load a tokenizer or a processor nothing is read.
+                    if (!loads || self.is_of_a_model(open)) && rest.trim_start().starts_with("**") {
                         self.computed = self.computed.or(Some(call));
                     }
                     count += 1;
