@@ -40,7 +40,7 @@ const SMALL: &str = "stage3_param_persistence_threshold sub_group_size stage3_pr
     sglang_model_loader_extra_config world_size global_batch_size eps ref_pretrain group_method \
     no_remove_unused_columns ignore_mismatched_sizes eta_min deallocate_pipeline_outputs persist_layer_norm \
     train_memory_margin_bytes update_weight_buffer_size update_weight_transfer_mode problem_type sub_task sample_packing_sequentially \
-    curriculum_sampling mixer_list base_model_ignore_patterns micro_rollout_batch_size extends \
+    curriculum_sampling mixer_list base_model_ignore_patterns micro_rollout_batch_size override_model_config extends \
     first_last_layers_bf16 config config_file config_path config_name";
 
 /// How a part of a name begins that says what it changes.
