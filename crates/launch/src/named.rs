@@ -11,7 +11,8 @@ use shardscope_source::{Code, Diagnostic, Span};
 pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Option<Span>) {
     // ModelScope's folders have no points in their names (`modelscope/hub/utils/utils.py:model_id_to_group_owner_name`).
     let plain = name.trim().trim_end_matches('/').replace("___", ".");
-    let name = plain.as_str();
+    let cached = of_cache(&plain);
+    let name = cached.as_deref().unwrap_or(&plain);
     if name.is_empty()
         || reading.value(Field::NumLayers).is_some() && reading.value(Field::HiddenSize).is_some()
     {
@@ -60,6 +61,14 @@ pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Op
         choices: Vec::new(),
         proposal: base.map(str::to_owned),
     });
+}
+
+/// The id of a snapshot in a hub's cache, `models--Qwen--Qwen2.5-14B-Instruct/snapshots/cf98…`
+/// (`huggingface_hub/file_download.py:repo_folder_name`).
+fn of_cache(path: &str) -> Option<String> {
+    let (folder, _) = path.split_once("/snapshots/")?;
+    let id = folder.rsplit('/').next()?.strip_prefix("models--")?;
+    Some(id.replacen("--", "/", 1))
 }
 
 /// Takes back that a model is not known, where another text states its shape.

@@ -21,7 +21,7 @@ const AROUND: &str = "eval evaluation mmlu val valid validation test tests log l
     split splits percentage resume mfu cache throughput";
 /// Groups of keys that say the same of every key in them.
 const GROUPS: &str = "reward reward_fn server flops_profiler comms_logger monitor_config profiler experiment_logger eval_dataset \
-    device_groups nvrx_straggler defaults brrr_data tensor_parallel_plan layer_name_map timers inference";
+    device_groups nvrx_straggler defaults brrr_data tensor_parallel_plan layer_name_map timers inference variables";
 /// Parts that take that back: a path to a function, a module or a configuration is a program of somebody's own.
 const OWN: &str = "function func hook custom module class config configs spec filter";
 /// Whole names in known frameworks' own files (DeepSpeed, NeMo, Megatron-Bridge, Primus, axolotl, ms-swift, MindSpeed-LLM,
@@ -39,7 +39,9 @@ const SMALL: &str = "stage3_param_persistence_threshold sub_group_size stage3_pr
     _fused_rms_norm _fused_rotary_emb _use_qkv_packed _use_doc_masking z_loss_coefficient ring_attn_heads_k_stride \
     sglang_model_loader_extra_config world_size global_batch_size eps ref_pretrain group_method \
     no_remove_unused_columns ignore_mismatched_sizes eta_min deallocate_pipeline_outputs persist_layer_norm \
-    train_memory_margin_bytes update_weight_buffer_size update_weight_transfer_mode problem_type config config_file config_path config_name";
+    train_memory_margin_bytes update_weight_buffer_size update_weight_transfer_mode problem_type sub_task sample_packing_sequentially \
+    curriculum_sampling mixer_list base_model_ignore_patterns micro_rollout_batch_size override_model_config extends \
+    first_last_layers_bf16 config config_file config_path config_name";
 
 /// How a part of a name begins that says what it changes.
 const PARTS: [&str; 24] = [

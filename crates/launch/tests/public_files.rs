@@ -24,7 +24,11 @@ const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
 /// `finetune_vlm.py`; of each up to six files with such a sign by SHA-256 of `eighth:` and their address.
 /// The ninth is of pre-training and reinforcement learning: of 48 repositories not read before, the scripts, YAML and TOML with a sign of
 /// a training that no framework's own repository has at the same path, evaluations, data and images left out, up to five of each by
-/// SHA-256 of `ninth:` and their address.
+/// SHA-256 of `ninth:` and their address. The tenth is of both: of 30 repositories that fine-tune (from the lists of `train_sft.sh`,
+/// `scripts/sft.sh`, `examples/train_lora/llama3_lora_sft.yaml`, `configs/sft.yaml`, `ds_config_zero3.json`, `finetune.sh`,
+/// `src/train_grpo.py`, `train.slurm` and names with qlora, torchtune, axolotl and finetun) and 26 that pre-train or train by reinforcement
+/// (from those of `pretrain_gpt.py`, `verl/trainer/main_ppo.py`, `openrlhf/cli/train_ppo_ray.py`, `train_async.py`, `torchtitan/train.py`
+/// and names with nanotron), picked by their names, the first three of each by SHA-256 of `tenth:` and their address.
 const DRAWN: &str = include_str!("data/drawn_files.tsv");
 const DRAWN_GUIDE: &str = include_str!("../../../pages/src/guide/drawn.tsv");
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];

@@ -9,8 +9,28 @@ const SINGLE_POSITIONALS: usize = 3;
 
 /// Words of a call line proposed at most.
 const LONGEST_LINE: usize = 64;
-/// A word behind the script that decides no setting: a path, a rate, a number of tokens that no division brings to nothing.
+/// A word behind the script that decides no setting: a number of tokens that no division brings to nothing.
 const ANY_WORD: &str = "1000000000";
+/// Words of variables' names, and what stands behind the script for such a variable where it decides no setting.
+const NAMED: [(&str, &str); 14] = [
+    ("EXTRA", "0"),
+    ("PAD", "4096"),
+    ("LR", "1e-5"),
+    ("PATH", "path"),
+    ("DIR", "path"),
+    ("CHECKPOINT", "path"),
+    ("NAME", "name"),
+    ("INTERVAL", "1000"),
+    ("ITER", "1000"),
+    ("ITERS", "1000"),
+    ("EPOCH", "1"),
+    ("EPOCHS", "1"),
+    ("DATASET", "path"),
+    ("TOKENIZER", "path"),
+];
+/// Rows that the embeddings of Qwen 2 and 3 have beyond the entries of their vocabulary, below 14B parameters (151,936 of 151,643; Pai's scripts
+/// say so too).
+const QWENS: &str = "293";
 /// The format that a script is asked for where it offers several.
 const USUAL_FORMAT: &str = "bf16";
 
@@ -49,6 +69,20 @@ fn call_line(script: &Script, holes: &[(HoleId, String)]) -> Option<String> {
             && *known == ANY_WORD
         {
             *known = "1";
+        }
+    }
+    let qwens = || {
+        let words = script.commands.iter().flat_map(|command| &command.words);
+        words.map(|word| word.text()).any(|text| text.starts_with("Qwen") && text.ends_with("Tokenizer"))
+    };
+    for variable in &script.variables {
+        let hole = variable.values.first().and_then(|value| script.hole(value.only_hole()?));
+        let named = NAMED.iter().find(|(part, _)| variable.name.split('_').any(|word| word == *part));
+        if let Some((part, word)) = named
+            && let Some(known) = hole.and_then(place).and_then(|at| words.get_mut(at.wrapping_sub(1)))
+            && *known == ANY_WORD
+        {
+            *known = if *part == "EXTRA" && qwens() { QWENS } else { word };
         }
     }
     (!words.is_empty()).then(|| words.join(" "))

@@ -14,7 +14,6 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
         "train-backend" => value == "megatron",
         "loss-type" => matches!(value, "policy_loss" | "sft_loss"),
         "transformer-type" => value == "megatron",
-        // Functions that come with slime and miles.
         "rollout-function-path" => ["slime.rollout.", "miles.rollout.", "fully_async_rollout."]
             .iter()
             .any(|own| value.starts_with(own)),
@@ -61,7 +60,6 @@ const PARTS: &str = "a model of several parts, of which the decoder alone would 
 const EXCHANGES: &str = "MindSpeed's overlap of experts' products and exchanges, which keeps other tensors";
 const CHUNKS: &str =
     "products of tensor parallelism in pieces whose messages run behind them (MindSpeed's CoC and MC2)";
-/// slime's and miles's own function stops at `--rollout-max-response-len`.
 const SAMPLES: &str = "samples made by a function of the program's own, whose length and number it chooses";
 const GAUDI: &str = "Gaudi's own kernels and graphs";
 const DIFFUSION: &str = "a diffusion model in the place of a decoder";
@@ -222,9 +220,7 @@ const FORKS: &[Fork] = &[
     takes("patch-tokenizer-type", &[(Field::TokenizerType, None)]),
     takes("extra-vocab-size", &[]),
     takes("max-padding-length", &[]),
-    switch("keep-last", &[]),
     switch("use-llama2-rotary-position-embeddings", &[(Field::UseRotaryPositionEmbeddings, YES)]),
-    takes("rotary-scale-factor", &[]),
     takes("n-head-kv", &[(Field::GroupQueryAttention, YES), (Field::NumQueryGroups, None)]),
     takes("num-attention-heads-kv", &[(Field::GroupQueryAttention, YES), (Field::NumQueryGroups, None)]),
     // MindSpeed (`mindspeed/features_manager/tensor_parallel`): tensor-parallel products cut so that their messages run behind them.
@@ -233,7 +229,6 @@ const FORKS: &[Fork] = &[
     takes("coc-mode", &[]),
     takes("coc-parallel-num", &[]),
     switch("coc-fused-kernel", &[]),
-    // slime and miles.
     lacking("custom-generate-function-path", Arity::One, Effect::Memory, SAMPLES),
     lacking("rollout-function-path", Arity::One, Effect::Memory, SAMPLES),
     // Adapters and frozen parts (MindSpeed-LLM, ms-swift, Pai).

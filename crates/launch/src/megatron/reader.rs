@@ -8,7 +8,7 @@ use super::remarks::{Idle, LISTED, listed, without_influence};
 use super::renamed;
 use super::respelt;
 use super::slime;
-use super::software::{Signs, software};
+use super::software::{Signs, experts_of_old, software};
 use super::width::Multiple;
 use super::{idle, unmodelled};
 use crate::named::quantized_word;
@@ -320,6 +320,7 @@ impl ArgumentReader<'_> {
             let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived);
             self.reading.take(found.note("MindSpeed's own flags: it runs on Ascend accelerators"));
         }
+        experts_of_old(&mut self.reading);
         pai::together(&mut self.reading, self.words);
         slime::together(&mut self.reading, self.words, self.train_only);
         if let Some(file) = self.engine_file.take().filter(|_| self.deepspeed) {

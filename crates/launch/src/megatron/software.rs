@@ -12,7 +12,7 @@
 
 use super::flags::Flag;
 use super::release::Release;
-use crate::Reading;
+use crate::{Effect, NotModelled, Reading};
 use shardscope_plan::{Field, Software};
 
 /// What the flags say about the release.
@@ -84,6 +84,22 @@ pub(super) fn software(signs: &Signs, reading: &Reading) -> Option<(Software, St
         );
     }
     None
+}
+
+/// Stops at experts of a text of the legacy models' time that asks for Transformer Engine too: `--use-flash-attn` was theirs, and
+/// no text for Megatron core leaves the router wholly open. Which layer such a fork builds is its own (Zyphra's `moe_365.sh`).
+pub(super) fn experts_of_old(reading: &mut Reading) {
+    let says = |field, value: &str| reading.value(field) == Some(value);
+    let old = says(Field::TransformerImpl, "transformer_engine")
+        && says(Field::UseFlashAttn, "true")
+        && !says(Field::UseMcoreModels, "true");
+    let routed = reading.found.iter().any(|found| found.field.name().starts_with("moe_"));
+    let experts = reading.found.iter().find(|found| found.field == Field::NumExperts);
+    if let Some(found) = experts.filter(|_| old && !routed) {
+        let what = "experts of Megatron's legacy models or a fork of them beside Transformer Engine's layers";
+        let item = NotModelled::new("--num-experts", &found.value, Effect::Model, what).at_some(found.span);
+        reading.not_modelled.push(item);
+    }
 }
 
 #[cfg(test)]

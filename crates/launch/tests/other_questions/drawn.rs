@@ -334,7 +334,7 @@ fn a_whole_call_line_is_proposed() {
     let open = script(text);
     let asked = open.questions.iter().find(|question| question.name == "arguments").expect("a question");
     let line = asked.proposal.clone().expect("a proposal");
-    assert_eq!(line, "dsw 7B 1 256 1000000000 4096 bf16 1 1");
+    assert_eq!(line, "dsw 7B 1 256 1e-5 4096 bf16 1 1");
     let source = Source::from_files([("run.sh", text)]);
     let environment =
         Environment { variables: vec![("arguments".to_owned(), line)], ..Environment::default() };

@@ -151,3 +151,70 @@ fn generation_of_ones_own_and_products_in_pieces_stop() {
         ours.not_modelled
     );
 }
+
+/// A snapshot in a hub's cache was a model of no name.
+#[test]
+fn a_hubs_cache_names_the_model() {
+    let of = |path: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 8 train.py --model_name_or_path {path} --bf16 True --model_max_length 2048 \
+             --per_device_train_batch_size 2 --gradient_accumulation_steps 16 --num_train_epochs 1"
+        ))
+    };
+    let cached =
+        of("/cache/models--Qwen--Qwen2.5-14B-Instruct/snapshots/cf98f3b3bbb457ad9e2bb7baf9a0125b6b88caa8");
+    assert_eq!(value(&cached, Field::NumLayers), "48", "{:?}", cached.diagnostics);
+    assert_eq!(value(&of("/cache/models--own--mine/snapshots/cf98f3b3"), Field::NumLayers), "");
+}
+
+/// Zyphra's fork of the legacy models has experts of one choice beside Transformer Engine, which were read as Megatron core's.
+#[test]
+fn experts_of_the_legacy_models_beside_transformer_engine_stop() {
+    let experts = "--num-experts 16 --expert-model-parallel-size 8 --use-flash-attn --transformer-impl transformer_engine";
+    stopped(&script(&launch("pretrain_gpt.py", experts)), &["--num-experts"]);
+    for more in ["--use-mcore-models", "--moe-router-topk 2"] {
+        let read = script(&launch("pretrain_gpt.py", &format!("{experts} {more}")));
+        assert!(read.plan.is_some(), "{more}: {:?} {:?}", read.not_modelled, read.diagnostics);
+    }
+}
+
+/// A program that hands a dictionary of its own to `from_pretrained` says there what it loads and how.
+#[test]
+fn keywords_that_a_program_makes_for_its_model_stop() {
+    let of = |keywords: &str| {
+        let text = format!(
+            "from transformers import AutoModelForCausalLM, TrainingArguments, Trainer\nkeywords = make()\n\
+             model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B', {keywords})\n\
+             args = TrainingArguments(per_device_train_batch_size=1, bf16=True)\ntrainer = Trainer(model=model, args=args)\ntrainer.train()\n"
+        );
+        said("train.py", &text, &[("world_size", "1"), ("seq_length", "2048")])
+    };
+    assert!(of("torch_dtype='bfloat16'").not_modelled.is_empty());
+    stopped(&of("**keywords"), &["from_pretrained"]);
+}
+
+/// `torchtune/models/llama2/_component_builders.py`: sizes among the builder's arguments, which had been asked for as "llama2".
+#[test]
+fn torchtunes_builders_take_their_sizes() {
+    let of = |component: &str, more: &str| {
+        let text = format!(
+            "model:\n  _component_: torchtune.models.llama2.{component}\n  vocab_size: 102400\n  num_layers: 30\n  num_heads: 32\n  \
+             num_kv_heads: 32\n  embed_dim: 4096\n  max_seq_len: 4096\n  attn_dropout: 0.0\n  norm_eps: 1e-5\n{more}tokenizer:\n  \
+             _component_: own.Tokenizer\n  max_seq_len: 4096\nbatch_size: 2\noptimizer:\n  _component_: torch.optim.AdamW\n  fused: True\n\
+             loss:\n  _component_: torchtune.modules.loss.CEWithChunkedOutputLoss\ngradient_accumulation_steps: 16\ndtype: bf16\n\
+             enable_activation_checkpointing: True\ncompile: False\n"
+        );
+        said("a.yaml", &text, &[("world_size", "1")])
+    };
+    let read = of("llama2", "");
+    let plan = read.plan.as_ref().unwrap_or_else(|| panic!("{:?} {:?}", read.not_modelled, read.diagnostics));
+    assert_eq!(value(&read, Field::FfnHiddenSize), "11008");
+    assert_eq!((plan.model().num_layers, value(&read, Field::NotRead).as_str()), (30, ""));
+    let adapted =
+        of("lora_llama2", "  lora_attn_modules: [q_proj, v_proj]\n  lora_rank: 8\n  lora_alpha: 16\n");
+    assert!(
+        adapted.plan.is_some() && value(&adapted, Field::TrainType) == "lora",
+        "{:?}",
+        adapted.diagnostics
+    );
+}

@@ -3,6 +3,7 @@
 use super::row::Row;
 use crate::formats::known_model;
 use crate::formats::leaves::{Leaf, Leaves};
+use crate::formats::llama_like::LLAMA_LAYER;
 use crate::named::take_model;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
@@ -255,6 +256,9 @@ fn model(leaves: &mut Leaves<'_>) {
         }
     }
     leaves.turn_on("model.use_dora", Field::UseDora);
+    if name == family && matches!(family, "llama2" | "llama3") && leaves.has("model.embed_dim") {
+        return built(leaves);
+    }
     let dotted = dotted(family, name);
     match known_model(&dotted) {
         Some((known, settings)) => {
@@ -269,6 +273,31 @@ fn model(leaves: &mut Leaves<'_>) {
         }
         None => take_model(&mut leaves.reading, &dotted, &leaf.path, leaf.span),
     }
+}
+
+/// A decoder of Llama's layers whose sizes stand among the arguments of its builder (`models/llama2/_component_builders.py:llama2`).
+fn built(leaves: &mut Leaves<'_>) {
+    leaves.take_all(&[
+        ("model.num_layers", Field::NumLayers),
+        ("model.embed_dim", Field::HiddenSize),
+        ("model.num_heads", Field::NumAttentionHeads),
+        ("model.intermediate_dim", Field::FfnHiddenSize),
+        ("model.vocab_size", Field::VocabSize),
+    ]);
+    if let Some(leaf) = leaves.get("model.num_kv_heads") {
+        leaves.query_groups(&leaf.value, leaf);
+    }
+    // `scale_hidden_dim_for_mlp`: four times the whole part of two thirds of the width, up to a multiple of 256.
+    let width = leaves
+        .whole("model.embed_dim")
+        .and_then(|width| (width.checked_mul(2)? / 3).checked_mul(4)?.checked_next_multiple_of(256));
+    if let Some(width) = width {
+        let why = "torchtune's width of the MLP where intermediate_dim is not stated";
+        leaves.state(Field::FfnHiddenSize, &width.to_string(), Origin::Derived, why);
+    }
+    leaves.state_all(&LLAMA_LAYER, Origin::Derived, "torchtune's layers of Llama");
+    leaves.state(Field::PadVocabSize, "false", Origin::Derived, "torchtune pads no vocabulary");
+    leaves.pass_below(&["model.max_seq_len", "model.attn_dropout", "model.norm_eps", "model.rope_base"]);
 }
 
 /// A builder's name as models are called: points in the family's version and in the billions of parameters.

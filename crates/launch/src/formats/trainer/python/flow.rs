@@ -34,7 +34,9 @@ pub(super) enum Given<'a> {
     Value(&'a str),
     /// What the name had, with this behind a sign of arithmetic: `steps //= 8`.
     Changed(&'static str, &'a str),
-    /// Something that is not followed: a loop's variable, a part of a sequence, a key that is added to a dictionary.
+    /// A key and what it is given in the dictionary that the name had: `options["fp16"] = True`.
+    Item(&'a str, &'a str),
+    /// Something that is not followed: a loop's variable, a part of a sequence.
     Open,
 }
 
@@ -149,8 +151,11 @@ impl<'a> Flow<'a> {
         }
         // `name: Type = value`
         let target = target.split_once(':').map_or(target, |(name, _)| name);
-        if let Some((name, _)) = target.split_once('[') {
-            return give(name, Given::Open);
+        if let Some((name, key)) = target.split_once('[') {
+            let key = key.trim_end().strip_suffix(']').unwrap_or_default();
+            let quoted = |quote: char| key.strip_prefix(quote)?.strip_suffix(quote);
+            let key = quoted('"').or_else(|| quoted('\'')).filter(|key| !key.contains(['"', '\'']));
+            return give(name, key.map_or(Given::Open, |key| Given::Item(key, value.trim())));
         }
         if !target.contains(',') {
             return give(target, Given::Value(value.trim()));

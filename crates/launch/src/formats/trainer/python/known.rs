@@ -10,6 +10,8 @@ use std::cell::Cell;
 /// Names that are looked for in one program, and names behind each other.
 const LOOKED_FOR: usize = 4_000;
 const DEEPEST: u32 = 8;
+/// Keys of a dictionary that are followed.
+const MOST_KEYS: usize = 64;
 /// Bytes of an expression that is read.
 const LONGEST: usize = 2_000;
 
@@ -164,6 +166,14 @@ impl<'a> Known<'a> {
             let found = match given {
                 Given::Open => None,
                 Given::Value(written) => self.worked_out(written, *step),
+                Given::Item(key, written) => match self.name(name, *step) {
+                    Some(Value::Dictionary(mut pairs)) if pairs.len() < MOST_KEYS => {
+                        pairs.retain(|(known, _)| known != key);
+                        pairs.push(((*key).to_owned(), self.worked_out(written, *step)));
+                        Some(Value::Dictionary(pairs))
+                    }
+                    _ => None,
+                },
                 Given::Changed(sign, by) => {
                     let before = self.name(name, *step)?.setting()?;
                     self.worked_out(&format!("{before} {sign} ({by})"), *step)
@@ -295,7 +305,7 @@ if __name__ == '__main__':
         assert_eq!(value("config.bias").as_deref(), Some("all"));
         assert_eq!((value("config.names"), value("config.absent")), (None, None));
         assert_eq!(value("lora['r'] * 2").as_deref(), Some("16"));
-        assert_eq!((value("lora['names']"), value("changed['r']")), (None, None));
+        assert_eq!((value("lora['names']"), value("changed['r']").as_deref()), (None, Some("4")));
 
         let known = known(FIRED, "", "--batch 64");
         let at = FIRED.find("use(").expect("use");

@@ -129,6 +129,13 @@ impl<'a> Program<'a> {
         before.ends_with("class ")
     }
 
+    /// Whether the call that opens there is one of a class of models (`AutoModelForCausalLM.from_pretrained`).
+    fn is_of_a_model(&self, open: usize) -> bool {
+        let before = self.text.get(..open).unwrap_or_default();
+        let name = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.')).next();
+        name.is_some_and(|name| name.contains("Model"))
+    }
+
     fn line_end(&self, at: usize) -> usize {
         self.text.get(at..).and_then(|rest| rest.find('\n')).map_or(self.text.len(), |end| at + end)
     }
@@ -153,7 +160,9 @@ impl<'a> Program<'a> {
                     self.argument(call, start, at, loads && count == 0, loads);
                     let rest = self.text.get(start..at).unwrap_or("");
                     if let Some(unpacked) = rest.trim_start().strip_prefix("**") {
-                        self.unpack(call, unpacked, start, at, loads);
+                        // Of those that load a tokenizer or a processor nothing is read.
+                        let counts = !loads || self.is_of_a_model(open);
+                        self.unpack(call, unpacked, start, at, counts);
                     }
                     count += 1;
                     start = at + 1;
@@ -167,12 +176,12 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The keywords that a dictionary gives a call. A model is loaded by what the call names; the rest may be anything.
-    fn unpack(&mut self, call: &str, written: &str, start: usize, end: usize, loads: bool) {
+    /// The keywords that a dictionary gives a call; `counts`: whether those that are not known may change the training.
+    fn unpack(&mut self, call: &str, written: &str, start: usize, end: usize, counts: bool) {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
         let span = Span::new(place(start), place(end));
         let Some(Value::Dictionary(pairs)) = self.known.object(written.trim(), start) else {
-            if !loads {
+            if counts {
                 self.computed.get_or_insert_with(|| call.to_owned());
             }
             return;
