@@ -373,11 +373,7 @@ fn job(
 ) -> (Reading, Option<Reading>) {
     let mut given = environment.clone();
     let mut known: HashSet<String> = given.variables.iter().map(|(name, _)| name.clone()).collect();
-    for (name, value) in work.variables {
-        if known.insert(name.clone()) {
-            given.variables.push((name, value));
-        }
-    }
+    given.variables.extend(work.variables.into_iter().filter(|(name, _)| known.insert(name.clone())));
     if work.script.trim().is_empty() {
         let mut reading = work.reading;
         let settings = work.settings.iter().find_map(|text| mounted(text));
