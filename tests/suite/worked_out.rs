@@ -53,8 +53,8 @@ fn unsloth(quantization: Quantization) -> Draft {
 /// (`unsloth_zoo/fused_losses/cross_entropy_loss.py:_get_chunk_multiplier`).
 #[test]
 fn rows_of_a_chunk_follow_from_what_the_frozen_model_leaves_free() {
-    // All of a hundred samples are 6,400 rows of 512 logits of 4 bytes: 13,107,200 bytes, 200 times 65,536.
-    const FREE: u64 = 65_536;
+    // All of a hundred samples are 6,400 rows of 512 logits, for which 16 bytes are reckoned: 52,428,800 bytes, 200 times 262,144.
+    const FREE: u64 = 262_144;
     let rows = |quantization, embeddings, held: u64| {
         let mut draft = unsloth(quantization);
         draft.model.embeddings = embeddings;

@@ -73,7 +73,7 @@ pub use model::{
     Normalization, PositionEmbedding, VocabPadding,
 };
 pub use moe::{Dispatcher, LoadBalancing, MoeRecipe};
-pub use not_modelled::{Effect, NotModelled, NotRead};
+pub use not_modelled::{Effect, NotModelled, NotRead, bare_name};
 pub use number::NumberFormat;
 pub use offload::{LEAST_OFFLOADED, Offload, OffloadModule, OffloadModules};
 pub use optimizer::{DpSharding, Optimizer, OptimizerKind, StateFormat};

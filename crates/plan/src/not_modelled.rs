@@ -95,6 +95,16 @@ impl NotModelled {
     }
 }
 
+/// A name as [`NotModelled::is_called`] compares it: without leading dashes, one joining sign for all.
+#[must_use]
+pub fn bare_name(name: &str) -> String {
+    letters(name).collect()
+}
+
+fn letters(name: &str) -> impl Iterator<Item = char> + '_ {
+    name.trim_start_matches('-').chars().map(|sign| if sign == '-' { '_' } else { sign })
+}
+
 /// A name with a joining sign for each that separates the words of a setting: it is one word wherever it travels.
 fn one_word(name: &str) -> String {
     // Lists of names are joined by blanks or commas in settings and links.
@@ -103,9 +113,6 @@ fn one_word(name: &str) -> String {
 
 /// Whether two names are alike but for leading dashes and for the signs that join their words.
 fn same_name(left: &str, right: &str) -> bool {
-    fn letters(name: &str) -> impl Iterator<Item = char> + '_ {
-        name.trim_start_matches('-').chars().map(|sign| if sign == '-' { '_' } else { sign })
-    }
     letters(left).eq(letters(right))
 }
 

@@ -8,8 +8,9 @@ use super::table::Table;
 use super::{evaluation, offload, tuning, vision, vision_lacking};
 use crate::{Effect, NotModelled, NotRead, Origin, Reading};
 use crate::{Setting, SettingValue};
-use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software};
+use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software, bare_name};
 use shardscope_source::{Code, Diagnostic};
+use std::collections::HashSet;
 
 const HEADS: &str = "a head in the place of the output layer beside a vision tower, or in this software";
 
@@ -313,20 +314,23 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
     let program = |item: &NotModelled| {
         item.is_called("program") && ["mamba", "hybrid"].iter().any(|name| item.value.contains(name))
     };
+    let mut said: HashSet<String> = HashSet::new();
     for item in std::mem::take(&mut table.not_modelled) {
         if told && (item.is_called("is-hybrid-model") || program(&item)) {
             continue;
         }
-        if !items.iter().any(|known| known.is_called(&item.name)) {
+        // A text may have as many as it has words.
+        if said.insert(bare_name(&item.name)) {
             items.push(item);
         }
     }
     let asked: Vec<String> = table.words(Field::Without).into_iter().map(str::to_owned).collect();
+    let without: HashSet<String> = asked.iter().map(|name| bare_name(name)).collect();
     let mut marks = Marks::default();
     let mut stopped = false;
     for item in &items {
-        let gone = asked.iter().any(|name| item.is_called(name));
-        let said = if gone {
+        let gone = without.contains(&bare_name(&item.name));
+        let told = if gone {
             Diagnostic::warning(
                 Code::GoneWithout,
                 format!("continued without it, as asked: {}", item.sentence()),
@@ -336,7 +340,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
             Diagnostic::error(Code::NotModelled, item.sentence())
         };
         let hint = if gone { "the verdict is marked" } else { WAY_ON };
-        table.say(said, hint, item.span);
+        table.say(told, hint, item.span);
         if gone {
             marks.without.push(item.name.clone());
         }
@@ -344,7 +348,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
     // A link carries the marks of a text that it does not bring.
     let alone = readings.iter().all(|reading| reading.found.is_empty());
     for name in &asked {
-        if items.iter().any(|item| item.is_called(name)) {
+        if said.contains(&bare_name(name)) {
             continue;
         }
         if alone {
@@ -355,7 +359,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
         }
     }
     marks.not_read = not_read(table, readings);
-    marks.not_read.retain(|name| !items.iter().any(|item| item.is_called(name)));
+    marks.not_read.retain(|name| !said.contains(&bare_name(name)));
     state(table, Field::Without, &marks.without);
     state(table, Field::NotRead, &marks.not_read);
     (items, (!stopped).then_some(marks))

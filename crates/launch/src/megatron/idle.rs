@@ -75,6 +75,8 @@ pub(super) fn is_of_rollouts(name: &str, value: &str) -> bool {
     match name {
         // `slime.rs` tells of the critic.
         "advantage-estimator" => true,
+        // Samples of a micro-batch joined, or padded to the longest: no more than its sequences whole either way.
+        "qkv-format" => matches!(value, "thd" | "bshd"),
         "entropy-coef" => value.parse::<f64>() == Ok(0.0),
         _ => ROLLOUTS.split_ascii_whitespace().any(|known| known == name),
     }
