@@ -287,10 +287,10 @@ fn reinforcement_learning_has_a_bar_for_each_phase() {
 #[test]
 fn a_verdict_that_leaves_something_unread_says_so_beside_the_text_too() {
     let page = Page::open("");
-    let script = page.value("#script").replace("--bf16", "--bf16 --rope-of-my-own 3");
+    let script = page.value("#script").replace("--bf16", "--bf16 --mfu-of-my-own 3");
     page.fill("#script", &script);
-    page.wait_text(".mark-without", "--rope-of-my-own");
-    page.wait_text("#diagnostics", "--rope-of-my-own is not known from Megatron-LM");
+    page.wait_text(".mark-without", "--mfu-of-my-own");
+    page.wait_text("#diagnostics", "--mfu-of-my-own is not known from Megatron-LM");
     assert!(!page.text("#diagnostics").contains("Everything in the text was understood"));
     page.wait_text(".found", "1 warning");
 }

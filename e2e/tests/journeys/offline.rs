@@ -180,7 +180,7 @@ fn nothing_is_asked_of_anyone_after_the_load() {
     page.until("the plan in the address", || page.url().contains("nodes=4").then_some(()));
     page.click_text("button", "Pin");
     super::steps::panel(&page, "comparison");
-    page.wait_text("#comparison", "Both are the same plan");
+    page.wait_text("#comparison", "Both plans are the same");
     page.click_text("button", "Share");
     page.click_text("#share button", "Report, JSON");
     page.downloaded("5.04b-on-32-h100-sxm-tp-2-pp-2-dp-8-report.json");

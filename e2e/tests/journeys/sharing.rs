@@ -202,7 +202,7 @@ fn a_pinned_plan_stands_beside_the_next() {
     let page = Page::open("");
     page.click_text("button", "Pin");
     panel(&page, "comparison");
-    page.wait_text("#comparison", "Both are the same plan");
+    page.wait_text("#comparison", "Both plans are the same");
     set(&page, "micro_batch_size", "2");
     panel(&page, "comparison");
     page.wait_text("#comparison", "Settings that differ");
