@@ -22,7 +22,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, PreTr
 from trl import SFTConfig, SFTTrainer
 
 ALL = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-WHERE = "/tmp/llama-1B"
+WHERE = tempfile.mkdtemp()
 LENGTH = 2048
 
 

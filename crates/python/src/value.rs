@@ -210,7 +210,14 @@ fn call(name: &str, arguments: &[(Option<String>, Node)], names: &dyn Names) -> 
         _ => None,
     };
     match name {
-        "int" | "float" | "str" | "bool" if arguments.len() == 1 => value(plain(0)?, names),
+        "bool" if arguments.len() == 1 => truth(plain(0)?, names).map(Value::Flag),
+        // What would be cut, rounded or spelt another way is not followed.
+        "int" | "float" | "str" if arguments.len() == 1 => match (name, value(plain(0)?, names)?) {
+            ("int", Value::Number(number)) if number.parse::<i64>().is_err() => None,
+            ("int" | "float", given @ Value::Number(_)) => Some(given),
+            ("str", given @ (Value::Text(_) | Value::Number(_))) => Some(given),
+            _ => None,
+        },
         "dict" => {
             // `**others` has no name.
             let pairs = arguments.iter().map(|(key, item)| {
@@ -282,6 +289,9 @@ mod tests {
             ("args.bits * 8 // 2", Some("16")),
             ("args.bits * other", None),
             ("int(args.bits)", Some("4")),
+            ("int(0.5)", None),
+            ("int(args.kind)", None),
+            ("bool(args.bits)", Some("true")),
             ("lora['r']", Some("16")),
             ("lora.get('rank', 8)", Some("8")),
             ("lora.get('rank')", Some("")),

@@ -337,4 +337,7 @@ fn parameters_of_a_function_are_the_options_that_fire_makes_of_them() {
         "    model = torch.compile(model)\n    trainer = transformers",
     );
     assert_eq!(beside(&before, line).not_modelled.len(), 1);
+    // A class of trainers is none that has the model.
+    let class = before.replace("def train(", "class Own(transformers.Trainer):\n    pass\n\ndef train(");
+    assert_eq!(beside(&class, line).not_modelled.len(), 1);
 }

@@ -72,13 +72,13 @@ impl<'a> Run<'a> {
                     let found = items.iter().find(|(key, _)| *key == Value::text(field));
                     found.map_or(Value::Open(field.clone()), |(_, value)| value.clone())
                 }
-                (other, _) => Value::Open([other.unknown().unwrap_or("a value"), ".", field].concat()),
+                (other, _) => Value::Open(format!("{}.{field}", other.unknown().unwrap_or("a value"))),
             },
             Node::Item(of, key) => {
                 let key = self.value(key, frame);
                 if is_environment(of) {
                     let given = self.variables.iter().find(|(name, _)| *name == key.written());
-                    let open = || Value::Open(["$", &key.written()].concat());
+                    let open = || Value::Open(format!("${}", key.written()));
                     return given.map_or_else(open, |(_, value)| Value::text(value));
                 }
                 let held = self.value(of, frame);
@@ -273,7 +273,7 @@ impl<'a> Run<'a> {
                 ]),
                 // What it is given it may change.
                 _ if !HARMLESS.contains(&last) && plain.iter().any(|one| matches!(one, Value::Object(_))) => {
-                    self.lost.get_or_insert_with(|| [last, "()"].concat());
+                    self.lost.get_or_insert_with(|| format!("{last}()"));
                     Value::None
                 }
                 "get_bool_env_var" => switch(&plain),
@@ -292,7 +292,7 @@ impl<'a> Run<'a> {
                 return Value::text(value);
             }
             // As bash reads `${NAME:-default}` where the text does not set the variable.
-            let unset = || Value::Open(["$", variable].concat());
+            let unset = || Value::Open(format!("${variable}"));
             return rest.first().filter(|default| **default != Value::None).cloned().unwrap_or_else(unset);
         }
         match last {
@@ -304,7 +304,7 @@ impl<'a> Run<'a> {
             _ => {}
         }
         let held = self.value(of, frame);
-        let open = || Value::Open([last, "()"].concat());
+        let open = || Value::Open(format!("{last}()"));
         match (&held, last, plain.as_slice()) {
             (Value::Object(number), ..) => {
                 let class = self.objects.get(*number).map_or("", |(class, _)| class);

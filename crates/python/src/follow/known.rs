@@ -54,7 +54,7 @@ pub(crate) fn pattern(given: &[(Option<String>, Value)]) -> Value {
         return Value::Open("moe_layer_freq()".to_owned());
     };
     let layers: Vec<&str> = (0..layers).map(|at| if at < dense { "0" } else { "1" }).collect();
-    Value::Text(["[", &layers.join(","), "]"].concat())
+    Value::Text(format!("[{}]", layers.join(",")))
 }
 
 /// Whether this is `os.environ`.
@@ -81,6 +81,6 @@ pub(crate) fn builtin(called: &str, given: &[Value]) -> Value {
     };
     found.unwrap_or_else(|| match unknown {
         Some(name) if matches!(called, "int" | "str" | "bool") => Value::Open(name.to_owned()),
-        _ => Value::Open([called, "()"].concat()),
+        _ => Value::Open(format!("{called}()")),
     })
 }

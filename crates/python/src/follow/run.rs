@@ -119,7 +119,7 @@ impl<'a> Run<'a> {
         /// Functions around it that are looked for.
         const AROUND: u32 = 4;
         let calls = |function: &Function<'_>, name: &str| {
-            let call = [name, "("].concat();
+            let call = format!("{name}(");
             function.name != name && function.body.iter().any(|statement| statement.text.contains(&call))
         };
         let functions = &self.program.functions;

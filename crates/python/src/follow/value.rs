@@ -44,7 +44,7 @@ impl Value {
             Self::Flag(false) => "False".to_owned(),
             Self::Whole(number) => number.to_string(),
             Self::Text(text) | Self::Number(text) => text.clone(),
-            Self::Open(name) => [OPEN.to_string().as_str(), name, &CLOSE.to_string()].concat(),
+            Self::Open(name) => format!("{OPEN}{name}{CLOSE}"),
             Self::List(_) | Self::Map(_) | Self::Object(_) => {
                 Self::Open("a value that is written out".to_owned()).written()
             }
@@ -95,7 +95,7 @@ impl Value {
 pub(crate) fn binary(left: &Value, sign: &str, right: &Value) -> Value {
     let open = |value: &Value| value.unknown().map(str::to_owned);
     match (left, sign, right) {
-        (Value::Text(left), "+", Value::Text(right)) => Value::Text([left.as_str(), right].concat()),
+        (Value::Text(left), "+", Value::Text(right)) => Value::Text(format!("{left}{right}")),
         // What is open is a text behind a text.
         (Value::Text(_), "+", Value::Open(_)) | (Value::Open(_), "+", Value::Text(_)) => {
             Value::Text(left.written() + &right.written())

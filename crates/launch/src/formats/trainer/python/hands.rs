@@ -59,9 +59,12 @@ pub(super) fn of_its_own<'a>(
     const LOOKED_AT: usize = 64;
     /// The head of a loop over what trains.
     const TRAINED: &str = "for param in filter(lambda p: p.requires_grad, model.parameters()):";
-    // Where the trainer is made.
-    let handed =
-        text.find("Trainer(").filter(|at| text.get(..*at).is_some_and(|before| !before.ends_with("class ")));
+    // Where the last trainer is made; heads of classes of trainers are written alike.
+    let heads = |at: &usize| {
+        let before = text.get(..*at).unwrap_or_default();
+        before.rsplit('\n').next().unwrap_or_default().trim_start().starts_with("class ")
+    };
+    let handed = text.rmatch_indices("Trainer(").map(|(at, _)| at).take(LOOKED_AT).find(|at| !heads(at));
     // Most programs have none of these signs: lines are looked at for those alone that stand somewhere.
     let signs = HANDS.map(|(signs, effect, what)| {
         (signs.iter().copied().filter(|sign| text.contains(sign)).collect::<Vec<_>>(), effect, what)
