@@ -19,8 +19,7 @@ impl Creation {
         let mut kinds: Vec<(SectionKind, Vec<Weight>)> = Vec::new();
         let mut counts = Vec::new();
         for section in sections(x, chunk) {
-            let weights = section.weights(x);
-            let mut sorted = weights.to_vec();
+            let mut sorted: Vec<Weight> = section.weights(x).collect();
             sort_by_key(&mut sorted, |weight| turn(x, weight));
             counts.push(section.times);
             kinds.push((section.kind, sorted));

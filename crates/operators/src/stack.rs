@@ -116,17 +116,10 @@ impl SectionKind {
 
     /// The weights of one of it.
     #[must_use]
-    pub fn weights(self, x: &Symbols<'_>) -> Vec<Weight> {
-        let mut weights = Vec::new();
-        for operator in self.operators(x) {
-            weights.extend(operator.weights(x));
-        }
-        if self == Self::MtpEmbedding {
-            for weight in &mut weights {
-                weight.copy = true;
-            }
-        }
-        weights
+    pub fn weights(self, x: &Symbols<'_>) -> impl Iterator<Item = Weight> {
+        let copy = self == Self::MtpEmbedding;
+        let weights = self.operators(x).into_iter().flat_map(move |operator| operator.weights(x));
+        weights.map(move |weight| Weight { copy: weight.copy || copy, ..weight })
     }
 }
 
@@ -164,7 +157,7 @@ pub struct Section {
 impl Section {
     /// The weights of one of it.
     #[must_use]
-    pub fn weights(&self, x: &Symbols<'_>) -> Vec<Weight> {
+    pub fn weights(&self, x: &Symbols<'_>) -> impl Iterator<Item = Weight> {
         self.kind.weights(x)
     }
 }

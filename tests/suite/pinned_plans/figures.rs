@@ -129,7 +129,7 @@ fn of_kind(to: &mut Numbers, x: &Symbols<'_>, kind: SectionKind) {
     to.add(kind.in_pass(shardscope::operators::Pass::Forward), &operators);
     to.add("asked", &(kind.has_no_backward(x), kind.routes(x), kind.offloaded(x), kind.kept_operators(x)));
     to.add("gradients", &kind.gradients_made(x));
-    weights(to, &kind.weights(x));
+    weights(to, &kind.weights(x).collect::<Vec<_>>());
     let work = work_of(x, &operators);
     let flops: Vec<_> = work
         .iter()

@@ -69,8 +69,7 @@ pub(super) fn cast(x: &Symbols<'_>, counts: &Counts) -> Count {
         if times == 0 {
             continue;
         }
-        let weights = kind.weights(x);
-        let linear = weights.iter().filter(|weight| weight.linear && weight.role.trains());
+        let linear = kind.weights(x).filter(|weight| weight.linear && weight.role.trains());
         elements += linear.map(|weight| Count::of_shape(&weight.local)).sum::<Count>() * times;
         if kind.projects_vocabulary() && (if x.tied() { tuning.embedding } else { tuning.head }) {
             elements += Count::of_shape(&[x.v, x.h]);

@@ -91,9 +91,7 @@ impl Unit {
     fn new(x: &Symbols<'_>, kind: SectionKind) -> Self {
         let operators = kind.operators(x);
         let mut unit = Self::weights(x, kind);
-        for made in kind.gradients_made(x) {
-            unit.gradients += made_anew(x, &Self::weights(x, made));
-        }
+        unit.gradients = gradients_made(x, kind, &unit);
         if is_reduced_alone(x, kind) {
             unit.added = added(x, &unit);
         }
@@ -102,7 +100,10 @@ impl Unit {
             unit.groups = groups(x, kind, &operators);
             unit.left = unit.groups.iter().map(|group| group.left).sum();
             let kept = Kept::new(x, &operators, modules);
-            unit.kept = kept_by(x, &kind.kept_operators(x)).less(unit.left);
+            let stay = kind.kept_operators(x);
+            // Usually they are all of them, which have been asked already: this runs for each layout that a search looks at.
+            let all = if stay == operators { total(&kept.kept) } else { kept_by(x, &stay) };
+            unit.kept = all.less(unit.left);
             unit.full = total(&kept.full);
             unit.first = if x.recipe().tuning.reaches_input() {
                 unit.kept
@@ -152,11 +153,19 @@ fn quantization(x: &Symbols<'_>, weight: &Weight) -> Quantization {
     if packs { x.recipe().tuning.quantization } else { Quantization::None }
 }
 
-/// Bytes of a unit's gradients where the first micro-batch of a step finds none and each parameter gets its own when
-/// backward reaches it (`zero_grad(set_to_none=True)`).
-fn made_anew(x: &Symbols<'_>, unit: &Unit) -> Bytes {
+/// Bytes of the gradients that `kind`'s backward, whose weights `unit` has, makes where the first micro-batch of a step finds
+/// none and each parameter gets its own when backward reaches it (`zero_grad(set_to_none=True)`).
+fn gradients_made(x: &Symbols<'_>, kind: SectionKind, unit: &Unit) -> Bytes {
+    let Some(widths) = super::own_states::widths_made_anew(x.plan) else { return Bytes::ZERO };
+    let of = |made| {
+        if made == kind { made_anew(x, unit, widths) } else { made_anew(x, &Unit::weights(x, made), widths) }
+    };
+    kind.gradients_made(x).into_iter().map(of).sum()
+}
+
+/// Bytes of the gradients of `unit`, an element of the model's own weights and one of adapters so wide.
+fn made_anew(x: &Symbols<'_>, unit: &Unit, [trained, adapters]: [u64; 2]) -> Bytes {
     let layout = x.plan.layout();
-    let Some([trained, adapters]) = super::own_states::widths_made_anew(x.plan) else { return Bytes::ZERO };
     let bytes = |counts: &ParameterCounts, shards: u64| {
         let whole = counts.trained.bytes(trained) + counts.adapters.bytes(adapters);
         Bytes::new(whole.get() / shards.max(1))
