@@ -1,11 +1,10 @@
-//! Expressions of a Python program as far as configurations use them: literals, dotted names, lists, calls with keywords, and
-//! arithmetic on whole numbers. Anything else is [`Expression::Unknown`]; nothing is executed.
+//! Expressions as configurations use them: literals, dotted names, lists, calls with keywords, and arithmetic on whole numbers.
+//! Anything else that [`syntax`](super::syntax) reads is [`Expression::Unknown`]: a recipe that needs it is asked for.
 
 use super::arithmetic::whole;
+use super::syntax::{Cursor, Node, node};
 
-/// Brackets inside brackets that are followed.
-const DEEPEST: u32 = 24;
-/// Values of one list, and arguments of one call.
+/// Parameters of one function.
 const LONGEST: usize = 512;
 
 /// An expression.
@@ -32,26 +31,24 @@ pub type Argument = (Option<String>, Expression);
 
 /// The expression that a text is.
 pub fn expression(text: &str) -> Expression {
-    let mut cursor = Cursor { text, at: 0, depth: 0, signs: 0 };
-    let read = cursor.sum();
-    cursor.blanks();
-    if cursor.at < text.len() { Expression::Unknown } else { read }
+    Expression::from(node(text))
 }
 
 /// The parameters in the parentheses that a text begins with, each with its default.
-pub fn parameters(text: &str) -> Vec<(String, Option<Expression>)> {
-    let mut cursor = Cursor { text, at: 1, depth: 0, signs: 0 };
+pub fn parameters(text: &str) -> Vec<(String, Option<Node>)> {
+    let mut cursor = Cursor::new(text);
+    cursor.at = 1;
     let mut out = Vec::new();
     while out.len() < LONGEST {
         cursor.blanks();
         match cursor.sign() {
             None | Some(b')') => break,
             Some(sign) if sign.is_ascii_alphabetic() || sign == b'_' => {
-                let name = cursor.dotted();
-                cursor.skip_type();
+                let name = cursor.word();
+                skip_type(&mut cursor);
                 let has_default = cursor.sign() == Some(b'=');
                 cursor.at += usize::from(has_default);
-                out.push((name, has_default.then(|| cursor.sum())));
+                out.push((name, has_default.then(|| cursor.value())));
             }
             _ => cursor.at += 1,
         }
@@ -59,291 +56,85 @@ pub fn parameters(text: &str) -> Vec<(String, Option<Expression>)> {
     out
 }
 
-struct Cursor<'a> {
-    text: &'a str,
-    at: usize,
-    depth: u32,
-    /// Signs of arithmetic that have been read.
-    signs: usize,
+/// `: Type` of a parameter.
+fn skip_type(cursor: &mut Cursor<'_>) {
+    let mut depth = 0_u32;
+    while let Some(sign) = cursor.sign() {
+        match sign {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' if depth > 0 => depth -= 1,
+            b'=' | b',' | b')' if depth == 0 => return,
+            _ => {}
+        }
+        cursor.at += 1;
+    }
 }
 
-impl<'a> Cursor<'a> {
-    fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or("")
-    }
-
-    fn sign(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    /// Skips blanks, line ends and comments.
-    fn blanks(&mut self) {
-        while let Some(sign) = self.sign() {
-            match sign {
-                b'#' => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
-                b'\\' => self.at += 1,
-                sign if sign.is_ascii_whitespace() => self.at += 1,
-                _ => return,
+impl From<Node> for Expression {
+    fn from(read: Node) -> Self {
+        match read {
+            Node::Text(text) => Self::Text(text),
+            Node::Whole(number) => Self::Number(number.to_string()),
+            Node::Number(text) => Self::Number(text),
+            Node::List(items) => Self::List(items.into_iter().map(Self::from).collect()),
+            Node::Call(called, arguments) => call(*called, arguments),
+            Node::Binary(sign, left, right) => computed(Self::from(*left), sign, Self::from(*right)),
+            named @ (Node::Name(_) | Node::Attribute(..)) => {
+                named.dotted().map_or_else(|| attribute(named), Self::Name)
             }
+            Node::Joined(parts) => joined(&parts),
+            Node::Map(_) | Node::Item(..) | Node::Either(_) | Node::Not(_) | Node::Opaque => Self::Unknown,
         }
     }
+}
 
-    /// Terms joined by signs of arithmetic, or by `or`.
-    fn sum(&mut self) -> Expression {
-        let mut left = self.joined(&["+", "-"]);
-        while self.rest().starts_with("or ") {
-            self.at += "or ".len();
-            let right = self.joined(&["+", "-"]);
-            left = self.computed(left, "or", right);
+/// Texts that stand one behind the other are one.
+fn joined(parts: &[Node]) -> Expression {
+    let texts = parts.iter().map(|part| if let Node::Text(text) = part { Some(text.as_str()) } else { None });
+    let whole: Option<String> = texts.collect();
+    whole.map_or(Expression::Unknown, Expression::Text)
+}
+
+/// A call: of methods on what another gives, that other one.
+fn call(called: Node, arguments: Vec<(Option<String>, Node)>) -> Expression {
+    match called.dotted() {
+        Some(name) => {
+            let arguments = arguments.into_iter().map(|(keyword, value)| (keyword, Expression::from(value)));
+            Expression::Call(name, arguments.collect())
         }
-        // Conditions, comparisons, subscripts: not read, up to where the value ends.
-        if !matches!(self.sign(), None | Some(b',' | b')' | b']' | b'}')) {
-            self.skip();
-            return Expression::Unknown;
-        }
-        left
+        None => attribute(called),
     }
+}
 
-    /// Parts joined by these signs, or by those that bind closer, from left to right.
-    fn joined(&mut self, signs: &'static [&'static str]) -> Expression {
-        const PRODUCTS: &[&str] = &["//", "*", "/", "%"];
-        const POWERS: &[&str] = &["**"];
-        let part = |cursor: &mut Self| match signs {
-            ["+", ..] => cursor.joined(PRODUCTS),
-            ["//", ..] => cursor.joined(POWERS),
-            _ => cursor.term(),
-        };
-        let mut left = part(self);
-        loop {
-            self.blanks();
-            let rest = self.rest();
-            let closer = signs != POWERS && rest.starts_with("**");
-            let Some(sign) = signs.iter().find(|sign| rest.starts_with(**sign) && !closer) else {
-                return left;
-            };
-            self.at += sign.len();
-            let right = part(self);
-            left = self.computed(left, sign, right);
-        }
-    }
-
-    /// Two parts as one, unless there are too many to be followed.
-    fn computed(&mut self, left: Expression, sign: &'static str, right: Expression) -> Expression {
-        self.signs += 1;
-        if self.signs > LONGEST { Expression::Unknown } else { computed(left, sign, right) }
-    }
-
-    fn term(&mut self) -> Expression {
-        self.blanks();
-        match self.sign() {
-            Some(b'"' | b'\'') => self.quoted(),
-            Some(b'[') => self.list(b']'),
-            Some(b'(') => self.list(b')'),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(sign) if sign.is_ascii_alphabetic() || sign == b'_' => self.named(),
-            _ => {
-                self.skip();
-                Expression::Unknown
-            }
-        }
-    }
-
-    fn quoted(&mut self) -> Expression {
-        let rest = self.rest();
-        let open = if rest.starts_with("\"\"\"") || rest.starts_with("'''") { 3 } else { 1 };
-        let close = rest.get(..open).unwrap_or("");
-        let Some(length) = rest.get(open..).and_then(|inner| inner.find(close)) else {
-            self.at = self.text.len();
-            return Expression::Unknown;
-        };
-        let inner = rest.get(open..open + length).unwrap_or("").to_owned();
-        self.at += open + length + open;
-        // Texts that stand one behind the other are one.
-        self.blanks();
-        if matches!(self.sign(), Some(b'"' | b'\'')) {
-            return match self.quoted() {
-                Expression::Text(more) => Expression::Text(inner + &more),
-                other => other,
-            };
-        }
-        if inner.contains('\\') { Expression::Unknown } else { Expression::Text(inner) }
-    }
-
-    fn list(&mut self, close: u8) -> Expression {
-        if self.depth == DEEPEST {
-            self.skip();
-            return Expression::Unknown;
-        }
-        self.depth += 1;
-        self.at += 1;
-        let (mut items, mut commas) = (Vec::new(), 0);
-        loop {
-            self.blanks();
-            match self.sign() {
-                Some(sign) if sign == close => {
-                    self.at += 1;
-                    break;
-                }
-                Some(b',') => {
-                    self.at += 1;
-                    commas += 1;
-                }
-                None | Some(b')' | b']' | b'}') => break,
-                Some(_) => {
-                    let item = self.sum();
-                    if items.len() < LONGEST {
-                        items.push(item);
-                    }
-                }
-            }
-        }
-        self.depth -= 1;
-        match (close, items.as_mut_slice()) {
-            (b')', [only]) if commas == 0 => std::mem::replace(only, Expression::Unknown),
-            _ => Expression::List(items),
-        }
-    }
-
-    fn number(&mut self) -> Expression {
-        let rest = self.rest();
-        let mut length = 0;
-        let mut before = b' ';
-        for byte in rest.bytes() {
-            let signed = matches!(byte, b'-' | b'+') && (length == 0 || matches!(before, b'e' | b'E'));
-            if !(byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_') || signed) {
-                break;
-            }
-            before = byte;
-            length += 1;
-        }
-        self.at += length.max(1);
-        let written = rest.get(..length).unwrap_or("").replace('_', "");
-        if written.parse::<f64>().is_ok() { Expression::Number(written) } else { Expression::Unknown }
-    }
-
-    fn named(&mut self) -> Expression {
-        let name = self.dotted();
-        // f"", r"" and the like; a lambda.
-        if matches!(self.sign(), Some(b'"' | b'\'')) || name == "lambda" || name == "not" {
-            self.skip();
-            return Expression::Unknown;
-        }
-        if self.sign() != Some(b'(') {
-            return Expression::Name(name);
-        }
-        let Some(arguments) = self.arguments() else { return Expression::Unknown };
-        // .method(...) on what the call gives.
-        while self.sign() == Some(b'.') {
-            self.at += 1;
-            self.dotted();
-            if self.sign() == Some(b'(') && self.arguments().is_none() {
-                return Expression::Unknown;
-            }
-        }
-        Expression::Call(name, arguments)
-    }
-
-    fn dotted(&mut self) -> String {
-        let rest = self.rest();
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
-        let length = rest.bytes().position(|byte| !is_part(byte)).unwrap_or(rest.len());
-        self.at += length;
-        rest.get(..length).unwrap_or("").to_owned()
-    }
-
-    fn arguments(&mut self) -> Option<Vec<Argument>> {
-        if self.depth == DEEPEST {
-            self.skip();
-            return None;
-        }
-        self.depth += 1;
-        self.at += 1;
-        let mut out = Vec::new();
-        loop {
-            self.blanks();
-            match self.sign() {
-                Some(b')') => {
-                    self.at += 1;
-                    break;
-                }
-                Some(b',') => self.at += 1,
-                None | Some(b']' | b'}') => break,
-                Some(_) => {
-                    let keyword = self.keyword();
-                    let value = self.sum();
-                    if out.len() < LONGEST {
-                        out.push((keyword, value));
-                    }
-                }
-            }
-        }
-        self.depth -= 1;
-        Some(out)
-    }
-
-    /// `: Type` of a parameter.
-    fn skip_type(&mut self) {
-        let mut depth = 0_u32;
-        while let Some(sign) = self.sign() {
-            match sign {
-                b'(' | b'[' | b'{' => depth += 1,
-                b')' | b']' | b'}' if depth > 0 => depth -= 1,
-                b'=' | b',' | b')' if depth == 0 => return,
-                _ => {}
-            }
-            self.at += 1;
-        }
-    }
-
-    /// `name =`
-    fn keyword(&mut self) -> Option<String> {
-        let start = self.at;
-        let name = self.dotted();
-        self.blanks();
-        let rest = self.rest();
-        if !name.is_empty() && rest.starts_with('=') && !rest.starts_with("==") {
-            self.at += 1;
-            return Some(name);
-        }
-        self.at = start;
-        None
-    }
-
-    /// Skips to the end of a value: a comma or a closing bracket of the same depth.
-    fn skip(&mut self) {
-        let mut depth = 0_u32;
-        while let Some(sign) = self.sign() {
-            match sign {
-                b'"' | b'\'' => {
-                    self.quoted();
-                    continue;
-                }
-                b'#' => {
-                    self.blanks();
-                    continue;
-                }
-                b'(' | b'[' | b'{' => depth += 1,
-                b')' | b']' | b'}' if depth == 0 => return,
-                b')' | b']' | b'}' => depth -= 1,
-                b',' if depth == 0 => return,
-                _ => {}
-            }
-            self.at += 1;
-        }
+/// What an attribute of a call's value is an attribute of.
+fn attribute(read: Node) -> Expression {
+    match read {
+        Node::Attribute(of, _) => match *of {
+            Node::Call(called, arguments) => call(*called, arguments),
+            of => attribute(of),
+        },
+        _ => Expression::Unknown,
     }
 }
 
 /// Arithmetic on whole numbers, or on names that may stand for some.
 fn computed(left: Expression, sign: &'static str, right: Expression) -> Expression {
+    let is_known = matches!(sign, "or" | "+" | "-" | "*" | "//" | "/" | "%" | "**");
     let open = |side: &Expression| matches!(side, Expression::Name(_) | Expression::Computed(..));
     let known = |side: &Expression| open(side) || matches!(side, Expression::Number(_));
-    if known(&left) && known(&right) && (open(&left) || open(&right)) {
+    if is_known && known(&left) && known(&right) && (open(&left) || open(&right)) {
         return Expression::Computed(Box::new(left), sign, Box::new(right));
     }
-    let (Expression::Number(left), Expression::Number(right)) = (left, right) else {
-        return Expression::Unknown;
-    };
-    whole(&left, sign, &right).map_or(Expression::Unknown, Expression::Number)
+    match (left, right) {
+        // A minus in front of a number that is no whole one: `-1e-4`.
+        (Expression::Number(zero), Expression::Number(text)) if sign == "-" && zero == "0" => {
+            Expression::Number(format!("-{text}"))
+        }
+        (Expression::Number(left), Expression::Number(right)) => {
+            whole(&left, sign, &right).map_or(Expression::Unknown, Expression::Number)
+        }
+        _ => Expression::Unknown,
+    }
 }
 
 #[cfg(test)]

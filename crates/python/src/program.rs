@@ -52,7 +52,8 @@ pub fn functions(text: &str) -> Vec<Function<'_>> {
         };
         let returns =
             statement.text.rsplit_once("->").map_or("", |(_, behind)| behind.trim_end_matches(':').trim());
-        let parameters = parameters(behind.unwrap_or(""));
+        let parameters = parameters(behind.unwrap_or("")).into_iter();
+        let parameters = parameters.map(|(name, default)| (name, default.map(Expression::from))).collect();
         let constants = Rc::clone(&constants);
         out.push(Function { name: name.trim(), returns, parameters, body: Vec::new(), constants });
         inside = true;

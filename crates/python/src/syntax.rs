@@ -1,8 +1,6 @@
 //! Expressions of a Python program: texts with values in them, conditions, attributes, keys and calls. What is not read is
 //! [`Node::Opaque`], and so is what it stands in for.
 
-use super::expression::Expression;
-
 /// Brackets, signs and conditions inside one another that are followed.
 const DEEPEST: u32 = 40;
 /// Values of a list without brackets.
@@ -52,22 +50,9 @@ impl Node {
     }
 }
 
-/// A default as recipes read it.
-impl From<Expression> for Node {
-    fn from(read: Expression) -> Self {
-        match read {
-            Expression::Text(text) => Self::Text(text),
-            Expression::Number(text) => text.parse().map_or(Self::Number(text), Self::Whole),
-            Expression::Name(name) => Self::Name(name),
-            Expression::List(items) => Self::List(items.into_iter().map(Self::from).collect()),
-            Expression::Call(..) | Expression::Computed(..) | Expression::Unknown => Self::Opaque,
-        }
-    }
-}
-
 /// The expression that a text is.
 pub fn node(text: &str) -> Node {
-    let mut cursor = Cursor { text, at: 0, depth: 0 };
+    let mut cursor = Cursor::new(text);
     let mut read = cursor.value();
     cursor.blanks();
     // `1, 2` without brackets.
@@ -100,6 +85,10 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, depth: 0 }
+    }
+
     pub(super) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }

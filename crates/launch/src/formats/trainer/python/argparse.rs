@@ -3,7 +3,6 @@
 use super::literal::{call_end, literal, plain};
 use super::names::Names;
 use shardscope_python::expression::parameters;
-use shardscope_python::syntax::Node;
 use shardscope_python::value::{Names as Known, Value, value};
 
 /// Options read of one program, and bytes of it that are looked through.
@@ -71,7 +70,7 @@ pub(super) fn fired(text: &str) -> Vec<Declared> {
     let end = call_end(text, open);
     let read = parameters(text.get(open..end).unwrap_or_default()).into_iter().take(MOST);
     read.map(|(name, default)| {
-        let default = default.and_then(|default| value(&Node::from(default), &Nothing)?.setting());
+        let default = default.and_then(|default| value(&default, &Nothing)?.setting());
         Declared { name, default, place: (open, end) }
     })
     .collect()
