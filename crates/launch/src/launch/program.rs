@@ -35,7 +35,7 @@ const VERBS: &[(&str, &str)] = &[
     ),
     ("eval evaluation evaluate evaluator lm_eval benchmark perplexity ppl mmlu humaneval", EVALUATES),
     (
-        "convert converter conversion export merge quantize quantization prune pruning hf2mcore mcore2hf hf2megatron megatron2hf \
+        "convert converter conversion roundtrip export merge quantize quantization prune pruning hf2mcore mcore2hf hf2megatron megatron2hf \
          ckpt checkpoint consolidate reshard torchdist",
         CONVERTS,
     ),
@@ -191,6 +191,7 @@ mod tests {
             "generate_samples_gpt.py",
             "hf2mcore_qwen2.5.py",
             "/w/deepseek_v3_hf_to_mg.py",
+            "examples/conversion/hf_megatron_roundtrip_multi_gpu.py",
             "llama_megatron_to_hf.py",
             "app",
             "web-ui",

@@ -27,7 +27,7 @@ const CONTEXT: &str = "context-parallel-algo";
 const MEMORY: &str = "zero-bubble-v-schedule-mem-setup";
 
 /// Flags of forks, their values, and the setting and value that stand for them.
-const RESPELT: [(&str, &str, Field, &str); 20] = [
+const RESPELT: [(&str, &str, Field, &str); 21] = [
     (CONTEXT, "ulysses_cp_algo", Field::CpCommType, "a2a"),
     (CONTEXT, "megatron_cp_algo", Field::CpCommType, "p2p"),
     (CONTEXT, "kvallgather_cp_algo", Field::CpCommType, "all_gather"),
@@ -38,6 +38,9 @@ const RESPELT: [(&str, &str, Field, &str); 20] = [
     (MEMORY, "min", Field::PipelineSchedule, "v-min"),
     (MEMORY, "half", Field::PipelineSchedule, "v-half"),
     (MEMORY, "zb", Field::PipelineSchedule, "zb-v"),
+    // Primus fuses the router and the permutation (`rocm_arg_validation.py:_get_sync_free_moe_options`); what else the later stages do
+    // stops (`options.txt`).
+    ("turbo-sync-free-moe-stage", "1", Field::MoePermuteFusion, "true"),
     // bigcode's Megatron-LM: all query heads share one key/value head.
     (HEADS, "multiquery", Field::GroupQueryAttention, "true"),
     (HEADS, "multiquery", Field::NumQueryGroups, "1"),
