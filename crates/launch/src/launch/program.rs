@@ -66,6 +66,8 @@ const OTHERS: &[(&str, Effect, &str)] = &[
         "another model than a decoder trained on its next token",
     ),
     ("mamba hybrid", Effect::Model, "layers of another kind than attention and MLP"),
+    // Pai-Megatron-Patch's, whose pattern calls them Mamba's (`megatron_patch/model/qwen3_next/layer_specs.py`).
+    ("pretrain_qwen3_next", Effect::Model, "Qwen3-Next's gated delta nets and gated attention"),
     (
         "vlm vl vl2 llava internvl multimodal clip vision cogvlm mllama qwen2vl qwen25vl pixtral imagenet dit sora opensora \
          whisper",
@@ -203,6 +205,7 @@ mod tests {
             "pretrain_vlm.py",
             "pretrain_bert.py",
             "pretrain_mamba.py",
+            "pretrain_qwen3_next.py",
             "train_ppo.py",
             "pretrain_retro.py",
             "run_mlm.py",

@@ -156,6 +156,8 @@ fn most<'a>(among: impl Iterator<Item = &'a Framework>, path: &str, value: &str)
 impl Row {
     fn at(&self, value: &str) -> Changes {
         let Changes::Stops(..) = self.changes else { return self.changes };
+        // A switch without a value is on.
+        let value = if value.is_empty() { "true" } else { value };
         let off = says_no(value) || value == "[]";
         let same = |known: &str| known.eq_ignore_ascii_case(value) || known == "off" && off;
         let harmless = match self.harmless {

@@ -151,6 +151,9 @@ fn an_option_changes_what_its_row_says_at_its_value() {
     assert!(matches!(of("", "loss-compute-mode", "default"), Some(Changes::Nothing(_))));
     // A switch that is off stops nothing, and one whose usual value is yes stops where it is off.
     assert!(!stops(of("", "use-ema", "false")) && stops(of("", "use-ema", "")));
+    let yaml = "--perform_initialization --fp8_wgrad";
+    assert!(!stops(of(yaml, "fp8_wgrad", "")) && stops(of(yaml, "fp8_wgrad", "false")));
+    assert!(stops(of(yaml, "activation-func", "openai_gelu")));
     // Names that others have too are a framework's where another of its options is there.
     assert_eq!(of("--gamma 1", "gamma", "1"), None);
     assert!(of("--rollout-batch-size 8", "gamma", "1").is_some());
