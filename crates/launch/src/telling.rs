@@ -108,7 +108,7 @@ fn is_around(path: &str, value: &str) -> bool {
     is_off(&name, value) || grouped || listed(SMALL, &name) || any(AROUND) && !any(OWN)
 }
 
-fn says_no(value: &str) -> bool {
+pub(crate) fn says_no(value: &str) -> bool {
     value.parse() == Ok(0.0_f64)
         || matches!(value.to_ascii_lowercase().as_str(), "none" | "null" | "no" | "false" | "off")
 }

@@ -120,7 +120,7 @@ fn unknown_settings_whose_names_tell_stop_in_every_format() {
     let environment = Environment::default();
     let read = read(&Request { source: &source, environment: &environment, overrides: &[] });
     assert!(
-        read.not_modelled.iter().any(|item| item.name.ends_with("moe_num_experts")),
+        read.not_modelled.iter().any(|item| item.name.ends_with("ffn_config.ffn_type")),
         "{:?}",
         read.not_modelled
     );

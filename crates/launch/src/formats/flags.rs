@@ -3,7 +3,7 @@
 //! the command line, which knows every flag.
 
 use super::leaves::{Leaf, Leaves, Scalars, no_layers_is_none};
-use super::models_by_file::{known_model, preset, without_ending};
+use super::models_by_file::preset;
 use super::reader::{Claim, Reader};
 use super::{bases, primus, signs};
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading, megatron};
@@ -68,8 +68,7 @@ impl Reader for MegatronFlags {
 
     fn bases(&self, root: &Node) -> Vec<(String, Span)> {
         let mut named = bases::named(root);
-        if let Some((node, name)) =
-            primus::named_model(root).filter(|(_, name)| known_model(without_ending(name)).is_none())
+        if let Some((node, name)) = primus::named_model(root).filter(|(_, name)| !primus::is_published(name))
         {
             named.push((bases::file(&name), node.span));
         }
@@ -104,7 +103,7 @@ fn read(root: &Node) -> Reading {
     machines(&mut reading, root);
     if primus {
         if let Some((named, name)) = primus::named_model(root) {
-            preset(&mut reading, named, &name);
+            primus::model(&mut reading, named, &name);
         }
         primus::defaults(&mut reading, root, node);
         primus::turbo(&mut reading, node);

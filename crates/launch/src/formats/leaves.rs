@@ -4,6 +4,7 @@ use super::names::words;
 use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
 use crate::megatron::{reason_anywhere, reason_of};
+use crate::options::{Changes, little, of_key};
 use crate::telling;
 use crate::{Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, ValueKind};
@@ -227,8 +228,31 @@ impl<'t> Leaves<'t> {
     /// The reading, with notes on the keys that no reader looked at, which stop the verdict or mark it.
     pub(super) fn finish(mut self, format: &str) -> Reading {
         let (_, unread) = self.left();
-        let items: Vec<NotModelled> = unread.into_iter().filter_map(stops).collect();
-        self.reading.not_modelled.extend(items);
+        let mut marks = Vec::new();
+        let mut first = None;
+        for leaf in unread {
+            match of_key(format, &leaf.path, &leaf.value) {
+                None => self.reading.not_modelled.extend(stops(leaf)),
+                Some(Changes::Nothing(_)) => leaf.used.set(true),
+                Some(Changes::Little(why)) => {
+                    leaf.used.set(true);
+                    first = first.or(leaf.span);
+                    self.reading.not_read.push(NotRead::new(&leaf.path, leaf.span));
+                    marks.push((why, leaf.path.clone()));
+                }
+                Some(changes) => {
+                    leaf.used.set(true);
+                    let item = changes.stop(&leaf.path, &leaf.value, leaf.span);
+                    // A group of settings of one thing stops once.
+                    let fresh = |item: &NotModelled| {
+                        self.reading.not_modelled.iter().all(|known| known.message != item.message)
+                    };
+                    let fresh = item.as_ref().is_some_and(fresh);
+                    self.reading.not_modelled.extend(item.filter(|_| fresh));
+                }
+            }
+        }
+        self.reading.diagnostics.extend(little(marks, first));
         self.finish_architecture(format)
     }
 

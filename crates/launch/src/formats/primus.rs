@@ -2,7 +2,7 @@
 //! runs as well. Its own files: `primus/configs/modules/`, `primus/configs/models/`.
 
 use super::leaves::{Leaf, Leaves, Scalars};
-use super::models_by_file::{preset, without_ending};
+use super::models_by_file::{known_model, preset, without_ending};
 use super::{interpolate, titan};
 use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_config_tree::Node;
@@ -24,6 +24,43 @@ pub(super) fn overrides(root: &Node) -> Option<&Node> {
 pub(super) fn named_model(root: &Node) -> Option<(&Node, String)> {
     let named = trainer(root)?.get("model")?;
     Some((named, interpolate::with_defaults(named.word()?)))
+}
+
+/// Primus's own files of models (`primus/configs/models/megatron`) of which the published ones are others: gpt-oss has shared experts
+/// and no windows there, GLM-4.7 two layers less. They are asked for by name.
+const OTHERS: [&str; 3] = ["gpt_oss_20B", "gpt_oss_120B", "glm4_7"];
+
+/// What such files say otherwise than the published configurations: no embedding is tied (`language_model.yaml`), Qwen 2.5 has no
+/// biases of queries, keys and values, and the dense Qwen 3 no norms of queries and keys (`qwen2.5_base.yaml`). The names' beginnings.
+const OWN: [(&str, Field, &str); 7] = [
+    ("", Field::UntieEmbeddingsAndOutputWeights, "true"),
+    ("qwen2.5_", Field::AddQkvBias, "false"),
+    ("deepseek_r1_distill_qwen_", Field::AddQkvBias, "false"),
+    ("qwen3_4B", Field::QkLayernorm, "false"),
+    ("qwen3_8B", Field::QkLayernorm, "false"),
+    ("qwen3_14B", Field::QkLayernorm, "false"),
+    ("qwen3_32B", Field::QkLayernorm, "false"),
+];
+
+/// Whether the catalog's model of that name is the one that Primus's file holds, but for what `OWN` says.
+pub(super) fn is_published(name: &str) -> bool {
+    let name = without_ending(name);
+    !OTHERS.contains(&name) && known_model(name).is_some()
+}
+
+/// The shape of an experiment's model, where Primus's own file of it is known.
+pub(super) fn model(reading: &mut Reading, named: &Node, name: &str) {
+    if !is_published(name) {
+        return;
+    }
+    for (begins, field, value) in OWN {
+        let stated = reading.found.iter().any(|found| found.field == field);
+        if name.starts_with(begins) && !stated {
+            let found = Found::new(field, value, Origin::Catalog).by("model", Some(named.span));
+            reading.take(found.note("Primus's own file of the model"));
+        }
+    }
+    preset(reading, named, name);
 }
 
 /// What an experiment states whose trainer is not Megatron's.
@@ -141,6 +178,12 @@ pub(super) fn turbo(reading: &mut Reading, overrides: &Node) {
                 .not_modelled
                 .push(NotModelled::new(key, "", Effect::Memory, what).at_some(Some(node.span)));
         }
+    }
+    // Its attention exchanges heads over the context-parallel ranks (`PrimusTurboAttention`: ulysses_group).
+    let cut = reading.count(Field::ContextParallelSize).is_some_and(|size| size > 1);
+    if let Some(node) = on("use_turbo_attention").filter(|_| cut) {
+        let found = Found::new(Field::CpCommType, "a2a", Origin::Derived);
+        reading.take(found.by("use_turbo_attention", Some(node.span)));
     }
     // Stage 1 fuses the router and the permutation; under fp8 the router then pads each expert's tokens, which the experts would do
     // otherwise. From stage 2 on DeepEP receives into buffers for the worst case

@@ -35,7 +35,7 @@ const VERBS: &[(&str, &str)] = &[
     ),
     ("eval evaluation evaluate evaluator lm_eval benchmark perplexity ppl mmlu humaneval", EVALUATES),
     (
-        "convert converter conversion export merge quantize quantization prune pruning hf2mcore mcore2hf hf2megatron megatron2hf \
+        "convert converter conversion roundtrip export merge quantize quantization prune pruning hf2mcore mcore2hf hf2megatron megatron2hf \
          ckpt checkpoint consolidate reshard torchdist",
         CONVERTS,
     ),
@@ -66,6 +66,8 @@ const OTHERS: &[(&str, Effect, &str)] = &[
         "another model than a decoder trained on its next token",
     ),
     ("mamba hybrid", Effect::Model, "layers of another kind than attention and MLP"),
+    // Pai-Megatron-Patch's, whose pattern calls them Mamba's (`megatron_patch/model/qwen3_next/layer_specs.py`).
+    ("pretrain_qwen3_next", Effect::Model, "Qwen3-Next's gated delta nets and gated attention"),
     (
         "vlm vl vl2 llava internvl multimodal clip vision cogvlm mllama qwen2vl qwen25vl pixtral imagenet dit sora opensora \
          whisper",
@@ -191,6 +193,7 @@ mod tests {
             "generate_samples_gpt.py",
             "hf2mcore_qwen2.5.py",
             "/w/deepseek_v3_hf_to_mg.py",
+            "examples/conversion/hf_megatron_roundtrip_multi_gpu.py",
             "llama_megatron_to_hf.py",
             "app",
             "web-ui",
@@ -202,6 +205,7 @@ mod tests {
             "pretrain_vlm.py",
             "pretrain_bert.py",
             "pretrain_mamba.py",
+            "pretrain_qwen3_next.py",
             "train_ppo.py",
             "pretrain_retro.py",
             "run_mlm.py",

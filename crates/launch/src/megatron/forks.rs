@@ -35,7 +35,7 @@ pub(super) struct Fork {
     pub(super) lacking: Option<(Effect, &'static str)>,
 }
 
-const fn takes(name: &'static str, field: &'static [(Field, Option<&'static str>)]) -> Fork {
+pub(super) const fn takes(name: &'static str, field: &'static [(Field, Option<&'static str>)]) -> Fork {
     Fork { name, arity: Arity::One, states: field, lacking: None }
 }
 
@@ -43,7 +43,7 @@ const fn several(name: &'static str, field: &'static [(Field, Option<&'static st
     Fork { name, arity: Arity::Several, states: field, lacking: None }
 }
 
-const fn switch(name: &'static str, states: &'static [(Field, Option<&'static str>)]) -> Fork {
+pub(super) const fn switch(name: &'static str, states: &'static [(Field, Option<&'static str>)]) -> Fork {
     Fork { name, arity: Arity::On, states, lacking: None }
 }
 
@@ -130,8 +130,6 @@ const FORKS: &[Fork] = &[
     switch("enable-zbh1-pipeline", &[(Field::PipelineSchedule, Some("zb-h1"))]),
     lacking("mlp-type", Arity::One, Effect::Model, "residual experts"),
     takes("expert-interval", &[]),
-    takes("moe-train-capacity-factor", &[]),
-    takes("moe-min-capacity", &[]),
     switch("create-moe-param-group", &[]),
     switch("disable-moe-token-dropping", &[]),
     // llm-jp's fork (`megatron/training/arguments.py`): ranks are those of mpirun. The z-loss is worked out in the loss's own kernel,
@@ -168,10 +166,6 @@ const FORKS: &[Fork] = &[
     switch("norm-topk-prob", &[]),
     takes("model-type-hf", &[]),
     switch("no-shared-storage", &[]),
-    // Primus: what is logged, and whether checkpoints are looked for and written at the end.
-    takes("stderr-sink-level", &[]),
-    switch("auto-continue-train", &[]),
-    switch("disable-last-saving", &[]),
     takes("partial-rotary-factor", &[(Field::RotaryPercent, None)]),
     switch("reuse-fp32-param", &[(Field::ReuseFp32Param, YES)]),
     lacking("swap-optimizer", Arity::On, Effect::Memory, "optimizer states swapped to the host"),
@@ -368,11 +362,16 @@ const FORKS: &[Fork] = &[
 
 /// What a fork's flag says; `_` counts as `-`.
 pub(super) fn find(name: &str) -> Option<&'static Fork> {
+    named(FORKS, name)
+}
+
+/// The one of that name among these.
+pub(super) fn named(forks: &'static [Fork], name: &str) -> Option<&'static Fork> {
     let dashed = |byte: u8| if byte == b'_' { b'-' } else { byte };
     let same = |known: &str| {
         known.len() == name.len() && known.bytes().zip(name.bytes()).all(|(a, b)| dashed(a) == dashed(b))
     };
-    FORKS.iter().find(|fork| same(fork.name))
+    forks.iter().find(|fork| same(fork.name))
 }
 
 /// Whether a flag is MindSpeed's, which runs on Ascend accelerators alone.

@@ -1,6 +1,7 @@
 //! The Megatron-LM command line of every age, and what its flags state.
 
 mod engine;
+mod family;
 mod flags;
 mod forks;
 mod idle;

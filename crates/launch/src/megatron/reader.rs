@@ -1,6 +1,7 @@
 //! From the words after the training program to what they state.
 
 use super::engine;
+use super::family;
 use super::flags::{self, Arity, Flag};
 use super::forks;
 use super::pai;
@@ -12,6 +13,7 @@ use super::software::{Signs, experts_of_old, software};
 use super::width::Multiple;
 use super::{idle, unmodelled};
 use crate::named::quantized_word;
+use crate::options::{Changes, OfWords, little};
 use crate::telling;
 use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, ValueKind};
@@ -40,6 +42,11 @@ struct ArgumentReader<'a> {
     unknown: Vec<String>,
     first_unknown: Option<Span>,
     underscored: Option<(String, Option<Span>)>,
+    /// Whose options the words may be, once one of them is no flag of Megatron's.
+    frameworks: Option<OfWords>,
+    /// Options that change a figure by little, and why.
+    little: Vec<(&'static str, String)>,
+    first_little: Option<Span>,
     /// Unknown flags met.
     looked_up: usize,
     /// MindSpeed's own flags are there.
@@ -72,7 +79,7 @@ impl ArgumentReader<'_> {
         let dashed = name.replace('_', "-");
         if let Some(flag) = flags::find(name) {
             self.flag(flag, name, inline, word);
-        } else if let Some(fork) = forks::find(name) {
+        } else if let Some(fork) = family::find(name) {
             self.fork(fork, inline, word);
         } else if respelt::spells(&dashed) {
             self.respelt(&dashed, inline, word);
@@ -140,6 +147,10 @@ impl ArgumentReader<'_> {
             return;
         };
         let states = respelt::respelt(name, &value.text);
+        let frameworks = OfWords::new(self.words);
+        if let Some(changes) = frameworks.changes(name, &value.text).filter(|_| states.is_empty()) {
+            return self.known(name, &value.text, changes, word.span);
+        }
         if states.is_empty() {
             self.note(Code::UnknownValue, &["--", name, " ", &value.text, " is not known"], value.span);
         }
@@ -258,6 +269,12 @@ impl ArgumentReader<'_> {
         if dashed == "hf-checkpoint" {
             self.rollout_weights(value, word.span);
         }
+        let words = self.words;
+        let plain = if value.starts_with("--") { "" } else { value };
+        let frameworks = self.frameworks.get_or_insert_with(|| OfWords::new(words));
+        if let Some(changes) = frameworks.changes(&dashed, plain) {
+            return self.known(name, plain, changes, word.span);
+        }
         let rollouts = idle::is_of_rollouts(&dashed, value).then_some("how rollouts are made and rewarded");
         let known = idle::reason_anywhere(&dashed).or_else(|| idle::reason_named(&dashed));
         if let Some(why) = known.or(rollouts) {
@@ -265,8 +282,7 @@ impl ArgumentReader<'_> {
             self.idle.push(Idle { flag: format!("--{name}"), why });
             return;
         }
-        let value = if value.starts_with("--") { "" } else { value };
-        let item = telling::stop(&format!("--{name}"), value);
+        let item = telling::stop(&format!("--{name}"), plain);
         self.reading.not_modelled.extend(item.map(|item| item.at_some(word.span)));
         self.reading.not_read.push(NotRead::new(&format!("--{name}"), word.span));
         // A text with more unknown flags than that is written for another program.
@@ -281,6 +297,23 @@ impl ArgumentReader<'_> {
         self.say(Severity::Warning, Code::UnknownFlag, &parts, word.span);
         if let Some(said) = self.reading.diagnostics.last_mut() {
             said.hint = Some(format!("did you mean --{near}?"));
+        }
+    }
+
+    /// An option of a framework of Megatron's family, beside those that are read.
+    fn known(&mut self, name: &str, value: &str, changes: Changes, span: Option<Span>) {
+        let flag = format!("--{name}");
+        match changes {
+            Changes::Nothing(why) => {
+                self.first_idle = self.first_idle.or(span);
+                self.idle.push(Idle { flag, why });
+            }
+            Changes::Little(why) => {
+                self.first_little = self.first_little.or(span);
+                self.reading.not_read.push(NotRead::new(&flag, span));
+                self.little.push((why, flag));
+            }
+            Changes::Stops(..) => self.reading.not_modelled.extend(changes.stop(&flag, value, span)),
         }
     }
 
@@ -305,6 +338,7 @@ impl ArgumentReader<'_> {
         }
         let idle = std::mem::take(&mut self.idle);
         self.reading.diagnostics.extend(without_influence(idle, self.first_idle));
+        self.reading.diagnostics.extend(little(std::mem::take(&mut self.little), self.first_little));
         let unknown = std::mem::take(&mut self.unknown);
         let many = " flags are not known from Megatron-LM or a fork of it; they are not read and may change the figures: ";
         let single =

@@ -27,7 +27,7 @@ const CONTEXT: &str = "context-parallel-algo";
 const MEMORY: &str = "zero-bubble-v-schedule-mem-setup";
 
 /// Flags of forks, their values, and the setting and value that stand for them.
-const RESPELT: [(&str, &str, Field, &str); 20] = [
+const RESPELT: [(&str, &str, Field, &str); 22] = [
     (CONTEXT, "ulysses_cp_algo", Field::CpCommType, "a2a"),
     (CONTEXT, "megatron_cp_algo", Field::CpCommType, "p2p"),
     (CONTEXT, "kvallgather_cp_algo", Field::CpCommType, "all_gather"),
@@ -38,6 +38,11 @@ const RESPELT: [(&str, &str, Field, &str); 20] = [
     (MEMORY, "min", Field::PipelineSchedule, "v-min"),
     (MEMORY, "half", Field::PipelineSchedule, "v-half"),
     (MEMORY, "zb", Field::PipelineSchedule, "zb-v"),
+    // Megatron-LM's `--yaml-cfg` (`megatron/training/yaml_arguments.py:core_transformer_config_from_yaml`); another one stops.
+    ("activation-func", "swiglu", Field::Swiglu, "true"),
+    // Primus fuses the router and the permutation (`rocm_arg_validation.py:_get_sync_free_moe_options`); what else the later stages do
+    // stops (`options.txt`).
+    ("turbo-sync-free-moe-stage", "1", Field::MoePermuteFusion, "true"),
     // bigcode's Megatron-LM: all query heads share one key/value head.
     (HEADS, "multiquery", Field::GroupQueryAttention, "true"),
     (HEADS, "multiquery", Field::NumQueryGroups, "1"),
@@ -85,5 +90,7 @@ mod tests {
             vec![(Field::CpCommType, "a2a".to_owned())]
         );
         assert_eq!(respelt("num-layer-list", "x"), []);
+        assert_eq!(respelt("activation-func", "swiglu"), vec![(Field::Swiglu, "true".to_owned())]);
+        assert_eq!(respelt("activation-func", "relu"), []);
     }
 }

@@ -12,6 +12,7 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], train_only: bo
         let found = Found::new(Field::RolloutGpus, "0", Origin::Derived);
         reading.take(found.note("no rollout engine is started"));
     }
+    resident(reading, words);
     // `slime/utils/arguments.py`: use_critic = advantage_estimator == "ppo", and miles the same.
     let mut before = "";
     for word in words {
@@ -30,6 +31,27 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], train_only: bo
     }
 }
 
+/// What of trainer and rollout engine gives way while the other works: both where they share accelerators, unless told otherwise
+/// (`slime/utils/arguments.py`, `miles/utils/arguments.py`: offload_train, offload_rollout).
+fn resident(reading: &mut Reading, words: &[Argument]) {
+    let rows = [
+        ("--offload-train", "--no-offload-train", Field::OffloadBetweenPhases, "weights gradients optimizer"),
+        ("--offload-rollout", "--no-offload-rollout", Field::RolloutSleep, "true"),
+    ];
+    let both = words.iter().find(|word| word.text == "--offload");
+    for (yes, no, field, value) in rows {
+        let said = words.iter().rfind(|word| word.text == yes || word.text == no);
+        let Some(word) = both.or(said) else { continue };
+        if word.text != no {
+            reading.take(Found::new(field, value, Origin::Script).by(&word.text, word.span));
+        } else if field == Field::RolloutSleep {
+            reading.take(Found::new(field, "false", Origin::Script).by(no, word.span));
+        } else {
+            reading.keep(&|found| found.field != field);
+        }
+    }
+}
+
 /// Whether a word asks for a divergence from the reference; a value that a variable leaves open may.
 fn penalises(word: &str, next: Option<&Argument>) -> bool {
     let zero = |value: &str| value.parse::<f64>().is_ok_and(|number| number == 0.0);
@@ -45,11 +67,29 @@ fn penalises(word: &str, next: Option<&Argument>) -> bool {
 mod tests {
     use crate::Argument;
     use crate::megatron::read;
+    use shardscope_plan::Field;
 
     /// What stops the verdict of a run of slime with these words beside its rollouts.
     fn stopped(words: &str) -> Vec<String> {
         let line = format!("--num-layers 2 --rollout-batch-size 8 {words}");
         read(&Argument::split(&line)).not_modelled.into_iter().map(|item| item.name).collect()
+    }
+
+    #[test]
+    fn trainer_and_engine_give_way_where_they_are_told_to() {
+        let said = |words: &str| {
+            let line = format!("--num-layers 2 --rollout-batch-size 8 {words}");
+            let reading = read(&Argument::split(&line));
+            let value = |field| reading.value(field).map(str::to_owned);
+            (value(Field::OffloadBetweenPhases), value(Field::RolloutSleep))
+        };
+        let (all, yes) = (Some("weights gradients optimizer".to_owned()), Some("true".to_owned()));
+        assert_eq!(said("--colocate"), (all.clone(), yes.clone()));
+        assert_eq!(said("--offload"), (all.clone(), yes));
+        // Whatever their order.
+        let neither = (None, Some("false".to_owned()));
+        assert_eq!(said("--no-offload-train --no-offload-rollout --colocate"), neither);
+        assert_eq!(said("--offload-train"), (all, None));
     }
 
     #[test]

@@ -62,3 +62,33 @@ fn stages_without_synchronisation_stop_from_the_second_on() {
     assert_eq!(value(&first, Field::MoePermuteFusion), "true");
     stopped(&of(2), &["turbo_sync_free_moe_stage"]);
 }
+
+/// Primus-Turbo's attention exchanges heads over the context-parallel ranks, whatever Megatron's default is; its sinks are its own.
+#[test]
+fn attention_of_primus_turbo_exchanges_heads_and_stops_with_sinks() {
+    let turbo = "      enable_primus_turbo: true\n      use_turbo_attention: true\n";
+    let cut = tuned(&format!("{turbo}      context_parallel_size: 2\n"));
+    assert_eq!(value(&cut, Field::CpCommType), "a2a");
+    assert_eq!(value(&tuned(turbo), Field::CpCommType), "");
+    stopped(&tuned(&format!("{turbo}      use_sink_attention: true\n")), &["--use_sink_attention"]);
+    // DeepEP's compute units are a matter of its kernels.
+    assert!(tuned(&format!("{turbo}      turbo_deepep_num_cu: 64\n")).plan.is_some());
+}
+
+/// Its own files of models are no copies of the published ones.
+#[test]
+fn models_are_those_of_its_own_files() {
+    let of = |model: &str| {
+        let text = format!(
+            "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n    model: {model}.yaml\n    overrides:\n      \
+             seq_length: 4096\n"
+        );
+        said("exp.yaml", &text, &[("world_size", "8")])
+    };
+    let told = |model: &str, field| value(&of(model), field);
+    assert_eq!(told("llama3.2_1B", Field::UntieEmbeddingsAndOutputWeights), "true");
+    assert_eq!(told("qwen2.5_7B", Field::AddQkvBias), "false");
+    assert_eq!(told("qwen3_8B", Field::QkLayernorm), "false");
+    assert_eq!(told("qwen3_30B_A3B", Field::QkLayernorm), "true");
+    assert!(of("llama3.1_8B").plan.is_some() && of("gpt_oss_20B").plan.is_none());
+}

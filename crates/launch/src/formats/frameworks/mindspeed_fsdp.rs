@@ -19,5 +19,5 @@ pub(in crate::formats) const MINDSPEED_FSDP: Row = Row {
     software: Software::TorchFsdp,
     lacking: Some("MindSpeed-LLM's FSDP2 trainer, whose modules, kernels and sharding on Ascend are its own"),
     extra: |_| {},
-    program: None,
+    program: Some(("train_fsdp2.py", &["model.", "data.", "parallel.", "training.", "optimization."])),
 };

@@ -1,0 +1,36 @@
+//! More flags of the family that say something in Megatron's words: of Megatron-Bridge's scripts, Primus, MindSpeed-LLM,
+//! slime and miles.
+
+use super::forks::{self, Fork, named, switch, takes};
+use shardscope_plan::Field;
+
+const FORKS: &[Fork] = &[
+    // Megatron-Bridge (`examples/conversion`, `scripts/performance/argument_parser.py`).
+    takes("tp", &[(Field::TensorModelParallelSize, None)]),
+    takes("pp", &[(Field::PipelineModelParallelSize, None)]),
+    takes("ep", &[(Field::ExpertModelParallelSize, None)]),
+    takes("etp", &[(Field::ExpertTensorParallelSize, None)]),
+    takes("cp", &[(Field::ContextParallelSize, None)]),
+    // Primus: what is logged, and whether checkpoints are looked for and written at the end.
+    takes("stderr-sink-level", &[]),
+    switch("auto-continue-train", &[]),
+    switch("disable-last-saving", &[]),
+    // Primus's dispatcher by DeepEP (`primus/backends/megatron/core/extensions/primus_turbo.py`).
+    switch(
+        "use-turbo-deepep",
+        &[(Field::MoeTokenDispatcherType, Some("flex")), (Field::MoeFlexDispatcherBackend, Some("deepep"))],
+    ),
+    // The older name in MindSpeed-LLM (`mindspeed_llm/features_manager/transformer/multi_latent_attention`).
+    switch("multi-head-latent-attention", &[(Field::MultiLatentAttention, Some("true"))]),
+    // slime and miles: what of trainer and rollout engine gives way to the other; `slime.rs` reads them together.
+    switch("offload", &[]),
+    switch("offload-train", &[]),
+    switch("no-offload-train", &[]),
+    switch("offload-rollout", &[]),
+    switch("no-offload-rollout", &[]),
+];
+
+/// What a fork's flag says.
+pub(super) fn find(name: &str) -> Option<&'static Fork> {
+    forks::find(name).or_else(|| named(FORKS, name))
+}

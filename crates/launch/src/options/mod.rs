@@ -1,0 +1,218 @@
+//! What the options of the Megatron family's own frameworks change, beside those that are read: nothing, a figure by little, or
+//! something that is not modelled. Options of forks that nobody here has read stay unknown (`telling.rs`).
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use crate::telling::says_no;
+use crate::{Argument, Effect, NotModelled};
+use shardscope_source::{Code, Diagnostic, LaterText, Span};
+
+/// Until a program with the feature `tables-later` is given it, no such option is known.
+pub(crate) static TABLE: LaterText = LaterText::new(
+    "options.txt",
+    if cfg!(feature = "tables-later") { None } else { Some(include_str!("options.txt")) },
+);
+
+/// What an option changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changes {
+    /// Nothing, for this reason.
+    Nothing(&'static str),
+    /// A figure by little, or one that no estimate looks at, for this reason.
+    Little(&'static str),
+    /// What is not modelled.
+    Stops(Effect, &'static str),
+}
+
+/// An option at any value.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    /// Its name, with so many parts of its path before it as tell it from others.
+    path: &'static str,
+    changes: Changes,
+    /// Values at which it stops nothing, with commas between them; `off` is any way to say no. Without any, those alone do.
+    harmless: &'static str,
+}
+
+/// The options of a framework.
+#[derive(Debug, Default)]
+struct Framework {
+    /// The reader: `--` for Megatron's command line, else what a reader calls its files.
+    reader: &'static str,
+    /// Beginnings of options of which one must be there; none are needed where names are the framework's alone.
+    signs: Vec<&'static str>,
+    /// Rows by the last part of their path, in snake case.
+    rows: BTreeMap<String, Vec<Row>>,
+    /// Rows of beginnings.
+    beginnings: Vec<Row>,
+}
+
+fn frameworks() -> &'static [Framework] {
+    static FRAMEWORKS: OnceLock<Vec<Framework>> = OnceLock::new();
+    FRAMEWORKS.get_or_init(|| {
+        let (mut all, mut changes) = (Vec::<Framework>::new(), None);
+        for line in TABLE.text().lines() {
+            if let Some(head) = line.strip_prefix("= ") {
+                let mut parts = head.split(" | ").skip(1);
+                let reader = parts.next().unwrap_or_default();
+                let signs = parts.next().unwrap_or_default().split_ascii_whitespace().collect();
+                all.push(Framework { reader, signs, ..Framework::default() });
+                changes = None;
+            } else if let Some(head) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+                changes = stated(head);
+            } else if let Some((framework, changes)) = all.last_mut().zip(changes)
+                && !line.starts_with('#')
+            {
+                for word in line.split_ascii_whitespace() {
+                    framework.take(word, changes);
+                }
+            }
+        }
+        all
+    })
+}
+
+impl Framework {
+    fn take(&mut self, word: &'static str, changes: Changes) {
+        let (path, harmless) = word.split_once('=').unwrap_or((word, ""));
+        match path.strip_suffix('*') {
+            Some(path) => self.beginnings.push(Row { path, changes, harmless }),
+            None => self.rows.entry(snake(last(path))).or_default().push(Row { path, changes, harmless }),
+        }
+    }
+
+    /// The row of an option: of two that fit, the one of the longer path.
+    fn row(&self, path: &str) -> Option<&Row> {
+        let path = snake(path);
+        let ends = |row: &&Row| {
+            path.strip_suffix(&snake(row.path))
+                .is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        };
+        let named = self.rows.get(last(&path)).into_iter().flatten().filter(ends);
+        let begun = || self.beginnings.iter().filter(|row| path.starts_with(&snake(row.path)));
+        named.max_by_key(|row| row.path.len()).or_else(|| begun().max_by_key(|row| row.path.len()))
+    }
+}
+
+/// What the head of some lines says: `nothing: reason`, `little: reason`, or an effect and what is not modelled.
+fn stated(head: &'static str) -> Option<Changes> {
+    let (kind, what) = head.split_once(": ")?;
+    Some(match kind {
+        "nothing" => Changes::Nothing(what),
+        "little" => Changes::Little(what),
+        effect => Changes::Stops(Effect::named(effect)?, what),
+    })
+}
+
+/// The last part of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+fn snake(path: &str) -> String {
+    path.replace('-', "_")
+}
+
+/// The frameworks whose options some words of Megatron's command line may be.
+#[derive(Debug)]
+pub(crate) struct OfWords(Vec<&'static Framework>);
+
+impl OfWords {
+    /// Those of which an option is there that tells them, and those whose names are theirs alone.
+    pub(crate) fn new(words: &[Argument]) -> Self {
+        let begins = |word: &Argument, sign: &str| {
+            let name = word.text.strip_prefix("--").unwrap_or_default();
+            name.len() >= sign.len()
+                && sign.bytes().zip(name.bytes()).all(|(a, b)| a == if b == b'_' { b'-' } else { b })
+        };
+        let told = |framework: &&Framework| {
+            let there = |sign: &&str| words.iter().any(|word| begins(word, sign));
+            framework.signs.is_empty() || framework.signs.iter().any(there)
+        };
+        Self(frameworks().iter().filter(|framework| framework.reader == "--").filter(told).collect())
+    }
+
+    /// What an option changes: of several frameworks' that which changes most.
+    pub(crate) fn changes(&self, name: &str, value: &str) -> Option<Changes> {
+        most(self.0.iter().copied(), name, value)
+    }
+}
+
+/// What a key changes that the framework of this reader has.
+pub(crate) fn of_key(reader: &str, path: &str, value: &str) -> Option<Changes> {
+    most(frameworks().iter().filter(|framework| framework.reader == reader), path, value)
+}
+
+fn most<'a>(among: impl Iterator<Item = &'a Framework>, path: &str, value: &str) -> Option<Changes> {
+    let changes = among.filter_map(|framework| framework.row(path)).map(|row| row.at(value));
+    changes.max_by_key(|changes| match changes {
+        Changes::Nothing(_) => 0,
+        Changes::Little(_) => 1,
+        Changes::Stops(..) => 2,
+    })
+}
+
+impl Row {
+    fn at(&self, value: &str) -> Changes {
+        let Changes::Stops(..) = self.changes else { return self.changes };
+        // A switch without a value is on.
+        let value = if value.is_empty() { "true" } else { value };
+        let off = says_no(value) || value == "[]";
+        let same = |known: &str| known.eq_ignore_ascii_case(value) || known == "off" && off;
+        let harmless = match self.harmless {
+            "" => off,
+            listed => listed.split(',').any(same),
+        };
+        if harmless { Changes::Nothing("switched off, or at the value that is usual") } else { self.changes }
+    }
+}
+
+impl Changes {
+    /// What stops at the option, if anything does.
+    pub(crate) fn stop(self, name: &str, value: &str, span: Option<Span>) -> Option<NotModelled> {
+        let Self::Stops(effect, what) = self else { return None };
+        Some(NotModelled::new(name, value, effect, what).at_some(span))
+    }
+}
+
+/// The warning about options that change a figure by little, each with its reason.
+pub(crate) fn little(mut named: Vec<(&'static str, String)>, span: Option<Span>) -> Option<Diagnostic> {
+    /// Options listed by name at most.
+    const LISTED: usize = 40;
+    shardscope_sorting::sort(&mut named);
+    named.dedup();
+    let count = named.len();
+    let mut listed = String::new();
+    let mut last = "";
+    for (index, (why, name)) in named.iter().enumerate().take(LISTED) {
+        match () {
+            () if *why == last => listed.push_str(", "),
+            () => {
+                if index > 0 {
+                    listed.push_str("; ");
+                }
+                listed.push_str(why);
+                listed.push_str(": ");
+                last = why;
+            }
+        }
+        listed.push_str(name);
+    }
+    if count > LISTED {
+        listed.push_str(", …");
+    }
+    let message = match count {
+        0 => return None,
+        1 => format!("an option that changes a figure by little, or one that no estimate looks at. {listed}"),
+        count => {
+            format!(
+                "{count} options that change figures by little, or such that no estimate looks at. {listed}"
+            )
+        }
+    };
+    Some(Diagnostic::warning(Code::NotEstimated, message).at_some(span))
+}
+
+#[cfg(test)]
+mod tests;
