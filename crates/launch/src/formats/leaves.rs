@@ -1,6 +1,7 @@
 //! What a reader takes from the scalars of a settings file, and what it leaves aside.
 
 use super::names::words;
+use super::options::{self, Class};
 use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
 use crate::megatron::{reason_anywhere, reason_of};
@@ -210,7 +211,7 @@ impl<'t> Leaves<'t> {
     }
 
     /// The keys that no reader looked at: those that change nothing for a reason that is known, and the others.
-    pub(super) fn left(&self) -> (Vec<&'t Leaf>, Vec<&'t Leaf>) {
+    fn left(&self, format: &str) -> (Vec<&'t Leaf>, Vec<&'t Leaf>) {
         let (mut idle, mut unread): (Vec<&Leaf>, Vec<&Leaf>) = (Vec::new(), Vec::new());
         // Of a key that is written twice the last one counts, and is the one that was read.
         let read: HashSet<&str> =
@@ -219,15 +220,30 @@ impl<'t> Leaves<'t> {
             if leaf.used.get() || leaf.value.is_empty() || read.contains(leaf.path.as_str()) {
                 continue;
             }
-            if changes_nothing(leaf) { idle.push(leaf) } else { unread.push(leaf) }
+            match options::find(format, &leaf.path, &leaf.value) {
+                Some(Class::Idle) => idle.push(leaf),
+                None if changes_nothing(leaf) => idle.push(leaf),
+                _ => unread.push(leaf),
+            }
         }
         (idle, unread)
     }
 
     /// The reading, with notes on the keys that no reader looked at, which stop the verdict or mark it.
     pub(super) fn finish(mut self, format: &str) -> Reading {
-        let (_, unread) = self.left();
-        let items: Vec<NotModelled> = unread.into_iter().filter_map(stops).collect();
+        let (_, unread) = self.left(format);
+        let mut items: Vec<NotModelled> = Vec::new();
+        for leaf in unread {
+            match options::find(format, &leaf.path, &leaf.value) {
+                Some(class) => {
+                    let item = class.stop(&leaf.path, leaf.shown(), leaf.span);
+                    // What is known to change a figure is said by its name alone.
+                    leaf.used.set(item.is_some());
+                    items.extend(item);
+                }
+                None => items.extend(stops(leaf)),
+            }
+        }
         self.reading.not_modelled.extend(items);
         self.finish_architecture(format)
     }
@@ -235,7 +251,7 @@ impl<'t> Leaves<'t> {
     /// The same of a model's configuration, where every unread key only marks the verdict: its type says which of them it reads, so
     /// that Falcon's `parallel_attn` counts for nothing beside `new_decoder_architecture`, whatever its name says.
     pub(super) fn finish_architecture(mut self, format: &str) -> Reading {
-        let (idle, unread) = self.left();
+        let (idle, unread) = self.left(format);
         if let Some(first) = idle.first() {
             let (count, names) = (idle.len(), listed(&idle));
             let message =

@@ -11,6 +11,7 @@ use super::slime;
 use super::software::{Signs, experts_of_old, software};
 use super::width::Multiple;
 use super::{idle, unmodelled};
+use crate::formats::options::{self, Class};
 use crate::named::quantized_word;
 use crate::telling;
 use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
@@ -20,7 +21,12 @@ use shardscope_source::{Code, Diagnostic, Severity, Span};
 /// Reads the words of a Megatron-LM command. Words that are no flags (the program, its interpreter) are passed over.
 #[must_use]
 pub fn read(arguments: &[Argument]) -> Reading {
-    let mut reader = ArgumentReader { words: arguments, ..ArgumentReader::default() };
+    read_of(arguments, "")
+}
+
+/// The same of a program around Megatron-LM, which has options of its own (a section of the table of options).
+pub(crate) fn read_of(arguments: &[Argument], framework: &'static str) -> Reading {
+    let mut reader = ArgumentReader { words: arguments, framework, ..ArgumentReader::default() };
     while reader.at < reader.words.len() {
         reader.word();
     }
@@ -30,6 +36,8 @@ pub fn read(arguments: &[Argument]) -> Reading {
 #[derive(Default)]
 struct ArgumentReader<'a> {
     words: &'a [Argument],
+    /// The program around Megatron-LM; empty where there is none that is known.
+    framework: &'static str,
     at: usize,
     reading: Reading,
     signs: Signs,
@@ -266,7 +274,20 @@ impl ArgumentReader<'_> {
             return;
         }
         let value = if value.starts_with("--") { "" } else { value };
-        let item = telling::stop(&format!("--{name}"), value);
+        // A bare switch says yes.
+        let said = if value.is_empty() { "true" } else { value };
+        let class = options::find(self.framework, name, said);
+        if class == Some(Class::Idle) {
+            self.first_idle = self.first_idle.or(word.span);
+            self.idle.push(Idle { flag: format!("--{name}"), why: "an option around the training" });
+            return;
+        }
+        // What is known to change a figure is said by its name alone.
+        if let Some(item) = class.and_then(|class| class.stop(&format!("--{name}"), value, word.span)) {
+            self.reading.not_modelled.push(item);
+            return;
+        }
+        let item = telling::stop(&format!("--{name}"), value).filter(|_| class.is_none());
         self.reading.not_modelled.extend(item.map(|item| item.at_some(word.span)));
         self.reading.not_read.push(NotRead::new(&format!("--{name}"), word.span));
         // A text with more unknown flags than that is written for another program.

@@ -47,7 +47,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     checkpointing(&mut leaves);
     kernels::attention(&mut leaves);
     kernels::liger(&mut leaves);
-    packing(&mut leaves);
+    packing(&mut leaves, dialect);
     if dialect == Dialect::LlamaCookbook {
         cookbook::read(&mut leaves);
     }
@@ -305,11 +305,19 @@ fn checkpointing(leaves: &mut Leaves<'_>) {
     }
 }
 
-fn packing(leaves: &mut Leaves<'_>) {
+fn packing(leaves: &mut Leaves<'_>, dialect: Dialect) {
     for path in ["packing", "sample_packing", "padding_free", "neat_packing"] {
         if let Some(leaf) = leaves.yes(path) {
             leaves.switch(Field::Packing, true, leaf);
         }
+    }
+    // ms-swift's packs, which may be longer than the longest sample (`swift/dataset/packing.py`).
+    if dialect == Dialect::Swift
+        && let Some(leaf) = leaves.get("packing_length").filter(|_| leaves.flag("packing") == Some(true))
+    {
+        leaves.reading.keep(&|found| found.field != Field::SeqLength);
+        leaves.take(&["packing_length"], Field::SeqLength);
+        leaves.pass(&leaf.path);
     }
 }
 
