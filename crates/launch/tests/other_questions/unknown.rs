@@ -272,3 +272,41 @@ fn options_of_the_frameworks_own_are_known() {
     assert!(trl("shuffle_dataset: true\nhub_revision: main\n").plan.is_some());
     stopped(&trl("teacher_model_name_or_path: Qwen/Qwen2.5-32B\n"), &["teacher_model_name_or_path"]);
 }
+
+/// Words of older versions, and what a word does in one framework alone.
+#[test]
+fn a_word_does_in_each_framework_what_that_does_with_it() {
+    // LLaMA-Factory turns `resize_vocab` on at new tokens, and trains the embeddings (`model/patcher.py:patch_tokenizer`).
+    let factory = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: lora\ncutoff_len: 2048\nlora_rank: 8\nbf16: true\n\
+        per_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nadd_special_tokens: <a>,<b>\n";
+    stopped(&said("a.yaml", factory, &[("world_size", "8")]), &["add_special_tokens"]);
+    let axolotl = "base_model: Qwen/Qwen2.5-7B\nsequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: true\n\
+        add_special_tokens: true\n";
+    assert!(said("a.yaml", axolotl, &[("world_size", "8")]).plan.is_some());
+    let line = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node=8 train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --model_max_length 2048 \
+             --per_device_train_batch_size 1 --evaluation_strategy no --fp16_backend auto --ddp_find_unused_parameters False {more}"
+        ))
+    };
+    assert_eq!(value(&line("--optim adamw_torch --adafactor True"), Field::Optimizer), "adafactor");
+    assert_eq!(value(&line("--optim sgd --adafactor False"), Field::Optimizer), "sgd");
+    // verl's supervised trainer over engines counts micro-batches in tokens (`verl/trainer/config/sft_trainer_engine.yaml`).
+    let verl = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node=8 -m verl.trainer.sft_trainer data.train_batch_size=256 data.max_length=4096 \
+             data.micro_batch_size_per_gpu=4 model.path=Qwen/Qwen2.5-7B optim.lr=1e-5 {more}"
+        ))
+    };
+    assert!(verl("").plan.is_some());
+    stopped(&verl("engine.strategy=fsdp2"), &["engine.strategy"]);
+    let held = verl("engine.model_dtype=bfloat16 data.use_dynamic_bsz=False");
+    assert_eq!(value(&held, Field::ParamsDtype), "bfloat16");
+    assert!(
+        verl("engine.strategy=fsdp2 engine.forward_prefetch=True data.use_dynamic_bsz=False").plan.is_some()
+    );
+    stopped(
+        &verl("engine.reshard_after_forward=False data.use_dynamic_bsz=False"),
+        &["engine.reshard_after_forward"],
+    );
+}

@@ -35,6 +35,9 @@ fn all() -> Vec<Facts> {
     let facts = facts![
         "transformers", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));
         "trl", "TRL", |path, value| read_scalars(Dialect::Trl, &scalars(path, value));
+        "transformers-4", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));
+        "trl-0", "TRL", |path, value| read_scalars(Dialect::Trl, &scalars(path, value));
+        "peft", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));
         "alignment-handbook", "TRL", |path, value| read_scalars(Dialect::Trl, &scalars(path, value));
         "LLaMA-Factory", "LLaMA-Factory", |path, value| read_scalars(Dialect::LlamaFactory, &scalars(path, value));
         "ms-swift", "ms-swift", |path, value| read_scalars(Dialect::Swift, &scalars(path, value));
