@@ -301,7 +301,7 @@ fn a_word_does_in_each_framework_what_that_does_with_it() {
     assert!(verl("").plan.is_some());
     stopped(&verl("engine.strategy=fsdp2"), &["engine.strategy"]);
     let held = verl("engine.model_dtype=bfloat16 data.use_dynamic_bsz=False");
-    assert_eq!(value(&held, Field::ParamsDtype), "bfloat16");
+    assert_eq!(value(&held, Field::ParamsDtype), "bf16");
     assert!(
         verl("engine.strategy=fsdp2 engine.forward_prefetch=True data.use_dynamic_bsz=False").plan.is_some()
     );
