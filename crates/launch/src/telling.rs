@@ -7,10 +7,10 @@
 use crate::{Effect, NotModelled};
 
 /// What a setting is told to be whose name says what it changes.
-const WHAT: &str = "an unknown option whose name suggests that it changes what trains and on what, what is held or how it is sharded";
+pub(crate) const WHAT: &str = "an unknown option whose name suggests that it changes what trains and on what, what is held or how it is sharded";
 
 /// What one is told to be whose name tells nothing.
-const UNKNOWN: &str = "an option that is not known here, and that may change what trains, on what, what is held or how it is sharded";
+pub(crate) const UNKNOWN: &str = "an option that is not known here, and that may change what trains, on what, what is held or how it is sharded";
 
 /// Parts of names that say that a setting is about data, evaluation, logs, files, rewards or the engine of rollouts inside its
 /// share of memory. Such a setting marks the verdict.
@@ -108,6 +108,7 @@ fn is_around(path: &str, value: &str) -> bool {
     is_off(&name, value) || grouped || listed(SMALL, &name) || any(AROUND) && !any(OWN)
 }
 
+/// Whether a value says that something is off or not there.
 pub(crate) fn says_no(value: &str) -> bool {
     value.parse() == Ok(0.0_f64)
         || matches!(value.to_ascii_lowercase().as_str(), "none" | "null" | "no" | "false" | "off")

@@ -38,8 +38,11 @@ impl Reader for Accelerate {
 }
 
 fn read(root: &Node) -> Reading {
-    let scalars = Scalars::from_node(root);
-    let mut leaves = Leaves::over(&scalars);
+    of_scalars(&Scalars::from_node(root))
+}
+
+pub(super) fn of_scalars(scalars: &Scalars) -> Reading {
+    let mut leaves = Leaves::over(scalars);
     leaves.take_all(&[("num_machines", Field::NumNodes), ("num_processes", Field::WorldSize)]);
     engine(&mut leaves);
     for path in names::words("accelerate") {

@@ -1,6 +1,7 @@
 //! What a reader takes from the scalars of a settings file, and what it leaves aside.
 
 use super::names::words;
+use super::options::{self, Class};
 use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
 use crate::megatron::{reason_anywhere, reason_of};
@@ -211,7 +212,7 @@ impl<'t> Leaves<'t> {
     }
 
     /// The keys that no reader looked at: those that change nothing for a reason that is known, and the others.
-    pub(super) fn left(&self) -> (Vec<&'t Leaf>, Vec<&'t Leaf>) {
+    fn left(&self, format: &str) -> (Vec<&'t Leaf>, Vec<&'t Leaf>) {
         let (mut idle, mut unread): (Vec<&Leaf>, Vec<&Leaf>) = (Vec::new(), Vec::new());
         // Of a key that is written twice the last one counts, and is the one that was read.
         let read: HashSet<&str> =
@@ -220,38 +221,48 @@ impl<'t> Leaves<'t> {
             if leaf.used.get() || leaf.value.is_empty() || read.contains(leaf.path.as_str()) {
                 continue;
             }
-            if changes_nothing(leaf) { idle.push(leaf) } else { unread.push(leaf) }
+            match options::find(format, &leaf.path, &leaf.value) {
+                Some(Class::Idle) => idle.push(leaf),
+                None if changes_nothing(leaf) => idle.push(leaf),
+                _ => unread.push(leaf),
+            }
         }
         (idle, unread)
     }
 
     /// The reading, with notes on the keys that no reader looked at, which stop the verdict or mark it.
     pub(super) fn finish(mut self, format: &str) -> Reading {
-        let (_, unread) = self.left();
-        let mut marks = Vec::new();
-        let mut first = None;
+        let (_, unread) = self.left(format);
+        let mut items: Vec<NotModelled> = Vec::new();
+        let (mut marks, mut first) = (Vec::new(), None);
         for leaf in unread {
-            match of_key(format, &leaf.path, &leaf.value) {
-                None => self.reading.not_modelled.extend(stops(leaf)),
-                Some(Changes::Nothing(_)) => leaf.used.set(true),
+            let known = match of_key(format, &leaf.path, &leaf.value) {
+                None => options::find(format, &leaf.path, &leaf.value)
+                    .map(|class| class.stop(&leaf.path, leaf.shown(), leaf.span)),
+                Some(Changes::Nothing(_)) => {
+                    leaf.used.set(true);
+                    continue;
+                }
                 Some(Changes::Little(why)) => {
                     leaf.used.set(true);
                     first = first.or(leaf.span);
                     self.reading.not_read.push(NotRead::new(&leaf.path, leaf.span));
                     marks.push((why, leaf.path.clone()));
+                    continue;
                 }
-                Some(changes) => {
-                    leaf.used.set(true);
-                    let item = changes.stop(&leaf.path, &leaf.value, leaf.span);
+                Some(changes) => Some(changes.stop(&leaf.path, leaf.shown(), leaf.span)),
+            };
+            match known {
+                Some(item) => {
+                    // What is known to change a figure is said by its name alone.
+                    leaf.used.set(item.is_some());
                     // A group of settings of one thing stops once.
-                    let fresh = |item: &NotModelled| {
-                        self.reading.not_modelled.iter().all(|known| known.message != item.message)
-                    };
-                    let fresh = item.as_ref().is_some_and(fresh);
-                    self.reading.not_modelled.extend(item.filter(|_| fresh));
+                    items.extend(item.filter(|item| items.iter().all(|known| known.message != item.message)));
                 }
+                None => items.extend(stops(leaf)),
             }
         }
+        self.reading.not_modelled.extend(items);
         self.reading.diagnostics.extend(little(marks, first));
         self.finish_architecture(format)
     }
@@ -259,7 +270,7 @@ impl<'t> Leaves<'t> {
     /// The same of a model's configuration, where every unread key only marks the verdict: its type says which of them it reads, so
     /// that Falcon's `parallel_attn` counts for nothing beside `new_decoder_architecture`, whatever its name says.
     pub(super) fn finish_architecture(mut self, format: &str) -> Reading {
-        let (idle, unread) = self.left();
+        let (idle, unread) = self.left(format);
         if let Some(first) = idle.first() {
             let (count, names) = (idle.len(), listed(&idle));
             let message =

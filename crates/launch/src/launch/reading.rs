@@ -11,6 +11,7 @@ use super::purposes;
 use super::said::{Missing, Said, World};
 use super::stage;
 use super::wrappers;
+use crate::formats::options::SWIFT_MEGATRON;
 use crate::formats::{Claim, Command, read_command, recipes};
 use crate::megatron;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
@@ -238,6 +239,7 @@ impl Launch {
         let told = named.map(|reading| (Claim::Certain, reading)).or_else(|| read_command(&command));
         let (claim, mut reading) = match told {
             Some((claim, reading)) => (Some(claim), reading),
+            None if command.is_megatron => (None, megatron::read_of(&self.arguments, SWIFT_MEGATRON)),
             None => (None, megatron::read(&self.arguments)),
         };
         if command.is_megatron {

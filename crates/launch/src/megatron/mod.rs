@@ -22,6 +22,7 @@ pub use flags::{flags_of, known_flags};
 pub(crate) use idle::TABLE as IDLE;
 pub(crate) use idle::{reason_anywhere, reason_of};
 pub use reader::read;
+pub(crate) use reader::read_of;
 pub use release::known_releases;
 pub(crate) use spell::spell;
 pub(crate) use unmodelled::TABLE as UNMODELLED;

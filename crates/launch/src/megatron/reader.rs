@@ -12,6 +12,7 @@ use super::slime;
 use super::software::{Signs, experts_of_old, software};
 use super::width::Multiple;
 use super::{idle, unmodelled};
+use crate::formats::options::{self, Class};
 use crate::named::quantized_word;
 use crate::options::{Changes, OfWords, little};
 use crate::telling;
@@ -22,7 +23,12 @@ use shardscope_source::{Code, Diagnostic, Severity, Span};
 /// Reads the words of a Megatron-LM command. Words that are no flags (the program, its interpreter) are passed over.
 #[must_use]
 pub fn read(arguments: &[Argument]) -> Reading {
-    let mut reader = ArgumentReader { words: arguments, ..ArgumentReader::default() };
+    read_of(arguments, "")
+}
+
+/// The same of a program around Megatron-LM, which has options of its own (a section of the table of options).
+pub(crate) fn read_of(arguments: &[Argument], framework: &'static str) -> Reading {
+    let mut reader = ArgumentReader { words: arguments, framework, ..ArgumentReader::default() };
     while reader.at < reader.words.len() {
         reader.word();
     }
@@ -32,6 +38,8 @@ pub fn read(arguments: &[Argument]) -> Reading {
 #[derive(Default)]
 struct ArgumentReader<'a> {
     words: &'a [Argument],
+    /// The program around Megatron-LM; empty where there is none that is known.
+    framework: &'static str,
     at: usize,
     reading: Reading,
     signs: Signs,
@@ -282,7 +290,20 @@ impl ArgumentReader<'_> {
             self.idle.push(Idle { flag: format!("--{name}"), why });
             return;
         }
-        let item = telling::stop(&format!("--{name}"), plain);
+        // A bare switch says yes.
+        let said = if plain.is_empty() { "true" } else { plain };
+        let class = options::find(self.framework, name, said);
+        if class == Some(Class::Idle) {
+            self.first_idle = self.first_idle.or(word.span);
+            self.idle.push(Idle { flag: format!("--{name}"), why: "an option around the training" });
+            return;
+        }
+        // What is known to change a figure is said by its name alone.
+        if let Some(item) = class.and_then(|class| class.stop(&format!("--{name}"), plain, word.span)) {
+            self.reading.not_modelled.push(item);
+            return;
+        }
+        let item = telling::stop(&format!("--{name}"), plain).filter(|_| class.is_none());
         self.reading.not_modelled.extend(item.map(|item| item.at_some(word.span)));
         self.reading.not_read.push(NotRead::new(&format!("--{name}"), word.span));
         // A text with more unknown flags than that is written for another program.

@@ -218,3 +218,95 @@ fn torchtunes_builders_take_their_sizes() {
         adapted.diagnostics
     );
 }
+
+/// What frameworks have themselves is known, each option by what it changes (`formats/options.txt`); a fork's stays unknown.
+#[test]
+fn options_of_the_frameworks_own_are_known() {
+    let swift = |more: &str| {
+        script(&format!(
+            "NPROC_PER_NODE=4 swift sft --model Qwen/Qwen2.5-7B-Instruct --tuner_type lora --torch_dtype bfloat16 --max_length 2048 \
+             --per_device_train_batch_size 1 --gradient_accumulation_steps 4 --lora_rank 16 --deepspeed zero2 --save_strategy no {more}\n"
+        ))
+    };
+    for more in [
+        "--init_weights olora",
+        "--lazy_tokenize true --packing_num_proc 4",
+        "--vllm_use_async_engine true --stream true",
+    ] {
+        let read = swift(more);
+        assert!(read.plan.is_some(), "{more}: {:?}", read.not_modelled);
+        assert_eq!(value(&read, Field::NotRead), "", "{more}");
+    }
+    stopped(&swift("--init_weights lora-ga"), &["init_weights"]);
+    stopped(&swift("--use_logits_to_keep true"), &["use_logits_to_keep"]);
+    stopped(&swift("--my_logits_to_keep true"), &["my_logits_to_keep"]);
+    // Packs may be longer than the longest sample (`swift/arguments/base_args/base_args.py`).
+    let packed = swift("--packing true --packing_length 16384 --attn_impl flash_attn");
+    assert_eq!([Field::SeqLength, Field::Packing].map(|field| value(&packed, field)), ["16384", "true"]);
+    assert_eq!(value(&swift("--packing_length 16384"), Field::SeqLength), "2048");
+    // 4-bit constants are quantized once more unless the text says otherwise.
+    let four = |more: &str| {
+        value(&swift(&format!("--quant_method bnb --quant_bits 4 {more}")), Field::DoubleQuantization)
+    };
+    assert_eq!(
+        (four(""), four("--bnb_4bit_use_double_quant false")),
+        ("true".to_owned(), "false".to_owned())
+    );
+    let axolotl = "base_model: Qwen/Qwen2.5-7B\nadapter: qlora\nload_in_4bit: true\nsequence_len: 2048\nmicro_batch_size: 1\n\
+        gradient_accumulation_steps: 4\nlora_r: 8\nlora_target_linear: true\nbf16: true\n";
+    let double = |more: &str| {
+        value(&said("a.yaml", &format!("{axolotl}{more}"), &[("world_size", "1")]), Field::DoubleQuantization)
+    };
+    assert_eq!(double(""), "true");
+    assert_eq!(double("bnb_config_kwargs:\n  bnb_4bit_use_double_quant: false\n"), "false");
+    // torchtune's `fsdp_reshard_after_forward` (`recipes/full_finetune_distributed.py`).
+    let tune = "model:\n  _component_: torchtune.models.llama2.llama2_7b\ntokenizer:\n  _component_: torchtune.models.llama2.llama2_tokenizer\n  \
+        max_seq_len: 2048\nbatch_size: 2\ngradient_accumulation_steps: 1\noptimizer:\n  _component_: torch.optim.AdamW\nshuffle: true\ndtype: bf16\n";
+    let stage = |more: &str| {
+        value(&said("t.yaml", &format!("{tune}{more}"), &[("world_size", "8")]), Field::ZeroStage)
+    };
+    assert_eq!((stage(""), stage("fsdp_reshard_after_forward: false\n")), ("3".to_owned(), "2".to_owned()));
+    // A teacher stands beside the student, whatever else the file says.
+    let trl = "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 1\nmax_length: 2048\nlearning_rate: 1e-5\n";
+    let trl = |more: &str| said("a.yaml", &format!("{trl}{more}"), &[("world_size", "8")]);
+    assert!(trl("shuffle_dataset: true\nhub_revision: main\n").plan.is_some());
+    stopped(&trl("teacher_model_name_or_path: Qwen/Qwen2.5-32B\n"), &["teacher_model_name_or_path"]);
+}
+
+/// Words of older versions, and what a word does in one framework alone.
+#[test]
+fn a_word_does_in_each_framework_what_that_does_with_it() {
+    // LLaMA-Factory turns `resize_vocab` on at new tokens, and trains the embeddings (`model/patcher.py:patch_tokenizer`).
+    let factory = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: lora\ncutoff_len: 2048\nlora_rank: 8\nbf16: true\n\
+        per_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nadd_special_tokens: <a>,<b>\n";
+    stopped(&said("a.yaml", factory, &[("world_size", "8")]), &["add_special_tokens"]);
+    let axolotl = "base_model: Qwen/Qwen2.5-7B\nsequence_len: 2048\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: true\n\
+        add_special_tokens: true\n";
+    assert!(said("a.yaml", axolotl, &[("world_size", "8")]).plan.is_some());
+    let line = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node=8 train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --model_max_length 2048 \
+             --per_device_train_batch_size 1 --evaluation_strategy no --fp16_backend auto --ddp_find_unused_parameters False {more}"
+        ))
+    };
+    assert_eq!(value(&line("--optim adamw_torch --adafactor True"), Field::Optimizer), "adafactor");
+    assert_eq!(value(&line("--optim sgd --adafactor False"), Field::Optimizer), "sgd");
+    // verl's supervised trainer over engines counts micro-batches in tokens (`verl/trainer/config/sft_trainer_engine.yaml`).
+    let verl = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node=8 -m verl.trainer.sft_trainer data.train_batch_size=256 data.max_length=4096 \
+             data.micro_batch_size_per_gpu=4 model.path=Qwen/Qwen2.5-7B optim.lr=1e-5 {more}"
+        ))
+    };
+    assert!(verl("").plan.is_some());
+    stopped(&verl("engine.strategy=fsdp2"), &["engine.strategy"]);
+    let held = verl("engine.model_dtype=bfloat16 data.use_dynamic_bsz=False");
+    assert_eq!(value(&held, Field::ParamsDtype), "bf16");
+    assert!(
+        verl("engine.strategy=fsdp2 engine.forward_prefetch=True data.use_dynamic_bsz=False").plan.is_some()
+    );
+    stopped(
+        &verl("engine.reshard_after_forward=False data.use_dynamic_bsz=False"),
+        &["engine.reshard_after_forward"],
+    );
+}

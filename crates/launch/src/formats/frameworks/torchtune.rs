@@ -141,6 +141,10 @@ fn torchtune(leaves: &mut Leaves<'_>) {
         leaves.reading.not_modelled.push(NotModelled::new("optimizer", "", Effect::Model, what));
     }
     leaves.turn_on("dataset.packed", Field::Packing);
+    // Weights stay gathered from a layer's forward pass to its backward (`full_finetune_distributed.py`: `SHARD_GRAD_OP`).
+    if let Some(leaf) = leaves.get("fsdp_reshard_after_forward") {
+        leaves.say(Field::ZeroStage, if leaf.flag() == Some(false) { "2" } else { "3" }, leaf);
+    }
     leaves.state(Field::ZeroStage, "3", Origin::Default, "torchtune's distributed recipes shard by FSDP2");
     let why = "torchtune's distributed recipes call fully_shard on every layer";
     leaves.state(Field::DataParallelEngine, "fsdp2", Origin::Default, why);

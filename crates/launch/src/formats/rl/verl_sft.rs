@@ -1,6 +1,6 @@
 //! verl's supervised trainer on FSDP (`verl/trainer/fsdp_sft_trainer.py`, `verl/trainer/config/sft_trainer.yaml`).
 
-use super::super::leaves::Leaves;
+use super::super::leaves::{Leaf, Leaves};
 use super::common::{
     ask, defaults, lack, lack_yes, loaded_adapters, lora, model, on_npu, reduces_in_fp32, shards,
     transformers,
@@ -25,7 +25,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         leaves.say(Field::ReduceDtype, &leaf.value, leaf);
     }
     reduces_in_fp32(leaves);
-    if let Some(leaf) = leaves.first(&["model.fsdp_config.model_dtype"]) {
+    if let Some(leaf) = leaves.first(&["model.fsdp_config.model_dtype", "engine.model_dtype"]) {
         leaves.say(Field::ParamsDtype, &leaf.value, leaf);
         if !matches!(leaf.value.as_str(), "fp32" | "float32") {
             leaves.say(Field::Autocast, "none", leaf);
@@ -73,6 +73,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             ("model.enable_activation_offload", Effect::Memory, "saved layer inputs offloaded to the host"),
         ],
     );
+    over_engines(leaves);
     leaves.pass_below(&[
         "data.",
         "optim.",
@@ -89,6 +90,24 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     on_npu(leaves);
     model(leaves, &["model.partial_pretrain", "model.path"]);
     ask(leaves, &[(Field::SeqLength, "Sequence length samples are truncated to?", "1024")]);
+}
+
+/// `verl/trainer/sft_trainer.py`, which came after the FSDP trainer and has words that it has not. It joins samples to micro-batches of
+/// `data.max_token_len_per_gpu` tokens, unless `data.use_dynamic_bsz` is off, and takes log-probabilities as the policies of verl do.
+fn over_engines(leaves: &mut Leaves<'_>) {
+    const OWN: [&str; 3] = ["data.use_dynamic_bsz", "data.max_token_len_per_gpu", "data.pad_mode"];
+    let own = |leaf: &&Leaf| {
+        leaf.path == "engine" || leaf.path.starts_with("engine.") || OWN.contains(&leaf.path.as_str())
+    };
+    let Some(leaf) = leaves.all().iter().find(own) else { return };
+    if leaves.flag("data.use_dynamic_bsz") != Some(false) {
+        lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "micro-batches of so many tokens in verl's supervised trainer over engines",
+        );
+    }
 }
 
 /// Groups smaller than the world hold copies of each other; -1 is the world. Under torchrun the machines are the launch's.

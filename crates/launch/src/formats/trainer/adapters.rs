@@ -9,6 +9,7 @@ use shardscope_plan::Field;
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     quantization(leaves);
     way(leaves, dialect);
+    double(leaves, dialect);
     targets(leaves);
     let whose = format!("default of {}", dialect.name());
     let open = leaves.reading.questions.iter().any(|question| question.name == Field::TrainType.name());
@@ -190,6 +191,21 @@ fn quantization(leaves: &mut Leaves<'_>) {
     // QLoRA's own script says the type beside its bits; blocks of either have the same bytes, whatever they are stored as.
     for path in ["bnb_4bit_quant_type", "quant_type", "bnb_4bit_quant_storage"] {
         leaves.pass(path);
+    }
+}
+
+/// Constants of 4-bit blocks quantized once more, as these trainers ask of bitsandbytes unless told otherwise:
+/// `llamafactory/hparams/model_args.py:double_quantization`, `swift/arguments/base_args/quant_args.py:bnb_4bit_use_double_quant`,
+/// `axolotl/loaders/model.py` (`bnb_config_kwargs` go before).
+fn double(leaves: &mut Leaves<'_>, dialect: Dialect) {
+    let path = "bnb_config_kwargs.bnb_4bit_use_double_quant";
+    if let Some(leaf) = leaves.get(path).filter(|_| dialect == Dialect::Axolotl) {
+        leaves.switch(Field::DoubleQuantization, leaf.flag() != Some(false), leaf);
+    }
+    let four = matches!(leaves.reading.value(Field::BaseQuantization), Some("nf4" | "fp4"));
+    if four && matches!(dialect, Dialect::LlamaFactory | Dialect::Swift | Dialect::Axolotl) {
+        let whose = format!("default of {}", dialect.name());
+        leaves.state(Field::DoubleQuantization, "true", Origin::Default, &whose);
     }
 }
 

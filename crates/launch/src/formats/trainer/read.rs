@@ -8,6 +8,7 @@ use super::{
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::names;
+use crate::formats::options;
 use crate::telling;
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
@@ -39,7 +40,7 @@ pub(super) fn changes(leaf: &Leaf) -> bool {
 /// `is_file`: no program is named beside the keys.
 fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     let mut leaves = Leaves::over(scalars);
-    table(&mut leaves);
+    table(&mut leaves, dialect);
     batch_size(&mut leaves, dialect);
     authors::read(&mut leaves, dialect);
     adam_mini(&mut leaves);
@@ -47,7 +48,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     checkpointing(&mut leaves);
     kernels::attention(&mut leaves);
     kernels::liger(&mut leaves);
-    packing(&mut leaves);
+    packing(&mut leaves, dialect);
     if dialect == Dialect::LlamaCookbook {
         cookbook::read(&mut leaves);
     }
@@ -100,7 +101,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
 }
 
 /// Keys that are read as they are, and those that are not modelled.
-fn table(leaves: &mut Leaves<'_>) {
+fn table(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let mut idle: Vec<(&'static str, &Leaf)> = Vec::new();
     for leaf in leaves.all() {
         let Some(meaning) = vocabulary::find(last(&leaf.path)) else { continue };
@@ -117,6 +118,8 @@ fn table(leaves: &mut Leaves<'_>) {
                 let item = NotModelled::new(&leaf.path, leaf.shown(), effect, what).at_some(leaf.span);
                 leaves.reading.not_modelled.push(item);
             }
+            // What a word does in one framework alone goes before what it does in the others.
+            Meaning::Idle(_) if changes_in(dialect, leaf) => {}
             Meaning::Idle(why) => {
                 leaf.used.set(true);
                 idle.push((why, leaf));
@@ -127,6 +130,12 @@ fn table(leaves: &mut Leaves<'_>) {
         }
     }
     tell_idle(leaves, idle);
+}
+
+/// Whether the framework itself has the option and does something with it that is not modelled.
+fn changes_in(dialect: Dialect, leaf: &Leaf) -> bool {
+    let class = options::find(dialect.name(), &leaf.path, &leaf.value);
+    matches!(class, Some(options::Class::Lacks(..)))
 }
 
 /// axolotl's `batch_size` is what a rank accumulates, in the place of a number of steps
@@ -155,6 +164,12 @@ fn batch_size(leaves: &mut Leaves<'_>, dialect: Dialect) {
 /// LLaMA-Factory's switch, whatever `optim` says (`train/trainer_utils.py:create_custom_optimizer`). What its names and shapes become in
 /// DeepSpeed's flat groups and under FSDP is not known.
 fn adam_mini(leaves: &mut Leaves<'_>) {
+    // transformers 4's switch, which goes before `optim` (`training_args.py:__post_init__`).
+    leaves.pass("adafactor");
+    if let Some(leaf) = leaves.yes("adafactor") {
+        leaves.reading.keep(&|found| found.field != Field::Optimizer);
+        leaves.say(Field::Optimizer, "adafactor", leaf);
+    }
     leaves.pass("use_adam_mini");
     let Some(leaf) = leaves.yes("use_adam_mini") else { return };
     leaves.reading.keep(&|found| found.field != Field::Optimizer);
@@ -305,11 +320,19 @@ fn checkpointing(leaves: &mut Leaves<'_>) {
     }
 }
 
-fn packing(leaves: &mut Leaves<'_>) {
+fn packing(leaves: &mut Leaves<'_>, dialect: Dialect) {
     for path in ["packing", "sample_packing", "padding_free", "neat_packing"] {
         if let Some(leaf) = leaves.yes(path) {
             leaves.switch(Field::Packing, true, leaf);
         }
+    }
+    // ms-swift's packs, which may be longer than the longest sample (`swift/dataset/packing.py`).
+    if dialect == Dialect::Swift
+        && let Some(leaf) = leaves.get("packing_length").filter(|_| leaves.flag("packing") == Some(true))
+    {
+        leaves.reading.keep(&|found| found.field != Field::SeqLength);
+        leaves.take(&["packing_length"], Field::SeqLength);
+        leaves.pass(&leaf.path);
     }
 }
 
