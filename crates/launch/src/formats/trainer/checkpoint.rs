@@ -34,6 +34,11 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if leaf.hole.is_some() {
         return;
     }
+    // Where the shape is read from (`axolotl/loaders/utils.py:load_model_config`), said again.
+    let again = |other: &&Leaf| other.path == "base_model_config" && other.value == leaf.value;
+    if let Some(other) = leaves.all().iter().find(again) {
+        other.used.set(true);
+    }
     let name = quantized(leaves, leaf);
     decoder_alone(leaves, name);
     with_vision(&mut leaves.reading, name, &leaf.path, leaf.span);
