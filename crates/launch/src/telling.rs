@@ -17,7 +17,7 @@ const UNKNOWN: &str = "an option that is not known here, and that may change wha
 const AROUND: &str = "eval evaluation mmlu val valid validation test tests log logs logger logging save saves saved dir file files folder \
     path output project exp experiment wandb swanlab tb tensorboard beaker auth hub url port host timeout seed data dataset datasets \
     streaming samples shuffle prompt prompts template system reward rewards metric metrics judge verifier workers debug profile \
-    profiling warmup interval decay lr learning epochs steps hysteresis temperature sglang vllm stop hf disable random \
+    profiling warmup interval decay lr epochs steps hysteresis temperature sglang vllm stop hf disable random \
     split splits percentage resume mfu cache throughput";
 /// Groups of keys that say the same of every key in them.
 const GROUPS: &str = "reward reward_fn server flops_profiler comms_logger monitor_config profiler experiment_logger eval_dataset \
@@ -112,7 +112,11 @@ fn is_around(path: &str, value: &str) -> bool {
     let grouped = path.split('.').any(|group| listed(GROUPS, group));
     // A function that scores samples holds nothing beside the model; one that makes them does.
     let own = |part: &str| listed(OWN, part) && !(any(REWARDS) && listed(FUNCTIONS, part));
-    is_off(&name, value) || grouped || listed(SMALL, &name) || any(AROUND) && !name.split('_').any(own)
+    is_off(&name, value)
+        || grouped
+        || name.contains("learning_rate")
+        || listed(SMALL, &name)
+        || any(AROUND) && !name.split('_').any(own)
 }
 
 fn says_no(value: &str) -> bool {
@@ -148,6 +152,7 @@ mod tests {
             ("fault_tolerance.semi_sync_method", "diloco"),
             ("per_device_max_tokens", "65536"),
             ("custom_reward_model_class", "mine.Judge"),
+            ("contrastive_learning", "true"),
         ] {
             assert!(stops(path, value), "{path}");
         }

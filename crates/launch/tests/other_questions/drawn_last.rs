@@ -119,3 +119,64 @@ fn names_of_what_is_the_same_change_nothing() {
     let read = said("a.yaml", nemo, &[]);
     assert!(read.plan.is_some(), "{:?} {:?}", read.diagnostics, read.not_modelled);
 }
+
+/// Polygl0t/llm-foundry `alignment/dpo_trainer.sh`: a program that its name tells to be DPO had a reference beside the policy, whatever
+/// its options said of that.
+#[test]
+fn a_reference_that_is_run_before_the_training_is_none_beside_it() {
+    let line = "torchrun --nproc_per_node 4 dpo_trainer.py --model_name_or_path Qwen/Qwen2.5-0.5B --max_length 4096 --beta 0.1 \
+        --per_device_train_batch_size 8 --gradient_accumulation_steps 4 --bf16 --gradient_checkpointing --output_dir a --num_proc 8";
+    let shown = |more: &str| {
+        let read = script(&format!("{line} {more}"));
+        assert!(read.plan.is_some(), "{:?} {:?}", read.diagnostics, read.not_modelled);
+        [Field::TrainingObjective, Field::ReferenceModel].map(|field| value(&read, field))
+    };
+    assert_eq!(shown("--precompute_ref_log_probs"), ["dpo", "precomputed"]);
+    assert_eq!(shown(""), ["dpo", ""]);
+}
+
+/// Hong-Lab-UMN-ECE/RoSTE `train_qa_sft_roste.py`: layers of its own that quantize, under a name that begins as transformers' does.
+#[test]
+fn a_class_of_models_from_beside_the_program_is_its_own() {
+    let of = |import: &str| {
+        let text = format!(
+            "from trl import SFTConfig, SFTTrainer\n{import}\nmodel = Qwen2Quantized.from_pretrained('Qwen/Qwen2.5-7B')\n\
+             args = SFTConfig(per_device_train_batch_size=1, max_length=2048, bf16=True)\n\
+             trainer = SFTTrainer(model=model, args=args)\ntrainer.train()\n"
+        );
+        said("train.py", &text, &[("world_size", "8")])
+    };
+    let own = "from models.modeling_qwen2_rq import Qwen2ForCausalLM as Qwen2Quantized";
+    stopped(&of(own), &["Qwen2Quantized"]);
+    let theirs = of("from transformers import Qwen2ForCausalLM as Qwen2Quantized");
+    assert!(theirs.plan.is_some(), "{:?} {:?}", theirs.diagnostics, theirs.not_modelled);
+}
+
+/// What the text leaves to its program or its environment has a proposal: MeetKai/functionary's `ds3_config.yaml` (accelerate's "auto"),
+/// InfoRM's scripts of 23 arguments, swiss-ai/apertus-finetuning-recipes `sft_train.py`.
+#[test]
+fn what_is_left_open_has_a_proposal_that_makes_a_plan() {
+    let accelerate = "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\nnum_processes: 8\nmixed_precision: bf16\n\
+        deepspeed_config:\n  gradient_accumulation_steps: auto\n  zero_stage: 3\n";
+    let given = [("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096"), ("micro_batch_size", "1")];
+    let read = said("a.yaml", accelerate, &given);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    let program = "import sys\nkwargs = {k: v for k, v in load(sys.argv).items()}\n\
+        model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B', torch_dtype=kwargs['dtype'])\n\
+        args = SFTConfig(per_device_train_batch_size=1, max_length=2048, bf16=True)\ntrainer = SFTTrainer(model=model, args=args)\n";
+    let open = said("train.py", program, &[("world_size", "8")]);
+    let asked = open.questions.iter().find(|question| question.name == Field::ParamsDtype.name());
+    let asked = asked.unwrap_or_else(|| panic!("{:?} {:?}", open.questions, open.diagnostics));
+    assert_eq!(asked.proposal.as_deref(), Some("bf16"));
+    assert!(asked.choices.iter().any(|choice| choice == "fp32"));
+    // A length of 1,000,000,000 was proposed for each of both, beyond the limit.
+    let script_of_arguments = "TP=$1\nBS=$2\nGBS=$3\nZERO=$4\nPROMPT_LEN=$5\nGENERATE_LEN=$6\nVLLM_MEMORY=$7\n\
+        python3 -m openrlhf.cli.train_ppo_ray --actor_num_nodes 1 --actor_num_gpus_per_node 8 --ref_num_nodes 1 --ref_num_gpus_per_node 8 \
+        --vllm_num_engines 4 --vllm_tensor_parallel_size ${TP} --micro_train_batch_size ${BS} --train_batch_size ${GBS} --zero_stage ${ZERO} \
+        --prompt_max_len ${PROMPT_LEN} --generate_max_len ${GENERATE_LEN} --vllm_gpu_memory_utilization ${VLLM_MEMORY} \
+        --pretrain Qwen/Qwen2.5-7B\n";
+    let read = script(script_of_arguments);
+    let call = read.questions.iter().find(|question| question.name == "arguments");
+    let line = call.and_then(|question| question.proposal.clone()).unwrap_or_default();
+    assert!(line.ends_with("1024 1024 0.5"), "{line} of {:?}", read.questions);
+}
