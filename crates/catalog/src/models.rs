@@ -250,9 +250,20 @@ pub fn model(name: &str) -> Option<(&'static str, Vec<(Field, String)>)> {
 /// The vocabulary of the models of one shape (layers, hidden size, heads, MLP width), with the name of the first of them;
 /// none where no model of the catalog has that shape, and where they differ in it (Llama 2 and 3 of 70B).
 #[must_use]
-pub fn vocabulary_of_shape([layers, hidden, heads, ffn]: [u64; 4]) -> Option<(&'static str, u64)> {
+pub fn vocabulary_of_shape(shape: [u64; 4]) -> Option<(&'static str, u64)> {
     // Scripts often give a shape without a vocabulary: it can be proposed where all models of that shape agree.
-    let mut alike = ROWS.iter().filter(|row| rows::sizes(row) == [layers, hidden, heads, ffn]);
+    agreed(|row| rows::sizes(row) == shape)
+}
+
+/// The same of the models that have these query groups and biases of queries, keys and values too: the layers of Llama 2 7B with
+/// such biases are those of the first Qwen, whose vocabulary is another.
+#[must_use]
+pub fn vocabulary_of_attention(shape: [u64; 4], groups: u64, biases: bool) -> Option<(&'static str, u64)> {
+    agreed(|row| rows::sizes(row) == shape && rows::attention(row) == (groups, biases))
+}
+
+fn agreed(is_alike: impl Fn(&rows::Row) -> bool) -> Option<(&'static str, u64)> {
+    let mut alike = ROWS.iter().filter(|row| is_alike(row));
     let first = alike.next()?;
     let vocabulary = rows::vocabulary(first);
     alike.all(|row| rows::vocabulary(row) == vocabulary).then_some((first.name, vocabulary))
@@ -260,13 +271,22 @@ pub fn vocabulary_of_shape([layers, hidden, heads, ffn]: [u64; 4]) -> Option<(&'
 
 #[cfg(test)]
 mod tests {
-    use super::{find, model, model_names, vocabulary_of_shape};
+    use super::{find, model, model_names, vocabulary_of_attention, vocabulary_of_shape};
 
     #[test]
     fn a_shape_tells_its_vocabulary_where_all_models_of_it_agree() {
         assert_eq!(vocabulary_of_shape([40, 5120, 40, 13_824]), Some(("Llama-2-13B", 32_000)));
         assert_eq!(vocabulary_of_shape([80, 8192, 64, 28_672]), None, "Llama 2 and 3");
         assert_eq!(vocabulary_of_shape([40, 5120, 40, 13_825]), None);
+        let shape = [32, 4096, 32, 11_008];
+        assert_eq!(vocabulary_of_attention(shape, 32, false), Some(("Llama-2-7B", 32_000)));
+        assert_eq!(vocabulary_of_attention(shape, 32, true), None, "the first Qwen of 7B");
+        assert_eq!(vocabulary_of_attention(shape, 4, false), None, "Yi of 6B");
+        assert_eq!(
+            vocabulary_of_attention([32, 4096, 32, 14_336], 8, false),
+            None,
+            "Llama 3 of 8B and Mistral of 7B"
+        );
     }
 
     #[track_caller]

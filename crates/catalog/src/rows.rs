@@ -60,6 +60,12 @@ pub(crate) fn vocabulary(row: &Row) -> u64 {
     u64::from(vocabulary)
 }
 
+/// Query groups, and whether queries, keys and values have biases.
+pub(crate) fn attention(row: &Row) -> (u64, bool) {
+    let [_, _, _, _, groups, ..] = row.shape;
+    (u64::from(groups), matches!(row.kind, Gpt | NeoX | Qwen2))
+}
+
 use Family::{Gpt, Llama, NeoX, Qwen2, Qwen3};
 
 #[rustfmt::skip]

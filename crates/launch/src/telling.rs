@@ -22,10 +22,14 @@ const AROUND: &str = "eval evaluation mmlu val valid validation test tests log l
 /// Groups of keys that say the same of every key in them.
 const GROUPS: &str = "reward reward_fn server flops_profiler comms_logger monitor_config profiler experiment_logger eval_dataset \
     device_groups nvrx_straggler defaults brrr_data tensor_parallel_plan layer_name_map timers inference variables";
+/// Parts of names of rewards, whatever function they are of.
+const REWARDS: &str = "reward rewards";
 /// Parts that take that back: a path to a function, a module or a configuration is a program of somebody's own.
 const OWN: &str = "function func hook custom module class config configs spec filter";
+/// Those of them that a reward may have.
+const FUNCTIONS: &str = "function func";
 /// Whole names in known frameworks' own files (DeepSpeed, NeMo, Megatron-Bridge, Primus, axolotl, ms-swift, MindSpeed-LLM,
-/// torchtitan, nanotron) that change a figure by little, or that no estimate looks at: sizes of buffers, orders of sends, which
+/// torchtitan, nanotron), and those of loaders of data and tokenizers in programs of anybody's, that change a figure by little, or that no estimate looks at: sizes of buffers, orders of sends, which
 /// kernel computes the same. They mark the verdict.
 const SMALL: &str = "stage3_param_persistence_threshold sub_group_size stage3_prefetch_bucket_size stage3_max_live_parameters \
     stage3_max_reuse_distance allgather_partitions round_robin_gradients auto_cast opt_level adam_w_mode \
@@ -41,7 +45,8 @@ const SMALL: &str = "stage3_param_persistence_threshold sub_group_size stage3_pr
     no_remove_unused_columns ignore_mismatched_sizes eta_min deallocate_pipeline_outputs persist_layer_norm \
     train_memory_margin_bytes update_weight_buffer_size update_weight_transfer_mode problem_type sub_task sample_packing_sequentially \
     curriculum_sampling mixer_list base_model_ignore_patterns micro_rollout_batch_size override_model_config extends \
-    first_last_layers_bf16 config config_file config_path config_name";
+    first_last_layers_bf16 config config_file config_path config_name \
+    pin_memory prefetch_factor num_proc";
 
 /// How a part of a name begins that says what it changes.
 const PARTS: [&str; 24] = [
@@ -105,7 +110,13 @@ fn is_around(path: &str, value: &str) -> bool {
     let listed = |list: &str, part: &str| list.split_ascii_whitespace().any(|known| known == part);
     let any = |list: &str| name.split('_').any(|part| listed(list, part));
     let grouped = path.split('.').any(|group| listed(GROUPS, group));
-    is_off(&name, value) || grouped || listed(SMALL, &name) || any(AROUND) && !any(OWN)
+    // A function that scores samples holds nothing beside the model; one that makes them does.
+    let own = |part: &str| listed(OWN, part) && !(any(REWARDS) && listed(FUNCTIONS, part));
+    is_off(&name, value)
+        || grouped
+        || name.contains("learning_rate")
+        || listed(SMALL, &name)
+        || any(AROUND) && !name.split('_').any(own)
 }
 
 /// Whether a value says that something is off or not there.
@@ -141,6 +152,8 @@ mod tests {
             ("--custom-generate-function-path", "generate.run"),
             ("fault_tolerance.semi_sync_method", "diloco"),
             ("per_device_max_tokens", "65536"),
+            ("custom_reward_model_class", "mine.Judge"),
+            ("contrastive_learning", "true"),
         ] {
             assert!(stops(path, value), "{path}");
         }
@@ -150,6 +163,8 @@ mod tests {
             ("validation_file_dir", "./data"),
             ("--tb-project-name", "a"),
             ("max_new_tokens", "256"),
+            ("reward_func_names", "[exact_match]"),
+            ("end_learning_rate", "1e-6"),
         ] {
             assert!(!stops(path, value), "{path}");
         }

@@ -76,6 +76,19 @@ fn told_by_path(path: &str) -> Option<u64> {
     words.find_map(|word| word.parse().ok().filter(|size| word.len() > 4 && SIZES.contains(size)))
 }
 
+/// Whether a path is one that the reader of an example is to put in (`/path/to/tokenizer`, `your tokenizer path`).
+fn is_left_open(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    path.starts_with(['<', '$', '{'])
+        || ["your", "path/to", "path_to", "xxx"].iter().any(|part| path.contains(part))
+}
+
+/// Whether a path names the family of a model: `llama-tokenizer` that of Llama-2-13B.
+fn is_of_family(path: &str, model: &str) -> bool {
+    let family = model.split('-').next().unwrap_or(model);
+    path.to_ascii_lowercase().contains(&family.to_ascii_lowercase())
+}
+
 fn propose(table: &mut Table) {
     // A shape that is a known model's: its vocabulary is the likely one.
     // As far as it is stated; a size of 0 is of no model.
@@ -83,6 +96,10 @@ fn propose(table: &mut Table) {
         .map(|field| table.number(field));
     let own = is_of_own_words(table);
     let alike = catalog::vocabulary_of_shape(shape).filter(|_| !own);
+    let groups = table.count(Field::NumQueryGroups).unwrap_or_else(|| table.number(Field::NumAttentionHeads));
+    let biases =
+        table.switch(Field::AddQkvBias) == Some(true) || table.switch(Field::AddBiasLinear) != Some(false);
+    let attends_alike = catalog::vocabulary_of_attention(shape, groups, biases).is_some();
     let by_path = if own { told_by_path(table.word(Field::VocabFile)) } else { None };
     let by_kind = catalog::vocabulary(table.word(Field::TokenizerType));
     let proposed =
@@ -94,12 +111,17 @@ fn propose(table: &mut Table) {
         None => "GPT-2's vocabulary, proposed where the text names no tokenizer that is known".to_owned(),
     };
     // Filled and asked for: an answer is shown at once, marked as a default. Not where the text names a tokenizer, which is hardly
-    // GPT-2's: a vocabulary of 256k under a verdict for 50k would answer another question.
+    // GPT-2's: a vocabulary of 256k under a verdict for 50k would answer another question. Nor is it a known model's whose shape
+    // this is, where queries and keys are not that model's, or the file is somebody's own: GPT-3's shape has been trained with
+    // every vocabulary there is, and Llama 2's with those of Baichuan, Yi and the first Qwen.
     let fields = [Field::TokenizerModel, Field::VocabFile, Field::TokenizerType];
     let told = fields.into_iter().find(|field| !table.word(*field).is_empty());
     let told = told.unwrap_or(Field::TokenizerModel);
     let named = table.word(told).to_owned();
-    let open = alike.is_none() && !named.is_empty();
+    let left_open = is_left_open(&named);
+    let of_alike = alike.is_some_and(|(name, _)| is_of_family(&named, name));
+    let is_file = told != Field::TokenizerType && !left_open && !of_alike;
+    let open = !named.is_empty() && (alike.is_none() || !attends_alike || is_file);
     if !open {
         table.fill(Field::VocabSize, Int(proposed), Origin::Default, &note);
     }
@@ -108,7 +130,10 @@ fn propose(table: &mut Table) {
         return;
     }
     if open {
-        let message = format!("the vocabulary of {named} is not known here");
+        let message = match left_open {
+            true => "the vocabulary is not stated, and the tokenizer's place is left open".to_owned(),
+            false => format!("the vocabulary of {named} is not known here"),
+        };
         let place = table.span(told);
         let hint = table.way_to_state(&[Field::VocabSize]);
         table.say(Diagnostic::error(Code::MissingSetting, message), &hint, place);

@@ -98,10 +98,14 @@ pub(crate) fn read_launcher(options: &[Argument], is_typed: bool) -> Option<Read
 
 /// Precision, and how the model is spread over ranks.
 fn engine(leaves: &mut Leaves<'_>) {
-    leaves.take_all(&[
-        ("deepspeed_config.zero_stage", Field::ZeroStage),
-        ("deepspeed_config.gradient_accumulation_steps", Field::NumMicroBatches),
-    ]);
+    leaves.take_all(&[("deepspeed_config.zero_stage", Field::ZeroStage)]);
+    // "auto" is left to the program (`accelerate/utils/dataclasses.py:DeepSpeedPlugin.__post_init__`).
+    let steps = "deepspeed_config.gradient_accumulation_steps";
+    if leaves.text(steps) == Some("auto") {
+        leaves.pass(steps);
+    } else {
+        leaves.take_all(&[(steps, Field::NumMicroBatches)]);
+    }
     if let Some(leaf) = leaves.get("mixed_precision") {
         match leaf.value.as_str() {
             "bf16" => leaves.switch(Field::Bf16, true, leaf),

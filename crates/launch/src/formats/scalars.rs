@@ -28,6 +28,8 @@ pub(super) struct Leaf {
     pub(super) hole: Option<String>,
     /// The file that states it, where the text only builds on that and its values are known here.
     pub(super) base: Option<String>,
+    /// Whether Hydra is told to add it (`+key=value`), which it refuses where the program's own configuration has that key.
+    pub(super) added: bool,
     /// Whether a reader has looked at it.
     pub(super) used: Cell<bool>,
 }
@@ -77,6 +79,10 @@ impl Scalars {
             };
             if is_path(path) || tops.iter().any(|top| path.starts_with(top)) {
                 scalars.push(path, value, span, hole.clone());
+                let adds = word.text.starts_with('+') && !word.text.starts_with("++");
+                if let Some(leaf) = scalars.0.last_mut().filter(|leaf| leaf.path == path) {
+                    leaf.added = adds;
+                }
             }
         }
         scalars.expand_all();

@@ -12,9 +12,19 @@ const LONGEST_LINE: usize = 64;
 /// A word behind the script that decides no setting: a number of tokens that no division brings to nothing.
 const ANY_WORD: &str = "1000000000";
 /// Words of variables' names, and what stands behind the script for such a variable where it decides no setting.
-const NAMED: [(&str, &str); 14] = [
+const NAMED: [(&str, &str); 24] = [
     ("EXTRA", "0"),
     ("PAD", "4096"),
+    ("LEN", "1024"),
+    ("LENGTH", "1024"),
+    ("MEMORY", "0.5"),
+    ("UTILIZATION", "0.5"),
+    ("KL", "0.01"),
+    ("COEF", "0.01"),
+    ("SAMPLES", "1000"),
+    ("PRETRAIN", "path"),
+    ("OUTPUT", "path"),
+    ("KEY", "key"),
     ("LR", "1e-5"),
     ("PATH", "path"),
     ("DIR", "path"),

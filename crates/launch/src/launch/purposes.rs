@@ -137,6 +137,16 @@ fn is_verls(program: &str) -> bool {
     !is_python || own
 }
 
+/// Programs of OpenRLHF that make rollouts (`openrlhf/cli`).
+const OPENRLHFS: [&str; 3] = ["train_ppo_ray", "train_ppo", "train_reinforce"];
+
+/// Whether a program is one of OpenRLHF's. Its options are taken by programs made of it as well (`openrlhf.cli.train_pure_ray`).
+fn is_openrlhfs(program: &str) -> bool {
+    let module = program.strip_suffix(".py").unwrap_or(program);
+    let name = module.rsplit(['/', '.']).next().unwrap_or(module);
+    !name.starts_with("train_") || OPENRLHFS.contains(&name)
+}
+
 /// A program that trains nothing, or something else, has no figures of training. `elsewhere`: its settings stand in a file that is
 /// asked for by name.
 pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
@@ -166,9 +176,16 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
     }
     // Rollouts, and what shares the accelerators with them, are in the plan.
     if let Some(framework) = reading.value(Field::RlFramework) {
-        if framework == "verl" && !is_verls(program.text()) {
-            let what =
-                "a trainer of the program's own made of verl, whose samples, losses and models are its own";
+        let made_of = match framework {
+            "verl" if !is_verls(program.text()) => Some(
+                "a trainer of the program's own made of verl, whose samples, losses and models are its own",
+            ),
+            "openrlhf" if !is_openrlhfs(program.text()) => Some(
+                "a trainer of the program's own made of OpenRLHF, whose samples, losses and models are its own",
+            ),
+            _ => None,
+        };
+        if let Some(what) = made_of {
             let item = NotModelled::new("program", program.text(), Effect::Memory, what);
             reading.not_modelled.push(item.at_some(Some(program.origin())));
         }

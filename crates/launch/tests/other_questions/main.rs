@@ -5,6 +5,7 @@ mod automodel;
 mod drawn;
 mod drawn_forks;
 mod drawn_frameworks;
+mod drawn_last;
 mod frameworks;
 mod lingua;
 mod olmo;

@@ -292,10 +292,10 @@ fn keys_of_early_verl_bring_its_defaults() {
     assert_eq!(shown(over_all), early);
     let offload = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.actor.fsdp_config.grad_offload=False";
     assert_eq!(shown(offload), early);
-    // What is said counts.
+    // What is said counts; the entropy's graph is there where its weight is 0, too.
     let said = "actor_rollout_ref.model.enable_gradient_checkpointing=True actor_rollout_ref.actor.entropy_coeff=0 \
         actor_rollout_ref.ref.fsdp_config.param_offload=True";
-    assert_eq!(shown(&format!("{over_all} {said}")), ["true", "false", "", "host", "false", "1024"]);
+    assert_eq!(shown(&format!("{over_all} {said}")), ["true", "false", "true", "host", "false", "1024"]);
     // Padded samples, whose entropy is not known here; and Megatron's layout.
     let key = "actor_rollout_ref.actor.ppo_micro_batch_size";
     stopped(&script(&format!("{VERL} {over_all}")), &[key]);

@@ -6,7 +6,7 @@ mod values;
 use super::parse::{parse, says_nothing};
 use super::switches::{is_displaced, is_overruled};
 use crate::{ARGUMENTS, Effect, Found, Machines, NotModelled, Origin, Question, Reading};
-use shardscope_plan::{Contradiction, Field, Model, Setting, SettingValue};
+use shardscope_plan::{Contradiction, Field, Model, Setting, SettingValue, ValueKind};
 use shardscope_source::{Code, Diagnostic, Span, suggest};
 
 /// Settings that say how many accelerators there are.
@@ -179,8 +179,11 @@ impl Table {
         self.ask(Question {
             name: name.to_owned(),
             prompt: format!("{about}? The text leaves it to {hole}"),
-            choices: Vec::new(),
-            proposal: None,
+            choices: choices(found.field),
+            proposal: USUAL
+                .iter()
+                .find(|(field, _)| *field == found.field)
+                .map(|(_, value)| (*value).to_owned()),
         });
     }
 
@@ -353,5 +356,30 @@ impl Table {
             });
         }
         settings
+    }
+}
+
+/// What is proposed for a setting that the text leaves to something else: what most texts say.
+const USUAL: [(Field, &str); 9] = [
+    (Field::ParamsDtype, "bf16"),
+    (Field::AttnImplementation, "sdpa"),
+    (Field::MicroBatchSize, "1"),
+    (Field::NumMicroBatches, "1"),
+    (Field::SeqLength, "4096"),
+    (Field::LoraRank, "16"),
+    (Field::LoraDropout, "0"),
+    (Field::GradientCheckpointing, "true"),
+    (Field::Bf16, "true"),
+];
+/// More words than that are no choice that is shown beside a question.
+const SHOWN: usize = 8;
+
+/// The words that a setting takes, where they are few.
+fn choices(field: Field) -> Vec<String> {
+    match field.kind() {
+        ValueKind::Word(words) if words.len() <= SHOWN => {
+            words.iter().map(|word| (*word).to_owned()).collect()
+        }
+        _ => Vec::new(),
     }
 }

@@ -111,6 +111,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "policy.logprob_chunk_size",
         "policy.megatron_cfg.empty_unused_memory_level",
         "policy.megatron_cfg.force_reconvert",
+        "policy.megatron_cfg.converter_type",
         "policy.megatron_cfg.checkpoint",
         "policy.hf_config_overrides",
         "policy.dtensor_cfg._v2",

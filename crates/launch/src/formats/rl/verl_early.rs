@@ -8,8 +8,16 @@ use shardscope_plan::Field;
 
 const WHOSE: &str = "default of verl 0.2, of which the text has keys";
 
-/// The key that tells them: gradients were offloaded by a switch that is gone since, and micro-batches counted over all ranks.
+/// The key that tells them, of verl before April 17, 2025 (`Move entropy to comput log probs`, #1100): one of January, or a switch that
+/// had to be added to the configuration (`+trainer.val_before_train`) until it stood there (#820, March 31, 2025), since when Hydra
+/// refuses that.
 pub(super) fn sign<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
+    let is_added = |leaf: &&Leaf| leaf.added && leaf.path == "trainer.val_before_train";
+    of_january(leaves).or_else(|| leaves.all().iter().find(is_added))
+}
+
+/// Gradients were offloaded by a switch that is gone since, and micro-batches counted over all ranks.
+fn of_january<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
     let all = leaves.all();
     let stated = |name: &str| {
         all.iter().find(|leaf| leaf.path.strip_prefix(ACTOR) == Some(name) && !leaf.value.is_empty())
@@ -32,7 +40,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, megatron: bool) {
         }
         return;
     }
-    if !leaves.has("actor_rollout_ref.model.enable_gradient_checkpointing") {
+    // On by default since January 28, 2025 (#147).
+    let january = of_january(leaves).is_some();
+    if january && !leaves.has("actor_rollout_ref.model.enable_gradient_checkpointing") {
         leaves.state(Field::GradientCheckpointing, "false", Origin::Default, WHOSE);
     }
     if !leaves.has("actor_rollout_ref.model.use_remove_padding") {

@@ -54,15 +54,16 @@ fn only(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// An entropy in the loss is taken of the logits once more; without one there is none (but in verl 0.2, by default), unless it is asked for as a metric, which has
-/// a graph of its own too (`verl/workers/actor/dp_actor.py`). Known is what it holds under FSDP, compiled and whole.
+/// An entropy in the loss is taken of the logits once more; without one there is none, unless it is asked for as a metric, which has
+/// a graph of its own too (`verl/workers/actor/dp_actor.py`). Until verl 0.2 it was in the loss always, times its weight, and held what it
+/// holds where that was 0 too. Known is what it holds under FSDP, compiled and whole.
 fn entropy(leaves: &mut Leaves<'_>) {
     let zero = |value: &str| value.parse::<f64>().is_ok_and(|number| number == 0.0);
     let part = leaves.get("actor_rollout_ref.actor.entropy_coeff");
     let stated = part.filter(|leaf| leaf.hole.is_none() && !zero(&leaf.value));
     let metric = leaves.yes("actor_rollout_ref.actor.calculate_entropy");
     let early = verl_early::sign(leaves);
-    let Some(leaf) = stated.or(metric).or(early.filter(|_| part.is_none())) else { return };
+    let Some(leaf) = stated.or(metric).or(early) else { return };
     let joined = leaves.flag("actor_rollout_ref.model.use_remove_padding").unwrap_or(early.is_none());
     let says = |key: &str, flag: bool| leaves.flag(&format!("actor_rollout_ref.actor.{key}")) == Some(flag);
     let other = says("use_torch_compile", false)
@@ -75,7 +76,7 @@ fn entropy(leaves: &mut Leaves<'_>) {
         let what = match stated.or(metric) {
             Some(_) => "the entropy of the logits beside the loss, whose softmax is kept",
             None => {
-                "the entropy that verl 0.2, of which this key is, adds to the loss by default, whose softmax is kept"
+                "the entropy that verl 0.2, of which this key is, has in the loss always, whose softmax is kept"
             }
         };
         lack(leaves, leaf, Effect::Memory, what);

@@ -3,7 +3,7 @@
 use super::authors;
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
-use crate::{Effect, Found, NotModelled, Origin, Question};
+use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::Field;
 
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
@@ -157,6 +157,24 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
     let whose = format!("default of {}", dialect.name());
     leaves.state(Field::TrainType, dialect.trains(), Origin::Default, &whose);
+}
+
+/// A file of arguments for somebody's program says nothing of what that program does to the model before it trains.
+pub(super) fn left_to_program(reading: &mut Reading) {
+    let by_default = |found: &Found| found.field == Field::TrainType && found.origin == Origin::Default;
+    if !reading.found.iter().any(by_default) {
+        return;
+    }
+    reading.keep(&|found| !by_default(found));
+    let mut found = Found::new(Field::TrainType, String::new(), Origin::Script);
+    found.hole = Some("the program that reads this file".to_owned());
+    reading.take(found);
+    reading.questions.push(Question {
+        name: Field::TrainType.name().to_owned(),
+        prompt: "The program that reads this file makes the model. Does it train adapters (lora) or all weights (full)?".to_owned(),
+        choices: ["lora", "full"].map(str::to_owned).to_vec(),
+        proposal: Some("full".to_owned()),
+    });
 }
 
 fn quantization(leaves: &mut Leaves<'_>) {

@@ -31,8 +31,14 @@ pub(super) fn model(leaves: &mut Leaves<'_>, dialect: Dialect) {
     ];
     let others: &[&str] = if dialect == Dialect::Transformers { &besides } else { &[] };
     let Some(leaf) = leaves.first(&keys).or_else(|| leaves.first(others)) else { return };
-    if leaf.hole.is_some() {
+    // An option with nothing behind it (`--model_name_or_path "$MODEL"`, where that is empty) names none.
+    if leaf.hole.is_some() || leaf.value == "true" {
         return;
+    }
+    // Where the shape is read from (`axolotl/loaders/utils.py:load_model_config`), said again.
+    let again = |other: &&Leaf| other.path == "base_model_config" && other.value == leaf.value;
+    if let Some(other) = leaves.all().iter().find(again) {
+        other.used.set(true);
     }
     let name = quantized(leaves, leaf);
     decoder_alone(leaves, name);

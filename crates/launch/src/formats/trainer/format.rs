@@ -57,8 +57,15 @@ impl Reader for Trainer {
                 &["model_name_or_path", "with_tracking"],
                 &["model_name_or_path", "use_slow_tokenizer"],
             ),
-            Dialect::Transformers
-            | Dialect::DeepSpeedChat
+            // Arguments of its trainer in a file for somebody's program, as half of them are Megatron's words too (`bf16`, `seed`); not
+            // those of a training with rollouts, whose model and reference that program chooses.
+            Dialect::Transformers => either(
+                &["per_device_train_batch_size", "gradient_accumulation_steps"],
+                &["output_dir", "num_train_epochs"],
+            )
+            .filter(|_| signs::any(tree, &["num_generations", "max_completion_length"]).is_none())
+            .map(|_| Claim::Shared(usize::MAX)),
+            Dialect::DeepSpeedChat
             | Dialect::LlamaCookbook
             | Dialect::Unsloth
             | Dialect::UnslothArguments => None,

@@ -82,6 +82,10 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = several {
         return rollouts(leaves, leaf, Dialect::Trl);
     }
+    // Whichever trainer of pairs it is: none of them holds a reference then.
+    if let Some(leaf) = leaves.yes("precompute_ref_log_probs") {
+        leaves.say(Field::ReferenceModel, "precomputed", leaf);
+    }
     match told {
         Some((_, "DPO")) => {
             leaves.say_noted(Field::TrainingObjective, "dpo", leaf, "told by the names of the run");

@@ -79,7 +79,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     });
     let others = owned::other_adapters(text);
     let mut other_adapter = None;
-    let mut own_trainer = None;
+    let (mut own_trainer, mut own_model) = (None, None);
     let mut four = false;
     while let Some((name, open)) = program.next_call(at) {
         at = open + 1;
@@ -140,6 +140,10 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
             }
         }
         let loads = last == "from_pretrained" && !name.contains("okenizer") && !name.contains("rocessor");
+        if loads {
+            let class = name.rsplit('.').nth(1).unwrap_or_default();
+            own_model = own_model.or_else(|| owned.has_model(class).then_some(class));
+        }
         // A folder of adapters names no model.
         let of_adapters = loads && name.contains("Peft");
         if of_adapters && !trained {
@@ -257,6 +261,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     }
     if let Some(class) = other_adapter {
         lack(class, Effect::Memory, "adapters of another kind than LoRA's, and what they keep");
+    }
+    if let Some(class) = own_model {
+        lack(class, Effect::Model, "modules of the program's own");
     }
     if let Some(trainer) = own_trainer {
         lack(trainer, Effect::Memory, "a trainer of the program's own");

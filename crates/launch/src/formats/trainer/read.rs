@@ -19,7 +19,11 @@ use shardscope_source::{Code, Diagnostic, Span};
 /// Reads a trainer's settings file.
 pub(super) fn read(dialect: Dialect, root: &Node) -> Reading {
     let scalars = Scalars::from_node(root);
-    reading(dialect, &scalars, true)
+    let mut reading = reading(dialect, &scalars, true);
+    if dialect == Dialect::Transformers {
+        adapters::left_to_program(&mut reading);
+    }
+    reading
 }
 
 /// Reads the words of a trainer's command.

@@ -49,18 +49,27 @@ pub(super) fn other_adapters(text: &str) -> Vec<&str> {
     found
 }
 
+/// Parts of the names of classes of language models.
+const MODELS: [&str; 3] = ["ForCausalLM", "ForConditionalGeneration", "LMHeadModel"];
+
+fn is_model(name: &str) -> bool {
+    MODELS.iter().any(|kind| name.contains(kind))
+}
+
 /// Classes of trainers that the program takes from a module beside it, and classes that it writes itself under a library's name: trainers,
 /// and arguments that are made of nothing. What it makes of a library's trainer under another name is that trainer, but for what it overrides.
 #[derive(Default)]
 pub(super) struct Owned<'a> {
     names: Vec<&'a str>,
+    /// Classes of models from beside it (`from models.modeling_qwen2 import Qwen2ForCausalLM as Qwen2Quantized`).
+    models: Vec<&'a str>,
     /// Whether it writes a trainer.
     pub(super) writes_trainer: bool,
 }
 
 impl<'a> Owned<'a> {
     pub(super) fn new(text: &'a str, is_known: &dyn Fn(&str) -> bool) -> Self {
-        let mut own: Vec<&'a str> = Vec::new();
+        let (mut own, mut models): (Vec<&'a str>, Vec<&'a str>) = (Vec::new(), Vec::new());
         let (mut foreign, mut writes_trainer) = (false, false);
         for line in text.lines() {
             let words = line.split('#').next().unwrap_or_default().trim();
@@ -88,13 +97,23 @@ impl<'a> Owned<'a> {
                 continue;
             };
             foreign = opens;
-            for name in named.split(|sign| !is_of_name(sign)).filter(|name| name.ends_with("Trainer")) {
-                if own.len() < MOST {
+            let (mut before, mut last) = ("", "");
+            for name in named.split(|sign| !is_of_name(sign)).filter(|name| !name.is_empty()) {
+                if name.ends_with("Trainer") && own.len() < MOST {
                     own.push(name);
                 }
+                if (is_model(name) || last == "as" && is_model(before)) && models.len() < MOST {
+                    models.push(name);
+                }
+                (before, last) = (last, name);
             }
         }
-        Self { names: own, writes_trainer }
+        Self { names: own, models, writes_trainer }
+    }
+
+    /// Whether a class of models is from beside the program.
+    pub(super) fn has_model(&self, class: &str) -> bool {
+        self.models.contains(&class)
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -128,6 +147,7 @@ mod tests {
     #[test]
     fn what_is_taken_from_beside_the_program_is_its_own() {
         let text = "from trl import SFTTrainer, DPOTrainer\nfrom .sft import KTOTrainer\nfrom src.a.b import (\n    x,\n    ORPOTrainer,\n)\n\
+            from models.qwen import Qwen2ForCausalLM as Quantized, Other\nfrom transformers import LlamaForCausalLM as Llama\n\
             class GRPOTrainer(Trainer):\n    pass\n@dataclass\nclass GRPOConfig:\n    pass\nclass SFTConfig(trl.SFTConfig):\n    pass\n\
             class MyTrainer(Trainer):\n    pass\n";
         let owned = Owned::new(text, &|name| name.starts_with("GRPO"));
@@ -137,6 +157,10 @@ mod tests {
         for name in ["SFTTrainer", "DPOTrainer", "SFTConfig", "MyTrainer"] {
             assert!(!owned.has(name), "{name}");
         }
+        assert!(owned.has_model("Qwen2ForCausalLM") && owned.has_model("Quantized"));
+        assert!(
+            !owned.has_model("Other") && !owned.has_model("Llama") && !owned.has_model("LlamaForCausalLM")
+        );
         assert!(owned.writes_trainer);
         assert!(!Owned::new("from trl import SFTTrainer", &|_| true).writes_trainer);
     }
