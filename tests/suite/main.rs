@@ -52,6 +52,7 @@ mod kept_by_open_instruct;
 mod kept_by_torchtune;
 mod kept_by_trl;
 mod kept_by_unsloth;
+mod kept_by_unsloth_compiled;
 mod kernels;
 mod kernels_of_a_layer;
 mod launch_bound;

@@ -1,6 +1,6 @@
 //! What a Llama-like layer keeps that `torch.compile` has compiled as a whole: what its partitioner chose.
 
-use super::{Operator, Saved, Symbols, Transient};
+use super::{Operator, Saved, Symbols, Transient, compiled_beside_adapters};
 use shardscope_explain::Formula;
 use shardscope_plan::{
     AttentionKernel, HostIssue, LinearBias, LossKind, NormPlaces, Normalization, PositionEmbedding,
@@ -201,6 +201,9 @@ fn is_recorded(x: &Symbols<'_>) -> bool {
 /// What `operator` keeps in such a layer; none where it is another, or keeps what it always does.
 pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     let recipe = x.recipe();
+    if recipe.fusions.compiled_layers && recipe.software.semantics().modules.fuses_adapters {
+        return compiled_beside_adapters::saved(operator, x);
+    }
     if recipe.fusions.compiled_layers && recipe.software.semantics().modules.breaks_at_attention {
         return broken(operator, x);
     }

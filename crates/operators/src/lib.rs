@@ -6,6 +6,7 @@ mod adapters;
 mod attention;
 mod column;
 mod compiled;
+mod compiled_beside_adapters;
 mod context;
 mod creation;
 mod eager;

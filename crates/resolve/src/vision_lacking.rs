@@ -28,7 +28,10 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         grouped(parameters)
     );
     // Branches stand from what excludes all others down: the first that holds is the reason that is given.
-    let (effect, how) = if software != Software::HfTransformers {
+    // unsloth leaves every tower in 16 bits (`unsloth_zoo/peft_utils.py:SKIP_QUANTIZATION_MODULES`), in transformers' modules where it
+    // compiles the model's.
+    let compiled = software == Software::Unsloth && table.on(Field::CompiledLayers);
+    let (effect, how) = if software != Software::HfTransformers && !compiled {
         (Effect::Model, "in this software")
     } else if has_projector(table)
         && table.has(Field::SeqLength)
@@ -45,13 +48,13 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         (Effect::Memory, "where a part of it trains, or adapters reach it: what it keeps for backward")
     } else if is_policy(table) && !in_engine(table) {
         (Effect::Memory, "in the engine that makes rollouts")
-    } else if !matches!(table.word(Field::BaseQuantization), "" | "none") {
+    } else if !compiled && !matches!(table.word(Field::BaseQuantization), "" | "none") {
         (Effect::Memory, "with quantized layers")
     } else if is_sharded(table) && !has_units(table) {
         (Effect::Memory, "under FSDP, whose units of it are not known")
     } else if table.says(Field::AttnImplementation, "eager") {
         (Effect::Memory, "with eager attention, whose scores grow with the size of the images")
-    } else if let Some(how) = unknown_gradients(table) {
+    } else if let Some(how) = unknown_gradients(table, compiled) {
         (Effect::Memory, how)
     } else {
         return None;
@@ -80,7 +83,7 @@ fn in_engine(table: &Table) -> bool {
 }
 
 /// Why what it keeps for backward is not known; none where it keeps nothing, or what it keeps is.
-fn unknown_gradients(table: &Table) -> Option<&'static str> {
+fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
     let gradients = gradients(table);
     let parts = parts(table);
     let trains = parts != [false; 3];
@@ -113,7 +116,7 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
         () if liger && tower_liger(table).is_none() => {
             Some("where it keeps tensors for backward, with Liger's kernels in its layers")
         }
-        () if table.on(Field::OffloadSavedTensors) || table.on(Field::OffloadLayerInputs) => {
+        () if table.on(Field::OffloadSavedTensors) || !compiled && table.on(Field::OffloadLayerInputs) => {
             Some("where it keeps tensors for backward, which go to the host")
         }
         () if kept(table).is_none() => {

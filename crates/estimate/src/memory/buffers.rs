@@ -136,9 +136,11 @@ fn growing(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     }
 }
 
-/// The buffer in which unsloth's kernels dequantize, which grows to the largest weight of a layer.
+/// The buffer in which unsloth's kernels dequantize, which grows to the largest weight of a layer. Layers that it compiles have none
+/// (`unsloth/kernels/bnb_override.py:_NF4Linear`).
 fn dequantized(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
-    let own = x.recipe().software.semantics().modules.fuses_adapters;
+    let recipe = x.recipe();
+    let own = recipe.software.semantics().modules.fuses_adapters && !recipe.fusions.compiled_layers;
     let quantized = x.recipe().tuning.quantization != Quantization::None;
     let elements = x.h * x.f.max(x.a * x.d);
     let bytes = elements * x.compute_width + elements / BLOCK * CONSTANT;

@@ -75,17 +75,13 @@ impl LayersKept {
     }
 }
 
-/// Elements of a layer's input from which on unsloth sends it to the host: 2 MiB of 16 bits
-/// (`unsloth_zoo/gradient_checkpointing.py:initialize_unsloth_gradient_checkpointing`).
-const LEAST_SENT: u64 = 1 << 20;
-
 /// Inputs of layers that are on the device at once where those that went to the host come back as tensors of their own: the next
 /// layer's comes before the last one's goes (`tests/data/activations/streamed_inputs.tsv`).
 const STREAMED: u64 = 2;
 
 /// Whether inputs of recomputed layers go to the host and come back into buffers, all but the last layer's.
 pub(super) fn buffers_inputs(x: &Symbols<'_>) -> bool {
-    x.recipe().offload.layer_inputs && !streams_inputs(x) && x.n * x.h > LEAST_SENT
+    x.sends_input(x.n * x.h)
 }
 
 fn streams_inputs(x: &Symbols<'_>) -> bool {

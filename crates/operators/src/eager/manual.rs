@@ -46,10 +46,12 @@ static HEAD: Formula =
 static STATES: Formula = Formula::new("n·h·B", "The output layer's input.", LOSS);
 static PART: Formula = Formula::new("rows·h·B", "The gradient of a chunk's input before it is copied.", LOSS);
 
-/// Whether unsloth's functions cover `modules`: all have adapters, and no dropout stands in front of them.
+/// Whether unsloth's functions cover `modules`: all have adapters, no dropout stands in front of them, and the layer is one of those
+/// that it writes itself, not one of transformers' that it compiles.
 fn unsloth(x: &Symbols<'_>, modules: &[LinearModule]) -> bool {
     let plain = x.recipe().tuning.lora.is_some_and(|lora| !lora.dropout && !lora.dora);
     x.recipe().software.semantics().modules.fuses_adapters
+        && !x.recipe().fusions.compiled_layers
         && plain
         && modules.iter().all(|module| is_adapted(x, *module))
 }

@@ -15,6 +15,10 @@ use shardscope_plan::{
 };
 use shardscope_units::{Bytes, Count, Quantity};
 
+/// Elements of a layer's input from which on unsloth sends it to the host: 2 MiB of 16 bits
+/// (`unsloth_zoo/gradient_checkpointing.py:initialize_unsloth_gradient_checkpointing`).
+const LEAST_SENT: u64 = 1 << 20;
+
 /// Sizes on one rank. All are exact and follow from the plan alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbols<'a> {
@@ -197,6 +201,13 @@ impl<'a> Symbols<'a> {
         let quantized = self.recipe().tuning.quantization != Quantization::None;
         let output = self.recipe().software.semantics().modules.quantizes_output;
         quantized && (module != LinearModule::OutputLayer || output)
+    }
+
+    /// Whether the input of a recomputed layer waits on the host, if it has so many elements and is not the last.
+    #[must_use]
+    pub fn sends_input(&self, elements: u64) -> bool {
+        let streams = self.recipe().software.semantics().modules.streams_inputs;
+        self.recipe().offload.layer_inputs && !streams && elements > LEAST_SENT
     }
 
     /// Whether layers are modules of plain PyTorch that nothing compiles: each operation is a kernel of its own, and counted.

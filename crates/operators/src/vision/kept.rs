@@ -213,7 +213,10 @@ pub(super) fn ends(x: &Symbols<'_>) -> Vec<Saved> {
     if x.recomputes_tower() {
         let layers = x.model().vision.map_or(0, |tower| tower.layers);
         let shape = [layers, x.tower_tokens(), x.vision_width()];
-        saved.push(Saved::new("inputs of vision layers", &shape, x.width, &INPUTS));
+        // Those that wait on the host leave nothing here.
+        if !x.sends_input(x.tower_tokens() * x.vision_width()) {
+            saved.push(Saved::new("inputs of vision layers", &shape, x.width, &INPUTS));
+        }
     }
     saved
 }

@@ -40,7 +40,7 @@ impl Reader for Trainer {
             Dialect::Swift => "ms-swift: files and `swift sft`",
             Dialect::LlamaCookbook => "llama-cookbook (llama-recipes): FSDP, adapters, quantization, batch",
             Dialect::Unsloth | Dialect::UnslothArguments => {
-                "unsloth: FastLanguageModel with adapters, in 4 or 16 bits"
+                "unsloth: FastLanguageModel, FastModel and FastVisionModel with adapters, in 4 or 16 bits"
             }
             Dialect::DeepSpeedChat => {
                 "DeepSpeed-Chat: supervised fine-tuning; its DPO, adapters, reward models and rollouts stop the verdict"

@@ -21,6 +21,7 @@ mod read;
 mod rollouts;
 mod spread;
 mod unsloth;
+mod unsloth_compiled;
 mod vision;
 mod vocabulary;
 pub(super) mod words;

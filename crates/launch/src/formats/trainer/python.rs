@@ -182,11 +182,14 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     if has("AutoModelForCausalLM") && !has("ImageTextToText") && !has("Vision2Seq") {
         program.state(super::checkpoint::CAUSAL, "true");
     }
-    // FastModel and FastVisionModel run modules that unsloth compiles.
-    let fast = has("FastLanguageModel");
-    let compiled = fast || has("FastModel") || has("FastVisionModel");
+    // These run modules of transformers that unsloth compiles.
+    let compiled = has("FastModel") || has("FastVisionModel");
+    let fast = compiled || has("FastLanguageModel");
+    if compiled {
+        program.state(super::unsloth::COMPILED, "true");
+    }
     let objective = OBJECTIVES.iter().find(|(config, trainer, ..)| has(config) || trainers.contains(trainer));
-    let objective = objective.filter(|(.., word)| *word == DPO || !compiled);
+    let objective = objective.filter(|(.., word)| *word == DPO || !fast);
     if let Some((.., key, word)) = objective {
         program.state(key, word);
     }
@@ -252,13 +255,6 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let reading_rewards = reading.value(Field::TrainingObjective) == Some("reward");
     let mut lack =
         |name: &str, effect, what: &str| reading.not_modelled.push(NotModelled::new(name, "", effect, what));
-    if has("FastModel") || has("FastVisionModel") {
-        lack(
-            "unsloth",
-            Effect::Memory,
-            "modules as unsloth compiles them, which keep less than transformers' own",
-        );
-    }
     if let Some(class) = other_adapter {
         lack(class, Effect::Memory, "adapters of another kind than LoRA's, and what they keep");
     }

@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
     adapters, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, kernels, objective,
-    offloading, spread, unsloth, vision, words,
+    offloading, spread, unsloth, unsloth_compiled, vision, words,
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::names;
@@ -97,6 +97,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     leaves.pass(checkpoint::CAUSAL);
     if fast {
         unsloth::with_model(&mut leaves);
+        unsloth_compiled::with_model(&mut leaves);
     }
     open(&mut leaves, dialect);
     let software = if fast { Software::Unsloth } else { Software::HfTransformers };

@@ -1,5 +1,5 @@
-//! Programs around unsloth's `FastLanguageModel` (`unsloth/models/loader.py`, `llama.py`): what it chooses, what it overrules of
-//! the trainer's arguments, and what of it has no figures.
+//! Programs around unsloth's `FastLanguageModel`, `FastModel` and `FastVisionModel` (`unsloth/models/loader.py`, `llama.py`, `vision.py`):
+//! what it chooses, what it overrules of the trainer's arguments, and what of it has no figures.
 
 use super::dialect::Dialect;
 use super::{authors, checkpoint};
@@ -12,7 +12,7 @@ use shardscope_plan::Field;
 const LEAST_SENT_TOKENS: u64 = 512;
 
 /// Arguments that lead to modules that torch.compile fuses, to other formats of weights or to an engine for rollouts.
-const LACKING: [(&str, Effect, &str); 9] = [
+const LACKING: [(&str, Effect, &str); 10] = [
     (
         "full_finetuning",
         Effect::Memory,
@@ -24,12 +24,13 @@ const LACKING: [(&str, Effect, &str); 9] = [
     ("fast_inference", Effect::Memory, "a vLLM engine that shares the model's weights"),
     ("unsloth_tiled_mlp", Effect::Memory, "an MLP that takes its tokens in parts"),
     ("offload_embedding", Effect::Memory, "an embedding on the host"),
+    ("unsloth_force_compile", Effect::Memory, "modules of a model's own code as unsloth compiles them"),
     ("finetune_last_n_layers", Effect::Model, "adapters on some layers alone"),
     ("layers_to_transform", Effect::Model, "adapters on some layers alone"),
 ];
 
 /// Arguments that change no figure.
-const IDLE: [&str; 14] = [
+const IDLE: [&str; 16] = [
     "fix_tokenizer",
     "use_exact_model_name",
     "random_state",
@@ -44,6 +45,8 @@ const IDLE: [&str; 14] = [
     "float8_kv_cache",
     "float32_mixed_precision",
     "gpu_memory_utilization",
+    "whisper_language",
+    "whisper_task",
 ];
 
 /// Beginnings of names of models that unsloth hands to modules it compiles, or that it writes in a way of their own.
@@ -84,7 +87,15 @@ const FIRST_GEMMA: [&str; 4] = ["gemma-2b", "gemma-7b", "gemma-1.1-", "codegemma
 /// parameters; unslothai/notebooks@bdda2efc7ad5, `nb/Phi_3.5_Mini-Conversational.ipynb`, `Phi_3_Medium-`, `Phi_4-Conversational.ipynb`).
 const UNFUSED_PHI: [&str; 3] = ["phi-3.5-mini-instruct", "phi-3-medium-4k-instruct", "phi-4"];
 
-fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
+/// What says that a program loads its model by `FastModel` or `FastVisionModel`, which compile transformers' modules.
+pub(super) const COMPILED: &str = "unsloth_fast_model";
+
+/// Whether the program loads its model so.
+pub(super) fn is_compiled(leaves: &Leaves<'_>) -> bool {
+    leaves.has(COMPILED)
+}
+
+pub(super) fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
     let item = NotModelled::new(&leaf.path, &leaf.value, effect, what).at_some(leaf.span);
     leaves.reading.not_modelled.push(item);
 }
@@ -99,6 +110,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     for path in IDLE {
         leaves.pass(path);
     }
+    leaves.pass(COMPILED);
     let whose = "default of unsloth";
     if leaves.reading.value(Field::Fp16).is_none() {
         let why = "unsloth runs in bf16 wherever the accelerator has it";
@@ -271,6 +283,14 @@ fn without_saved(leaves: &mut Leaves<'_>) {
     }
 }
 
+/// Who names the model, and the last part of its name in lower case.
+pub(super) fn named<'t>(leaves: &Leaves<'t>) -> (Option<&'t Leaf>, String) {
+    let leaf = leaves.first(&["model_name_or_path", "model_name"]);
+    let lower = leaf.map(|leaf| leaf.value.trim_end_matches('/').to_ascii_lowercase()).unwrap_or_default();
+    let last = lower.rsplit('/').next().unwrap_or(&lower).to_owned();
+    (leaf, last)
+}
+
 /// Once the model is known.
 pub(super) fn with_model(leaves: &mut Leaves<'_>) {
     without_saved(leaves);
@@ -279,9 +299,10 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         let what = "training of all weights, for which unsloth compiles transformers' modules";
         leaves.reading.not_modelled.push(NotModelled::new("get_peft_model", "", Effect::Memory, what));
     }
-    let named = leaves.first(&["model_name_or_path", "model_name"]);
-    let lower = named.map(|leaf| leaf.value.trim_end_matches('/').to_ascii_lowercase()).unwrap_or_default();
-    let last = lower.rsplit('/').next().unwrap_or(&lower);
+    let (leaf, last) = named(leaves);
+    let lower = leaf.map(|leaf| leaf.value.to_ascii_lowercase()).unwrap_or_default();
+    let last = last.as_str();
+    let compiled = is_compiled(leaves);
     let gemma = FIRST_GEMMA.iter().any(|start| last.starts_with(start));
     for field in [
         Field::NumExperts,
@@ -291,7 +312,7 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         Field::Fp32Norms,
         Field::ModuleVariants,
     ] {
-        let is_known = gemma && field == Field::Fp32Norms;
+        let is_known = compiled || gemma && field == Field::Fp32Norms;
         if !is_known && leaves.reading.value(field).is_some_and(|said| said != "false") {
             let what = "layers of this model as unsloth runs them";
             leaves.reading.not_modelled.push(NotModelled::new(field.name(), "", Effect::Memory, what));
@@ -301,14 +322,14 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         let what = "a loss of preferences or rewards as unsloth compiles it";
         leaves.reading.not_modelled.push(NotModelled::new("unsloth", "", Effect::Memory, what));
     }
-    let Some(leaf) = named else { return };
+    let Some(leaf) = leaf else { return };
     let base = last.strip_suffix("-bnb-4bit").unwrap_or(last);
     let unfused = lower.starts_with("unsloth/") && UNFUSED_PHI.contains(&base);
     if unfused {
         let fused = [Field::FusedQkv, Field::FusedGateUp];
         leaves.reading.keep(&|found| !fused.contains(&found.field));
     }
-    if !(unfused || gemma) && OTHERS.iter().any(|start| last.starts_with(start)) {
+    if !(unfused || gemma || compiled) && OTHERS.iter().any(|start| last.starts_with(start)) {
         lack(leaves, leaf, Effect::Memory, "layers of this model as unsloth runs them");
     }
     let dynamic = names::words("unsloth").any(|name| match name.strip_suffix('*') {
