@@ -1,5 +1,5 @@
 """Counts the kernels of a layer as PyTorch dispatches them, and the bytes that each reads and writes: Llama, Qwen3 and GPT-2, in one
-type and under autocast, with fused attention and without, and a linear layer with adapters, forward and backward.
+type and under autocast, with fused attention and without, and a linear layer with adapters, forward and backward; and of an update of a matrix and of a vector by Adafactor, as the Trainer sets it up ("forward").
 
     pip install torch==2.11.0 transformers==5.17.0 peft==0.21.0
     python kernels_of_a_layer.py > ../data/measured/kernels_of_a_layer.tsv
@@ -17,6 +17,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import GPT2Config, LlamaConfig, Qwen3Config, AutoModelForCausalLM
 from transformers.masking_utils import create_causal_mask
+from transformers.optimization import Adafactor
 from peft import LoraConfig, get_peft_model
 
 PRODUCTS = ("mm", "addmm", "bmm")
@@ -143,3 +144,22 @@ both("llama eager", layer(LlamaConfig(**sizes), attention="eager"), 8192)
 both("llama eager, all heads", layer(LlamaConfig(**{**sizes, "num_key_value_heads": 4}), attention="eager"), 8192)
 both("lora", adapted(), 16 * 256)
 both("dora", adapted(use_dora=True), 16 * 256)
+
+
+def update(shape, dtype):
+    parameter = torch.nn.Parameter(torch.randn(shape, dtype=dtype))
+    optimizer = Adafactor([parameter], lr=1e-3, scale_parameter=False, relative_step=False)
+
+    def run(count):
+        for _ in range(2):
+            parameter.grad = torch.randn(shape, dtype=dtype)
+            with count() as step:
+                optimizer.step()
+        return (step,)
+
+    return run
+
+
+for name, dtype in (("bf16", torch.bfloat16), ("fp32", torch.float32)):
+    both(f"adafactor, matrix in {name}", update((128, 256), dtype), 128 * 256)
+    both(f"adafactor, vector in {name}", update((256,), dtype), 128 * 256)

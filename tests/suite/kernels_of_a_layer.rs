@@ -67,7 +67,7 @@ fn a_layer_has_the_kernels_that_pytorch_dispatched() {
         let [case, pass, kernels, bytes] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
         recorded.insert((case, pass), (kernels.parse().expect("kernels"), bytes.parse().expect("bytes")));
     }
-    assert_eq!(recorded.len(), 20);
+    assert_eq!(recorded.len(), 24);
     let of = |case: &'static str| ["forward", "backward"].map(|pass| recorded[&(case, pass)]);
     let layer = |more: &[(&str, &str)]| {
         let own = [&[("num_attention_heads", "4")], more].concat();
@@ -168,11 +168,17 @@ fn the_host_takes_what_it_took() {
         ("adapter_dtype", "fp32"),
     ];
     let dora = [&lora[..], &[("use_dora", "true")]].concat();
+    let quantized = [
+        &lora[1..],
+        &[("train_type", "qlora"), ("base_quantization", "nf4"), ("double_quantization", "true")],
+    ]
+    .concat();
     for (model, own) in [
         ("llama 24 bf16", &[][..]),
         ("qwen3 24 bf16", &[("qk_layernorm", "true")]),
         ("llama 24 lora", &lora),
         ("llama 24 lora DoRA", &dora),
+        ("llama 24 qlora", &quantized),
     ] {
         let time = time(&plan(&[&small[..], own].concat()));
         let passes = time.step.get() - time.breakdown.child("optimizer").expect("a part").value().get();

@@ -129,7 +129,8 @@ pub(super) fn column_of(
 /// and each reduces its own part of that input's gradient; a cut one is gathered once for all of them
 /// (`tests/record/dtensor_layers.py`). ScaleTorch's do the same.
 pub(super) fn one_by_one(x: &Symbols<'_>, mut messages: Vec<Message>, projections: u64) -> Vec<Message> {
-    let alone = x.recipe().transformers.dtensor_plan || x.recipe().software.semantics().reduces_each_projection;
+    let alone =
+        x.recipe().transformers.dtensor_plan || x.recipe().software.semantics().reduces_each_projection;
     if alone && !x.sequence_parallel {
         for message in &mut messages {
             message.calls *= projections;

@@ -111,10 +111,7 @@ pub(super) fn softmax(x: &Symbols<'_>, scores: u64, square: u64) -> Vec<Work> {
     let normalised = [2 * moved + 2 * FLOAT, 2 * moved + 3 * FLOAT].map(|each| Bytes::new(scores * each));
     let mut work = vec![
         kernel("scale_and_mask", mask, [2, 1]),
-        Work::Kernel(Kernel {
-            sums_rows: true,
-            ..Kernel::new("softmax", normalised, [1 + 2 * casts; 2])
-        }),
+        Work::Kernel(Kernel { sums_rows: true, ..Kernel::new("softmax", normalised, [1 + 2 * casts; 2]) }),
     ];
     if x.model().arrangement.dropout.attention {
         let dropped = Bytes::new(scores * (2 * c + 1));

@@ -332,7 +332,7 @@ impl Setting<'_> {
         }
         let batches = real(recipe.num_micro_batches.max(1));
         let trained = real(rank.trained.get());
-        if main > own {
+        if main > recipe.params_dtype.width() {
             // Into buckets of a wider format, which once a step are divided by the number of replicas, copied back and zeroed
             // (`scaletorch/parallel/data_parallel`).
             return trained * (each + real(4 * main + own) / batches);

@@ -2,7 +2,7 @@
 
 use super::is_grouped;
 use crate::shared::{
-    HeadWidths, bias_gradient, core_attention, around_products, kernel, layers, residual_addition, rotary,
+    HeadWidths, around_products, bias_gradient, core_attention, kernel, layers, residual_addition, rotary,
 };
 use crate::{Symbols, Work, norm, pieces};
 use shardscope_plan::{AttentionKernel, LinearBias, PositionEmbedding, RecomputeModule};

@@ -383,7 +383,12 @@ pub(super) const SCALETORCH: Semantics = Semantics {
     // `tensor_parallel.py:apply_tensor_parallel`: `LinearWithAsyncAllReduce` for each, `final_proj` with `gather_output`.
     reduces_each_projection: true,
     gathers_logits: true,
-    modules: Modules { name: "ScaleTorch", repeats_groups: true, drops_gradients: true, ..TRANSFORMERS_MODULES },
+    modules: Modules {
+        name: "ScaleTorch",
+        repeats_groups: true,
+        drops_gradients: true,
+        ..TRANSFORMERS_MODULES
+    },
     fsdp_fp32_shards: false,
     offers: OTHER_OFFERS,
     ..HF_TRANSFORMERS
