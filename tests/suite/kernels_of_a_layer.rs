@@ -67,7 +67,7 @@ fn a_layer_has_the_kernels_that_pytorch_dispatched() {
         let [case, pass, kernels, bytes] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
         recorded.insert((case, pass), (kernels.parse().expect("kernels"), bytes.parse().expect("bytes")));
     }
-    assert_eq!(recorded.len(), 8);
+    assert_eq!(recorded.len(), 24);
     let of = |case: &'static str| ["forward", "backward"].map(|pass| recorded[&(case, pass)]);
     let layer = |more: &[(&str, &str)]| {
         let own = [&[("num_attention_heads", "4")], more].concat();
@@ -77,6 +77,33 @@ fn a_layer_has_the_kernels_that_pytorch_dispatched() {
     };
     assert_eq!(layer(&[]), of("llama"));
     assert_eq!(layer(&[("qk_layernorm", "true")]), of("qwen3"));
+    let autocast = [("bf16", "false"), ("autocast", "bf16")];
+    assert_eq!(layer(&autocast), of("llama autocast"));
+    assert_eq!(layer(&[&autocast[..], &[("qk_layernorm", "true")]].concat()), of("qwen3 autocast"));
+    let eager = ("attn_implementation", "eager");
+    assert_eq!(layer(&[eager]), of("llama eager"));
+    assert_eq!(layer(&[eager, ("num_query_groups", "4")]), of("llama eager, all heads"));
+    let gpt2 = [
+        ("ffn_hidden_size", "1024"),
+        ("group_query_attention", "false"),
+        ("num_query_groups", "4"),
+        ("swiglu", "false"),
+        ("normalization", "LayerNorm"),
+        ("position_embedding_type", "learned_absolute"),
+        ("disable_bias_linear", "false"),
+        ("add_bias_linear", "true"),
+        ("fused_qkv", "true"),
+        ("module_variants", "gelu_new residual_dropout"),
+        ("bf16", "false"),
+    ];
+    // Its norms are kernels of their own, which a CPU runs otherwise.
+    let without_norms = |more: &[(&str, &str)]| {
+        let plan = plan(&[&[("num_attention_heads", "4")], &gpt2[..], more].concat());
+        let operators = layer_operators(&Symbols::new(&plan), plan.model().layer_kind(1));
+        kernels(&plan, &operators, |kernel| !kernel.name.ends_with("layernorm"))
+    };
+    assert_eq!(without_norms(&[]), of("gpt2"));
+    assert_eq!(without_norms(&[("autocast", "bf16")]), of("gpt2 autocast"));
     let adapted = |dora: &str| {
         let plan = plan(&[
             ("num_attention_heads", "6"),
@@ -141,11 +168,17 @@ fn the_host_takes_what_it_took() {
         ("adapter_dtype", "fp32"),
     ];
     let dora = [&lora[..], &[("use_dora", "true")]].concat();
+    let quantized = [
+        &lora[1..],
+        &[("train_type", "qlora"), ("base_quantization", "nf4"), ("double_quantization", "true")],
+    ]
+    .concat();
     for (model, own) in [
         ("llama 24 bf16", &[][..]),
         ("qwen3 24 bf16", &[("qk_layernorm", "true")]),
         ("llama 24 lora", &lora),
         ("llama 24 lora DoRA", &dora),
+        ("llama 24 qlora", &quantized),
     ] {
         let time = time(&plan(&[&small[..], own].concat()));
         let passes = time.step.get() - time.breakdown.child("optimizer").expect("a part").value().get();

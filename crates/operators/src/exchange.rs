@@ -127,9 +127,11 @@ pub(super) fn column_of(
 
 /// `messages` around so many projections of one input. DTensor's column-parallel layers make a replicated input theirs one by one,
 /// and each reduces its own part of that input's gradient; a cut one is gathered once for all of them
-/// (`tests/record/dtensor_layers.py`).
+/// (`tests/record/dtensor_layers.py`). ScaleTorch's do the same.
 pub(super) fn one_by_one(x: &Symbols<'_>, mut messages: Vec<Message>, projections: u64) -> Vec<Message> {
-    if x.recipe().transformers.dtensor_plan && !x.sequence_parallel {
+    let alone =
+        x.recipe().transformers.dtensor_plan || x.recipe().software.semantics().reduces_each_projection;
+    if alone && !x.sequence_parallel {
         for message in &mut messages {
             message.calls *= projections;
         }

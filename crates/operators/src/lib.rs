@@ -25,6 +25,7 @@ mod norm;
 mod operator;
 mod output_layer;
 mod part;
+mod pieces;
 mod sampled;
 mod saved;
 mod section;

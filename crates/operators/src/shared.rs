@@ -1,8 +1,8 @@
 //! Arithmetic that several operators share: the attention core, rotary embedding, the residual
 //! addition, and the two halves of an MLP. Bytes are reads plus writes of whole tensors.
 
-use super::{Kernel, Matmul, MatmulKind, Symbols, Work};
-use shardscope_plan::{AttentionKernel, LinearBias, Quantization, RecomputeModule};
+use super::{Kernel, Matmul, MatmulKind, Symbols, Work, pieces};
+use shardscope_plan::{AttentionKernel, LinearBias, RecomputeModule};
 use shardscope_units::{Bytes, Count, Quantity};
 
 const CORE: &[RecomputeModule] = &[RecomputeModule::CoreAttention, RecomputeModule::Attention];
@@ -37,11 +37,16 @@ pub(super) fn core_attention(x: &Symbols<'_>, widths: HeadWidths, packed: u64) -
         })
     };
     let mut work = vec![product("attention_scores", MatmulKind::Scores, widths.query, seen.keys)];
-    if x.recipe().attention_kernel == AttentionKernel::Unfused {
+    let unfused = x.recipe().attention_kernel == AttentionKernel::Unfused;
+    if unfused && x.in_pieces() {
+        work.extend(pieces::softmax(x, local * x.s * keys, x.b * x.s * keys));
+    } else if unfused {
         work.extend(softmax(x, local * x.s * keys));
     }
     work.push(product("attention_values", MatmulKind::Values, seen.keys, widths.value));
-    if x.recipe().attention_kernel == AttentionKernel::Unfused {
+    if unfused && x.in_pieces() {
+        work.push(pieces::layout(x));
+    } else if unfused {
         let context = x.bytes(2 * x.n * x.a * widths.value);
         let pack = x.bytes(2 * x.n * packed);
         work.push(kernel("attention_layout", [context, pack], [1, 2]));
@@ -101,26 +106,22 @@ fn softmax(x: &Symbols<'_>, scores: u64) -> Vec<Work> {
 }
 
 /// Rotary embedding of `columns` columns: reads and writes each element once; not fused (rotate,
-/// two products, a sum) three times. Modules of plain PyTorch negate one half and join it with the other beside that, and
-/// backward fill two tensors with zeros for the halves and add three gradients (`rotate_half` of transformers).
+/// two products, a sum) three times.
 pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
     let fused = x.recipe().fusions.rope;
-    let eager = x.recipe().software.semantics().eager_modules && !x.recipe().fusions.compiled_layers;
+    if x.in_pieces() && !fused {
+        return pieces::rotary(x, columns);
+    }
     let passes = if fused { 1 } else { 3 };
-    let moved = match (fused, eager) {
-        (true, _) => [2, 2],
-        (false, false) => [6, 6],
-        (false, true) => [10, 15],
-    };
-    // Queries and keys one after the other: two products, a negation, a join, a sum; backward each zero-filled half is a copy
-    // more.
-    let launches = if eager && !fused { [10, 18] } else { [2 * passes; 2] };
-    kernel("rotary", moved.map(|each| x.bytes(each * x.n * columns)), launches)
+    kernel("rotary", [x.bytes(2 * passes * x.n * columns); 2], [2 * passes; 2])
 }
 
 /// Bias, dropout and residual addition behind attention and MLP, and backward the sum of the two
 /// gradient branches. Fused forward: two reads, one write and the mask.
 pub(super) fn residual_addition(x: &Symbols<'_>, name: &'static str) -> Work {
+    if x.in_pieces() {
+        return pieces::residual_addition(x, name);
+    }
     let recipe = x.recipe();
     let elements = x.s_local * x.h;
     let (w, r) = (x.width, x.residual_width);
@@ -142,20 +143,21 @@ pub(super) fn residual_addition(x: &Symbols<'_>, name: &'static str) -> Work {
 /// `g` times as many before it. Backward reads the gradient and the input and writes the input's gradient.
 pub(super) fn activation(x: &Symbols<'_>, name: &'static str, rows: u64, columns: u64) -> Work {
     let elements = rows * columns;
+    if x.in_pieces() {
+        return pieces::activation(x, name, elements);
+    }
     let (g, w) = (x.gate, x.width);
     let bias = u64::from(x.model().linear_bias == LinearBias::All);
     let fused = x.recipe().fusions.bias_activation;
     // Not fused: bias addition, then (gated) the function and the product on their own.
     let extra = if fused { 0 } else { bias * 2 * g + 2 * (g - 1) };
     let forward = (g + 1 + extra) * w;
-    // Each operation of plain PyTorch has a gradient of its own: two products and the function's, three accesses each.
-    let twice = if x.in_pieces() { 2 * (g - 1) } else { 0 };
-    let backward = (1 + 2 * g + extra + twice + bias * g) * w;
+    let backward = (1 + 2 * g + extra + bias * g) * w;
     let more = if fused { 0 } else { bias + (g - 1) };
     kernel(
         name,
         [Bytes::new(elements * forward), Bytes::new(elements * backward)],
-        [1 + more, 1 + more + bias + twice / 2],
+        [1 + more, 1 + more + bias],
     )
 }
 
@@ -165,24 +167,21 @@ pub(super) fn layers(x: &Symbols<'_>, parts: u64, joined: bool) -> u64 {
     if x.in_pieces() && !joined { parts } else { 1 }
 }
 
-/// What stands beside the products of `layers` layers that read one input: the sums of their gradients of it, and `copied` columns of
-/// gradients made contiguous for their products. None where one layer does.
-pub(super) fn joined_gradients(
+/// What stands beside the products of `layers` layers of plain PyTorch that read one input. `copied`: columns of gradients that are
+/// made contiguous for their products, and that are joined.
+pub(super) fn around_products(
     x: &Symbols<'_>,
     name: &'static str,
     layers: u64,
-    copied: u64,
+    copied: [u64; 2],
 ) -> Option<Work> {
-    let moved = 3 * (layers - 1) * x.h + 2 * copied;
-    let launches = layers - 1 + 2 * u64::from(copied > 0);
-    (x.in_pieces() && launches > 0).then(|| kernel(name, [Bytes::ZERO, x.bytes(x.n * moved)], [0, launches]))
+    if x.in_pieces() { pieces::around_products(x, name, layers, copied) } else { None }
 }
 
 /// Under autocast plain modules cast each weight before its product, and its gradient behind it
 /// (`torch.amp.autocast`; one cast serves a forward pass). Packed weights are unpacked instead.
 pub(super) fn cast_weights(x: &Symbols<'_>, work: &mut Vec<Work>) {
-    let packed = x.recipe().tuning.quantization != Quantization::None;
-    if !x.in_pieces() || !x.casts_weights() || packed {
+    if !x.in_pieces() || !x.casts_weights() || x.is_packed() {
         return;
     }
     let (mut all, mut trained, mut layers) = (0, 0, 0);
@@ -197,7 +196,8 @@ pub(super) fn cast_weights(x: &Symbols<'_>, work: &mut Vec<Work>) {
     }
     if layers > 0 {
         let bytes = [all, trained].map(|weights| Bytes::new(weights * (x.width + x.compute_width)));
-        work.push(row_sums("weight_casts", bytes, [layers, if trained > 0 { layers } else { 0 }]));
+        let launches = layers + pieces::bias_casts(x, layers);
+        work.push(row_sums("weight_casts", bytes, [launches, if trained > 0 { launches } else { 0 }]));
     }
 }
 
@@ -208,7 +208,8 @@ pub(super) fn row_sums(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]
 
 /// Gradient of a bias of `columns` columns: one read of the output's gradient.
 pub(super) fn bias_gradient(x: &Symbols<'_>, name: &'static str, columns: u64) -> Work {
-    kernel(name, [Bytes::ZERO, x.bytes(x.n * columns)], [0, 1])
+    let width = if x.in_pieces() { x.projected_width } else { x.width };
+    kernel(name, [Bytes::ZERO, Bytes::new(x.n * columns * width)], [0, 1])
 }
 
 /// Kernels that move `bytes` in `launches` launches, forward and backward.

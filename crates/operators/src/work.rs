@@ -169,6 +169,8 @@ pub struct Kernel {
     pub launches_backward: u64,
     /// The modules of `--recompute-modules` it is part of.
     pub modules: &'static [RecomputeModule],
+    /// Host time of what runs in Python around its launches, forward as backward, as so many further launches.
+    pub python: u64,
     /// Whether it casts and sums over rows, which keeps it from the bandwidth that copies and sums of two tensors reach.
     pub sums_rows: bool,
 }
@@ -179,6 +181,15 @@ impl Kernel {
     pub(super) fn new(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Self {
         let [forward, backward] = bytes;
         let [launches_forward, launches_backward] = launches;
-        Self { name, forward, backward, launches_forward, launches_backward, modules: &[], sums_rows: false }
+        Self {
+            name,
+            forward,
+            backward,
+            launches_forward,
+            launches_backward,
+            modules: &[],
+            python: 0,
+            sums_rows: false,
+        }
     }
 }

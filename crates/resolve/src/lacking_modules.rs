@@ -6,6 +6,10 @@ use shardscope_plan::{Field, Software};
 
 /// A model of plain PyTorch modules that is cut over ranks. Without it the ranks hold copies, which go on with data alone.
 pub(super) fn cut(table: &mut Table, software: Software) {
+    if software == Software::Scaletorch {
+        let message = "what ScaleTorch's modules keep, which was not recorded: its times alone are known";
+        table.lack(Field::Software, software.name(), Effect::Memory, message);
+    }
     if software.semantics().cuts_models {
         return;
     }

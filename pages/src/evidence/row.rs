@@ -124,6 +124,7 @@ impl Row {
             "megatron_deepspeed" | "megatron_deepspeed_flash" => Software::MegatronDeepspeed,
             "torchtitan" => Software::Torchtitan,
             "torch_fsdp" => Software::TorchFsdp,
+            "scaletorch" => Software::Scaletorch,
             "internevo" | "modellink" => Software::MegatronCoreLocal,
             _ => Software::MegatronCoreTe,
         }
@@ -136,6 +137,10 @@ impl Row {
     fn model(&self, to: &mut Settings) {
         let gated = self.yes("gated");
         to.say(Field::Software, self.software().name());
+        if self.software() == Software::Scaletorch {
+            // Its memory is not known; its time is what counts here.
+            to.say(Field::Without, Field::Software.name());
+        }
         let sizes = [
             (Field::NumLayers, "layers"),
             (Field::HiddenSize, "hidden"),
@@ -335,6 +340,10 @@ impl Row {
         match self.software() {
             _ if half == Field::Fp16 => NumberFormat::Fp16,
             Software::TorchFsdp => NumberFormat::Bf16,
+            // Buckets in fp32 where there are replicas (`data_parallel/bucket.py`), else the parameters' own gradients.
+            Software::Scaletorch if self.number("gpus") == self.number("tp") * self.number("pp") => {
+                NumberFormat::Bf16
+            }
             Software::MegatronCoreTe
                 if self.text("software") == "megatron_core_te"
                     && !self.family().starts_with("simumax")

@@ -222,7 +222,7 @@ fn memory(device: &Device, x: &Symbols<'_>, kernel: &Kernel, work: &Work) -> (Co
     let cost = |bytes: f64, launches: u64| {
         let time =
             if kernel.sums_rows { device.row_sums(bytes, launches) } else { device.kernel(bytes, launches) };
-        let (operators, launches) = (real(launches.min(1)), real(launches));
+        let (operators, launches) = (real(launches.min(1)), real(launches + kernel.python));
         if core && unfused {
             Cost { attention: time, operators, launches, ..Cost::default() }
         } else {

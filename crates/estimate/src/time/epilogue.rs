@@ -27,7 +27,7 @@ const HOST_COPY: BytesPerSecond = BytesPerSecond::giga(31.0);
 /// The constants above, told.
 pub(crate) fn constants() -> Vec<Constant> {
     let bucket = "megatron/core/distributed/distributed_data_parallel_config.py:bucket_size";
-    vec![
+    let mut all = vec![
         Constant::new(
             ("BUCKET", real(BUCKET), "elements"),
             "of the last gradient bucket, which nothing hides, at least",
@@ -48,7 +48,9 @@ pub(crate) fn constants() -> Vec<Constant> {
             "rate of copies between an accelerator and its host, each way",
             "PCIe 4 x16 (ml-engineering, network/README.md); PCIe 5 and NVLink-C2C are faster",
         ),
-    ]
+    ];
+    all.extend(super::updates::constants());
+    all
 }
 
 /// Times of the epilogue on one stage.
@@ -217,7 +219,10 @@ impl Setting<'_> {
         if let Some(touched) = crate::memory::stepped_bytes(recipe) {
             let trained = recipe.tuning.lora.filter(|_| recipe.tuning.base == BaseTraining::None);
             let width = trained.map_or(recipe.params_dtype.width(), |lora| lora.dtype.width());
-            return self.device.optimizer(own * real(touched), width);
+            return self.one_by_one(own).unwrap_or_else(|| self.device.optimizer(own * real(touched), width));
+        }
+        if let Some(update) = self.one_by_one(own) {
+            return update;
         }
         let gradient = recipe.grads_dtype.width();
         // Norm reads, clipping reads and writes; the update reads the gradient, reads and writes master

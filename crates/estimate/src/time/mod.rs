@@ -21,6 +21,7 @@ mod sections;
 mod spent;
 mod step;
 mod unknown;
+mod updates;
 mod whole;
 
 pub use anchor::measured_factor;

@@ -320,15 +320,24 @@ impl Setting<'_> {
         1.0 / real(self.x.plan.layout().virtual_pipeline.max(1))
     }
 
-    /// Elements of gradients that a micro-batch adds to those of the ones before it: of what trains, and where gradients are gone
-    /// between steps not of the first (`torch/csrc/autograd/functions/accumulate_grad.h` takes a gradient that nothing else holds).
+    /// Bytes that a micro-batch moves to add its gradients to those of the ones before it (`main_grad.add_(grad)`): of what trains,
+    /// and where gradients are gone between steps not of the first (`torch/csrc/autograd/functions/accumulate_grad.h` takes a
+    /// gradient that nothing else holds).
     fn added_gradients(&self, rank: &RankParameters) -> f64 {
         let recipe = self.x.recipe();
+        let (own, main) = (self.x.width, recipe.grads_dtype.width());
+        let each = real(own + 2 * main);
         if !recipe.software.semantics().eager_modules {
-            return real(rank.count.get());
+            return real(rank.count.get()) * each;
         }
         let batches = real(recipe.num_micro_batches.max(1));
-        real(rank.trained.get()) * (batches - 1.0) / batches
+        let trained = real(rank.trained.get());
+        if main > recipe.params_dtype.width() {
+            // Into buckets of a wider format, which once a step are divided by the number of replicas, copied back and zeroed
+            // (`scaletorch/parallel/data_parallel`).
+            return trained * (each + real(4 * main + own) / batches);
+        }
+        trained * each * (batches - 1.0) / batches
     }
 
     /// What stands around every micro-batch of a stage: sharded weights, and gradients that are added to
@@ -339,9 +348,7 @@ impl Setting<'_> {
         let added = if recipe.fusions.gradient_accumulation {
             Seconds::ZERO
         } else {
-            // `main_grad.add_(grad)` reads the gradient and the main gradient and writes the latter.
-            let bytes = self.x.width + 2 * recipe.grads_dtype.width();
-            self.device.stream(self.added_gradients(rank) * real(bytes))
+            self.device.stream(self.added_gradients(rank))
         };
         let [ahead, back] = self.sharded_weights(rank, &whole);
         let back = back + self.reduced_at_once(rank, &whole);

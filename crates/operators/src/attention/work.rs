@@ -2,9 +2,9 @@
 
 use super::is_grouped;
 use crate::shared::{
-    HeadWidths, bias_gradient, core_attention, joined_gradients, kernel, layers, residual_addition, rotary,
+    HeadWidths, around_products, bias_gradient, core_attention, kernel, layers, residual_addition, rotary,
 };
-use crate::{Symbols, Work, norm};
+use crate::{Symbols, Work, norm, pieces};
 use shardscope_plan::{AttentionKernel, LinearBias, PositionEmbedding, RecomputeModule};
 
 const ATTENTION: &[RecomputeModule] = &[RecomputeModule::Attention];
@@ -17,8 +17,9 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let rows = packed + super::gate(x, x.a);
     let parts = layers(x, 3, model.arrangement.fused_qkv);
     let mut work = vec![Work::linears(parts, "linear_qkv", [x.n, rows, x.h], [tokens, full_packed, x.h])];
-    // Gradients of rotated queries and keys lie head by head and are copied for their products.
-    work.extend(joined_gradients(x, "attention_input", parts, (x.a + x.k) * x.d));
+    // Gradients of rotated queries and keys lie head by head and are copied for their products; those of one projection are joined.
+    let copied = if parts > 1 { [(x.a + x.k) * x.d, 0] } else { [0, packed] };
+    work.extend(around_products(x, "attention_input", parts, copied));
     if model.linear_bias != LinearBias::None {
         work.push(bias_gradient(x, "linear_qkv.bias", packed));
     }
@@ -29,6 +30,9 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         work.push(rotary(x, (x.a + x.k) * x.d));
     }
     work.extend(copies(x, packed));
+    if x.in_pieces() && x.recipe().attention_kernel != AttentionKernel::Unfused {
+        work.extend(pieces::repeated_groups(x));
+    }
     work.extend(core_attention(x, HeadWidths { query: x.d, value: x.d }, packed));
     let (inner, full_inner) = (x.a * x.d, heads * x.d);
     if model.mixers.output_gate {

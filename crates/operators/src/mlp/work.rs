@@ -1,6 +1,6 @@
 //! Arithmetic of the dense MLP.
 
-use crate::shared::{activation, joined_gradients, layers, residual_addition};
+use crate::shared::{activation, around_products, layers, residual_addition};
 use crate::{Symbols, Work};
 use shardscope_plan::RecomputeModule;
 
@@ -14,7 +14,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
         activation(x, "mlp_activation", x.n, x.f),
         Work::linear("linear_fc2", [x.n, x.h, x.f], [tokens, x.h, full]),
     ];
-    work.extend(joined_gradients(x, "mlp_input", first, 0));
+    work.extend(around_products(x, "mlp_input", first, [0, 0]));
     Work::within(&mut work, MLP);
     work.push(residual_addition(x, "mlp_bda"));
     work

@@ -28,6 +28,16 @@ static TARGET_AND_SUM: Call = reduced(
     "target logits and sums",
     Formula::new("2·s·b·4", "The fused loss sends target logits and sums of exponentials together.", FUSED),
 );
+static GATHER_LOGITS: Call = Call::forward(
+    Dimension::Tensor,
+    Collective::AllGather,
+    "logits",
+    Formula::new(
+        "t·s·b·V·B",
+        "Every rank gathers the logits of the whole vocabulary, and takes the loss of them.",
+        "scaletorch/parallel/tensor_parallel/tp_comms.py:GatherFromModelParallelRegion",
+    ),
+);
 static ALL_THREE: Call = Call::forward(
     Dimension::Tensor,
     Collective::AllGather,
@@ -37,7 +47,9 @@ static ALL_THREE: Call = Call::forward(
 
 pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     let mut messages = column_of(x, &FROM_RESIDUAL, "output_layer", x.h, x.recipe().tuning.head);
-    if x.t > 1 {
+    if x.t > 1 && x.recipe().software.semantics().gathers_logits {
+        messages.push(Message::new(x, &GATHER_LOGITS, "output_layer", &[x.s, x.b, x.t * x.v]));
+    } else if x.t > 1 {
         messages.extend(loss(x));
     }
     Message::outside(messages)

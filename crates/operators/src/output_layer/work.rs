@@ -1,6 +1,6 @@
 //! Arithmetic of the output layer and the loss.
 
-use crate::shared::row_sums;
+use crate::shared::{kernel, row_sums};
 use crate::{Symbols, Work};
 use shardscope_plan::LossKind;
 use shardscope_units::Bytes;
@@ -11,10 +11,17 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     }
     let full = x.model().padded_vocab_size;
     let (bytes, launches) = loss(x);
-    vec![
+    let gathers = x.t > 1 && x.recipe().software.semantics().gathers_logits;
+    let words = if gathers { x.t * x.v } else { x.v };
+    let mut work = vec![
         Work::plain_linear("output_layer", [x.n, x.v, x.h], [x.full_tokens(), full, x.h]),
-        row_sums("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * x.v)), launches),
-    ]
+        row_sums("cross_entropy", bytes.map(|each| Bytes::new(each * x.n * words)), launches),
+    ];
+    if gathers {
+        // What ranks sent is joined; backward each copies its own columns (`tp_comms.py:GatherFromModelParallelRegion`).
+        work.push(kernel("logits", [x.bytes(2 * x.n * words), x.bytes(2 * x.n * x.v)], [1, 1]));
+    }
+    work
 }
 
 /// Bytes moved per logit by a log-softmax in fp32 over ranks: greatest, subtraction, exponential, sum, subtraction.

@@ -198,7 +198,7 @@ impl<'a> Symbols<'a> {
     /// Whether the linear layer `module` is held quantized, and unpacked for each of its products.
     #[must_use]
     pub(crate) fn is_quantized(&self, module: LinearModule) -> bool {
-        let quantized = self.recipe().tuning.quantization != Quantization::None;
+        let quantized = self.is_packed();
         let output = self.recipe().software.semantics().modules.quantizes_output;
         quantized && (module != LinearModule::OutputLayer || output)
     }
@@ -214,6 +214,12 @@ impl<'a> Symbols<'a> {
     #[must_use]
     pub fn in_pieces(&self) -> bool {
         self.recipe().software.semantics().eager_modules && !self.recipe().fusions.compiled_layers
+    }
+
+    /// Whether weights are held packed, and unpacked for each product.
+    #[must_use]
+    pub(crate) fn is_packed(&self) -> bool {
+        self.recipe().tuning.quantization != Quantization::None
     }
 
     /// Whether products run in another type than weights are held in, so that weights are cast for each of them.

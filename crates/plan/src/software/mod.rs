@@ -51,11 +51,13 @@ pub enum Software {
     Xtuner,
     /// OLMo-core's own modules and trainer (allenai/OLMo-core).
     OlmoCore,
+    /// ScaleTorch's own modules and trainer (jianzhnie/ScaleTorch), of whose runs times were published.
+    Scaletorch,
 }
 
 impl Software {
     /// Every software with its name in the report.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -73,6 +75,7 @@ impl Software {
         Self::Olmo,
         Self::Xtuner,
         Self::OlmoCore,
+        Self::Scaletorch,
     ];
 
     /// The name used in settings and reports.
@@ -96,6 +99,7 @@ impl Software {
             Self::Olmo => "olmo",
             Self::Xtuner => "xtuner",
             Self::OlmoCore => "olmo_core",
+            Self::Scaletorch => "scaletorch",
         }
     }
 
@@ -117,6 +121,7 @@ impl Software {
             Self::Olmo => &olmo::OLMO,
             Self::Xtuner => &rows::XTUNER,
             Self::OlmoCore => &olmo::OLMO_CORE,
+            Self::Scaletorch => &rows::SCALETORCH,
             Self::MegatronDeepspeed => &rows::MEGATRON_DEEPSPEED,
             Self::TorchFsdp => &rows::TORCH_FSDP,
             Self::GptNeox => &rows::NEOX,

@@ -124,6 +124,8 @@ pub(super) const CORE_TE: Semantics = Semantics {
     accumulates_output_layer: false,
     sums_before_reducing: false,
     loss: None,
+    reduces_each_projection: false,
+    gathers_logits: false,
     drops_cast_logits: false,
     gathers_pipeline_outputs: false,
     pipelines_hold_reductions: false,
@@ -370,5 +372,24 @@ pub(super) const AUTOMODEL: Semantics = Semantics {
 /// repeats keys and values for every query head ahead of flash-attn (`model/modules/dispatch/llama.py:llama_attn_forward`).
 pub(super) const XTUNER: Semantics = Semantics {
     modules: Modules { name: "XTuner", repeats_groups: true, ..TRANSFORMERS_MODULES },
+    ..HF_TRANSFORMERS
+};
+
+/// ScaleTorch (`scaletorch/models/model_qwen3.py`, `parallel/tensor_parallel`, `trainer/train_step.py`): modules written as
+/// transformers' are, with keys and values repeated for every query head, weights in bf16 that AdamW steps as they are, and a
+/// cut of its own over tensor ranks and stages.
+pub(super) const SCALETORCH: Semantics = Semantics {
+    cuts_models: true,
+    // `tensor_parallel.py:apply_tensor_parallel`: `LinearWithAsyncAllReduce` for each, `final_proj` with `gather_output`.
+    reduces_each_projection: true,
+    gathers_logits: true,
+    modules: Modules {
+        name: "ScaleTorch",
+        repeats_groups: true,
+        drops_gradients: true,
+        ..TRANSFORMERS_MODULES
+    },
+    fsdp_fp32_shards: false,
+    offers: OTHER_OFFERS,
     ..HF_TRANSFORMERS
 };

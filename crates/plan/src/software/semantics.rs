@@ -44,6 +44,10 @@ pub struct Semantics {
     pub accumulates_output_layer: bool,
     /// The loss that runs whatever Megatron's options say; none where these decide.
     pub loss: Option<LossKind>,
+    /// Whether each projection of one input reduces its own part of that input's gradient over tensor ranks.
+    pub reduces_each_projection: bool,
+    /// Whether every tensor rank gathers all logits, and takes the whole loss of them.
+    pub gathers_logits: bool,
     /// Whether nothing holds the 16-bit logits any longer once they are cast to fp32 for the loss.
     pub drops_cast_logits: bool,
     /// Whether a pipeline gathers the last stage's outputs and has buffers of its own for every micro-batch

@@ -1,0 +1,134 @@
+//! Arithmetic of modules of plain PyTorch that nothing compiles, operation by operation as PyTorch dispatches them
+//! (`tests/record/kernels_of_a_layer.py`): rotation, activations, what stands around the residual stream, attention without a fused
+//! kernel, and the casts of autocast. The stream is `residual_width` wide, weights `width`, products `compute_width`, and what they
+//! hand on `projected_width`.
+
+use super::{Kernel, Symbols, Work};
+use shardscope_plan::{ActivationSteps, LinearBias};
+use shardscope_units::Bytes;
+
+/// Bytes of an fp32 number.
+const FLOAT: u64 = 4;
+
+fn kernel(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Work {
+    Work::Kernel(Kernel::new(name, bytes, launches))
+}
+
+/// Kernels and bytes of an element, or of several.
+type Moved = (u64, u64);
+
+/// A cast of an element between formats of these widths, where they differ.
+const fn cast(one: u64, other: u64) -> Moved {
+    if one == other { (0, 0) } else { (1, one + other) }
+}
+
+/// `rotate_half` of transformers for `columns` columns of queries and keys, one after the other: two products with tables as wide
+/// as the weights, a negation, a join, a sum; backward each half is filled with zeros and copied, and three gradients are added.
+/// Under autocast the kernel's operands are cast, and backward each product's gradient. Behind norms of their own, queries and keys
+/// are as wide as the weights.
+pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
+    let w = x.width;
+    let p = if x.model().qk_layernorm { w } else { x.projected_width };
+    let ((casts, moved), (back_casts, back_moved)) = (cast(w, x.compute_width), cast(w, p));
+    let forward = 5 * p + 5 * w + moved;
+    let backward = moved + 4 * w + 2 * back_moved + 11 * p;
+    let launches = [10 + 2 * casts, 18 + 2 * casts + 4 * back_casts];
+    kernel("rotary", [forward, backward].map(|each| Bytes::new(each * x.n * columns)), launches)
+}
+
+/// The activation of an MLP, `elements` behind it: its function, and the gate's product with the other half. Each has a gradient
+/// of its own. A kernel of the library's own, where there is one, reads and writes once.
+pub(super) fn activation(x: &Symbols<'_>, name: &'static str, elements: u64) -> Work {
+    let p = x.projected_width;
+    let bias = if x.model().linear_bias == LinearBias::All { (1, x.gate * p) } else { (0, 0) };
+    let new = x.model().arrangement.activation_steps == ActivationSteps::NewGelu && x.gate == 1;
+    let ([ahead, forward], [back, backward]) = match (new, x.gate) {
+        _ if x.recipe().fusions.bias_activation => ([1, (x.gate + 1) * p], [1, (1 + 2 * x.gate) * p]),
+        // The third power and what is made of it are in fp32 under autocast: casts of the input and of the result, and backward of
+        // the gradient, of both summands and of their sum (`autocast_mode.h:AT_FORALL_FP32`).
+        (true, _) if x.recipe().autocasts() => ([10, 12 * FLOAT + 14 * p], [15, 21 * FLOAT + 17 * p]),
+        (true, _) => ([8, 18 * p], [11, 28 * p]),
+        (false, 1) => ([1, 2 * p], [1, 3 * p]),
+        (false, _) => ([2, 5 * p], [3, 9 * p]),
+    };
+    let bytes = [forward, backward + bias.1].map(|each| Bytes::new(elements * each));
+    kernel(name, bytes, [ahead, back + bias.0])
+}
+
+/// Dropout and the sum behind attention and MLP; backward the sum of the two gradients, that of the branch cast to its type, and the
+/// sum over tokens of a bias' gradient.
+pub(super) fn residual_addition(x: &Symbols<'_>, name: &'static str) -> Work {
+    let (p, r) = (x.projected_width, x.residual_width);
+    let dropped = u64::from(x.model().arrangement.dropout.residual);
+    let bias = u64::from(x.model().linear_bias == LinearBias::All);
+    let (casts, moved) = cast(r, p);
+    let drop = dropped * (2 * p + 1);
+    let bytes = [p + 2 * r + drop, 3 * r + moved + drop + bias * p];
+    let launches = [1 + dropped, 1 + casts + dropped + bias];
+    kernel(name, bytes.map(|each| Bytes::new(x.s_local * x.h * each)), launches)
+}
+
+/// What stands beside the products of `layers` layers that read one input: casts of it under autocast, which keeps none, and of its
+/// gradients; the sums of these; and `copied` columns of gradients made contiguous for their products, or joined where one
+/// layer makes all.
+pub(super) fn around_products(
+    x: &Symbols<'_>,
+    name: &'static str,
+    layers: u64,
+    [copied, joined]: [u64; 2],
+) -> Option<Work> {
+    // Packed weights count their own.
+    let casts = x.casts_weights() && !x.is_packed();
+    let (ahead, moved) = if casts { cast(x.width, x.compute_width) } else { (0, 0) };
+    let inputs = layers * x.h * moved;
+    let sums = 3 * (layers - 1) * x.h * x.width;
+    let copies = 2 * (copied + joined) * x.compute_width;
+    let launches =
+        [ahead * layers, ahead * layers + layers - 1 + 2 * u64::from(copied > 0) + u64::from(joined > 0)];
+    let bytes = [inputs, inputs + sums + copies].map(|each| Bytes::new(x.n * each));
+    (launches[1] > 0).then(|| kernel(name, bytes, launches))
+}
+
+/// Casts of the biases of a layer's `linears` layers under autocast, each a kernel whose bytes do not count.
+pub(super) fn bias_casts(x: &Symbols<'_>, linears: u64) -> u64 {
+    if x.model().linear_bias == LinearBias::All { linears } else { 0 }
+}
+
+/// Keys and values repeated for every query head ahead of a fused kernel; backward the sums over them.
+pub(super) fn repeated_groups(x: &Symbols<'_>) -> Option<Work> {
+    let modules = &x.recipe().software.semantics().modules;
+    let repeats = modules.repeats_groups && !(modules.views_one_group && x.k == 1) && x.k < x.a;
+    let moved = Bytes::new(2 * x.n * (x.a + x.k) * x.d * x.compute_width);
+    repeats.then(|| kernel("repeated_groups", [moved; 2], [2, 2]))
+}
+
+/// Softmax over `scores` materialised elements without a fused kernel (`eager_attention_forward`): scaled, a mask of `square`
+/// elements added, cast to fp32, normalised, cast back; and dropout.
+pub(super) fn softmax(x: &Symbols<'_>, scores: u64, square: u64) -> Vec<Work> {
+    let c = x.compute_width;
+    let (casts, moved) = cast(c, FLOAT);
+    let mask = [Bytes::new(scores * 4 * c + square * c), Bytes::new(scores * 2 * c)];
+    let normalised = [2 * moved + 2 * FLOAT, 2 * moved + 3 * FLOAT].map(|each| Bytes::new(scores * each));
+    let mut work = vec![
+        kernel("scale_and_mask", mask, [2, 1]),
+        Work::Kernel(Kernel { sums_rows: true, ..Kernel::new("softmax", normalised, [1 + 2 * casts; 2]) }),
+    ];
+    if x.model().arrangement.dropout.attention {
+        let dropped = Bytes::new(scores * (2 * c + 1));
+        work.push(kernel("attention_dropout", [dropped; 2], [1, 1]));
+    }
+    work
+}
+
+/// Copies around the two products of that attention: keys and values repeated for every query head, or made contiguous where each
+/// has its own, queries and the output made contiguous; backward the output's gradient, sums over the heads of a group, and
+/// the gradient of values.
+pub(super) fn layout(x: &Symbols<'_>) -> Work {
+    let (wide, narrow) = (x.a * x.d, x.k * x.d);
+    let grouped = x.k < x.a;
+    let sums = if grouped { 2 * (wide + narrow) } else { 0 };
+    let keys = if grouped { sums } else { 4 * wide };
+    let columns = [keys + 4 * wide, 2 * wide + sums + 2 * narrow];
+    let bytes = columns.map(|columns| Bytes::new(x.n * columns * x.compute_width));
+    kernel("attention_layout", bytes, [4, 2 + 2 * u64::from(grouped)])
+}
