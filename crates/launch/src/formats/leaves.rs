@@ -1,7 +1,6 @@
 //! What a reader takes from the scalars of a settings file, and what it leaves aside.
 
 use super::names::words;
-use super::options::{self, Class};
 use super::scalars::find;
 pub(super) use super::scalars::{Leaf, Scalars};
 use crate::megatron::{reason_anywhere, reason_of};
@@ -221,8 +220,8 @@ impl<'t> Leaves<'t> {
             if leaf.used.get() || leaf.value.is_empty() || read.contains(leaf.path.as_str()) {
                 continue;
             }
-            match options::find(format, &leaf.path, &leaf.value) {
-                Some(Class::Idle) => idle.push(leaf),
+            match of_key(format, &leaf.path, &leaf.value) {
+                Some(Changes::Nothing(_)) => idle.push(leaf),
                 None if changes_nothing(leaf) => idle.push(leaf),
                 _ => unread.push(leaf),
             }
@@ -236,27 +235,17 @@ impl<'t> Leaves<'t> {
         let mut items: Vec<NotModelled> = Vec::new();
         let (mut marks, mut first) = (Vec::new(), None);
         for leaf in unread {
-            let known = match of_key(format, &leaf.path, &leaf.value) {
-                None => options::find(format, &leaf.path, &leaf.value)
-                    .map(|class| class.stop(&leaf.path, leaf.shown(), leaf.span)),
-                Some(Changes::Nothing(_)) => {
-                    leaf.used.set(true);
-                    continue;
-                }
+            match of_key(format, &leaf.path, &leaf.value) {
                 Some(Changes::Little(why)) => {
                     leaf.used.set(true);
                     first = first.or(leaf.span);
                     self.reading.not_read.push(NotRead::new(&leaf.path, leaf.span));
                     marks.push((why, leaf.path.clone()));
-                    continue;
                 }
-                Some(changes) => Some(changes.stop(&leaf.path, leaf.shown(), leaf.span)),
-            };
-            match known {
-                Some(item) => {
-                    // What is known to change a figure is said by its name alone.
-                    leaf.used.set(item.is_some());
-                    // A group of settings of one thing stops once.
+                Some(changes) => {
+                    // What is known to change a figure is said by its name alone, a group of settings of one thing once.
+                    leaf.used.set(true);
+                    let item = changes.stop(&leaf.path, leaf.shown(), leaf.span);
                     items.extend(item.filter(|item| items.iter().all(|known| known.message != item.message)));
                 }
                 None => items.extend(stops(leaf)),

@@ -20,7 +20,8 @@ mod names;
 mod nanotron;
 pub(crate) mod nemo;
 mod neox;
-pub(crate) mod options;
+#[cfg(test)]
+mod options_of_trainers;
 mod primus;
 mod reader;
 pub(crate) mod recipes;
@@ -44,7 +45,6 @@ pub(crate) use llama_like::inner_width;
 pub use merge::{Text, merge};
 pub(super) use models_by_file::known_model;
 pub(crate) use names::TABLE as NAMES;
-pub(crate) use options::TABLE as OPTIONS;
 pub use reader::{Claim, Command, Reader, Role};
 pub(super) use recipes::{Recipe, Xtuner};
 pub use recipes::{RecipeSettings, recipe_names, recipe_settings};

@@ -12,9 +12,8 @@ use super::slime;
 use super::software::{Signs, experts_of_old, software};
 use super::width::Multiple;
 use super::{idle, unmodelled};
-use crate::formats::options::{self, Class};
 use crate::named::quantized_word;
-use crate::options::{Changes, OfWords, little};
+use crate::options::{Changes, OfWords, little, of_key};
 use crate::telling;
 use crate::{Argument, Effect, Found, NotModelled, NotRead, Origin, Reading};
 use shardscope_plan::{Field, ValueKind};
@@ -279,8 +278,9 @@ impl ArgumentReader<'_> {
         }
         let words = self.words;
         let plain = if value.starts_with("--") { "" } else { value };
-        let frameworks = self.frameworks.get_or_insert_with(|| OfWords::new(words));
-        if let Some(changes) = frameworks.changes(&dashed, plain) {
+        let own = of_key(self.framework, &dashed, plain);
+        let among = || self.frameworks.get_or_insert_with(|| OfWords::new(words)).changes(&dashed, plain);
+        if let Some(changes) = own.or_else(among) {
             return self.known(name, plain, changes, word.span);
         }
         let rollouts = idle::is_of_rollouts(&dashed, value).then_some("how rollouts are made and rewarded");
@@ -290,20 +290,7 @@ impl ArgumentReader<'_> {
             self.idle.push(Idle { flag: format!("--{name}"), why });
             return;
         }
-        // A bare switch says yes.
-        let said = if plain.is_empty() { "true" } else { plain };
-        let class = options::find(self.framework, name, said);
-        if class == Some(Class::Idle) {
-            self.first_idle = self.first_idle.or(word.span);
-            self.idle.push(Idle { flag: format!("--{name}"), why: "an option around the training" });
-            return;
-        }
-        // What is known to change a figure is said by its name alone.
-        if let Some(item) = class.and_then(|class| class.stop(&format!("--{name}"), plain, word.span)) {
-            self.reading.not_modelled.push(item);
-            return;
-        }
-        let item = telling::stop(&format!("--{name}"), plain).filter(|_| class.is_none());
+        let item = telling::stop(&format!("--{name}"), plain);
         self.reading.not_modelled.extend(item.map(|item| item.at_some(word.span)));
         self.reading.not_read.push(NotRead::new(&format!("--{name}"), word.span));
         // A text with more unknown flags than that is written for another program.

@@ -1,5 +1,5 @@
-//! What the options of the Megatron family's own frameworks change, beside those that are read: nothing, a figure by little, or
-//! something that is not modelled. Options of forks that nobody here has read stay unknown (`telling.rs`).
+//! What the options of frameworks change that no reader looks at: nothing, a figure by little, or something that is not modelled. Each
+//! was classed by what its framework does with it. Options of forks that nobody here has read stay unknown (`telling.rs`).
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -8,11 +8,20 @@ use crate::telling::says_no;
 use crate::{Argument, Effect, NotModelled};
 use shardscope_source::{Code, Diagnostic, LaterText, Span};
 
-/// Until a program with the feature `tables-later` is given it, no such option is known.
-pub(crate) static TABLE: LaterText = LaterText::new(
-    "options.txt",
-    if cfg!(feature = "tables-later") { None } else { Some(include_str!("options.txt")) },
+/// Until a program with the feature `tables-later` is given it, no option of the Megatron family is known beside those that are read.
+pub(crate) static MEGATRON: LaterText = LaterText::new(
+    "options-megatron.txt",
+    if cfg!(feature = "tables-later") { None } else { Some(include_str!("megatron.txt")) },
 );
+
+/// The same of trainers made of transformers, DeepSpeed or plain PyTorch, and of reinforcement learning.
+pub(crate) static TRAINERS: LaterText = LaterText::new(
+    "options-trainers.txt",
+    if cfg!(feature = "tables-later") { None } else { Some(include_str!("trainers.txt")) },
+);
+
+/// ms-swift's commands over Megatron-LM, by the name of their section.
+pub(crate) const SWIFT_MEGATRON: &str = "ms-swift's megatron commands";
 
 /// What an option changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +40,8 @@ struct Row {
     /// Its name, with so many parts of its path before it as tell it from others.
     path: &'static str,
     changes: Changes,
-    /// Values at which it stops nothing, with commas between them; `off` is any way to say no. Without any, those alone do.
+    /// Values at which it changes nothing, with commas between them; `off` is any way to say no. Without any, what stops does
+    /// nothing where it is off.
     harmless: &'static str,
 }
 
@@ -40,6 +50,10 @@ struct Row {
 struct Framework {
     /// The reader: `--` for Megatron's command line, else what a reader calls its files.
     reader: &'static str,
+    /// Readers whose options it has beside its own.
+    others: Vec<&'static str>,
+    /// Whether its rows have whole paths, in which the places of a list are 0: groups of trainers have keys of the same names.
+    whole: bool,
     /// Beginnings of options of which one must be there; none are needed where names are the framework's alone.
     signs: Vec<&'static str>,
     /// Rows by the last part of their path, in snake case.
@@ -52,12 +66,9 @@ fn frameworks() -> &'static [Framework] {
     static FRAMEWORKS: OnceLock<Vec<Framework>> = OnceLock::new();
     FRAMEWORKS.get_or_init(|| {
         let (mut all, mut changes) = (Vec::<Framework>::new(), None);
-        for line in TABLE.text().lines() {
+        for line in MEGATRON.text().lines().chain(TRAINERS.text().lines()) {
             if let Some(head) = line.strip_prefix("= ") {
-                let mut parts = head.split(" | ").skip(1);
-                let reader = parts.next().unwrap_or_default();
-                let signs = parts.next().unwrap_or_default().split_ascii_whitespace().collect();
-                all.push(Framework { reader, signs, ..Framework::default() });
+                all.push(Framework::headed(head));
                 changes = None;
             } else if let Some(head) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
                 changes = stated(head);
@@ -74,6 +85,18 @@ fn frameworks() -> &'static [Framework] {
 }
 
 impl Framework {
+    /// `name | reader | signs`, or `reader + other + other` where paths are whole.
+    fn headed(head: &'static str) -> Self {
+        if let Some((_, of)) = head.split_once(" | ") {
+            let (reader, signs) = of.split_once(" | ").unwrap_or((of, ""));
+            let signs = signs.split_ascii_whitespace().collect();
+            return Self { reader, signs, ..Self::default() };
+        }
+        let mut readers = head.split(" + ");
+        let reader = readers.next().unwrap_or_default();
+        Self { reader, others: readers.collect(), whole: true, ..Self::default() }
+    }
+
     fn take(&mut self, word: &'static str, changes: Changes) {
         let (path, harmless) = word.split_once('=').unwrap_or((word, ""));
         match path.strip_suffix('*') {
@@ -84,10 +107,10 @@ impl Framework {
 
     /// The row of an option: of two that fit, the one of the longer path.
     fn row(&self, path: &str) -> Option<&Row> {
-        let path = snake(path);
+        let path = if self.whole { at_first(&snake(path)) } else { snake(path) };
         let ends = |row: &&Row| {
             path.strip_suffix(&snake(row.path))
-                .is_some_and(|before| before.is_empty() || before.ends_with('.'))
+                .is_some_and(|before| before.is_empty() || !self.whole && before.ends_with('.'))
         };
         let named = self.rows.get(last(&path)).into_iter().flatten().filter(ends);
         let begun = || self.beginnings.iter().filter(|row| path.starts_with(&snake(row.path)));
@@ -111,7 +134,13 @@ fn last(path: &str) -> &str {
 }
 
 fn snake(path: &str) -> String {
-    path.replace('-', "_")
+    path.trim_start_matches('-').to_ascii_lowercase().replace('-', "_")
+}
+
+/// A path in which every place of a list is the first.
+fn at_first(path: &str) -> String {
+    let place = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty();
+    path.split('.').map(|name| if place(name) { "0" } else { name }).collect::<Vec<_>>().join(".")
 }
 
 /// The frameworks whose options some words of Megatron's command line may be.
@@ -139,9 +168,14 @@ impl OfWords {
     }
 }
 
-/// What a key changes that the framework of this reader has.
+/// What a key changes that the framework of this reader has, or one whose options that has too.
 pub(crate) fn of_key(reader: &str, path: &str, value: &str) -> Option<Changes> {
-    most(frameworks().iter().filter(|framework| framework.reader == reader), path, value)
+    let others = || called(reader).flat_map(|framework| &framework.others);
+    most(called(reader), path, value).or_else(|| others().find_map(|other| most(called(other), path, value)))
+}
+
+fn called(reader: &str) -> impl Iterator<Item = &'static Framework> {
+    frameworks().iter().filter(move |framework| framework.reader == reader)
 }
 
 fn most<'a>(among: impl Iterator<Item = &'a Framework>, path: &str, value: &str) -> Option<Changes> {
@@ -155,16 +189,16 @@ fn most<'a>(among: impl Iterator<Item = &'a Framework>, path: &str, value: &str)
 
 impl Row {
     fn at(&self, value: &str) -> Changes {
-        let Changes::Stops(..) = self.changes else { return self.changes };
+        let stops = matches!(self.changes, Changes::Stops(..));
         // A switch without a value is on.
         let value = if value.is_empty() { "true" } else { value };
         let off = says_no(value) || value == "[]";
         let same = |known: &str| known.eq_ignore_ascii_case(value) || known == "off" && off;
         let harmless = match self.harmless {
-            "" => off,
+            "" => stops && off,
             listed => listed.split(',').any(same),
         };
-        if harmless { Changes::Nothing("switched off, or at the value that is usual") } else { self.changes }
+        if harmless { Changes::Nothing("switched off, or at the usual value") } else { self.changes }
     }
 }
 

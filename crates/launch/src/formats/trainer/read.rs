@@ -8,7 +8,7 @@ use super::{
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::names;
-use crate::formats::options;
+use crate::options::{Changes, of_key};
 use crate::telling;
 use crate::{Argument, Effect, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::Node;
@@ -139,8 +139,7 @@ fn table(leaves: &mut Leaves<'_>, dialect: Dialect) {
 
 /// Whether the framework itself has the option and does something with it that is not modelled.
 fn changes_in(dialect: Dialect, leaf: &Leaf) -> bool {
-    let class = options::find(dialect.name(), &leaf.path, &leaf.value);
-    matches!(class, Some(options::Class::Lacks(..)))
+    matches!(of_key(dialect.name(), &leaf.path, &leaf.value), Some(Changes::Stops(..)))
 }
 
 /// axolotl's `batch_size` is what a rank accumulates, in the place of a number of steps

@@ -1,11 +1,13 @@
-use super::{Class, Line, SWIFT_MEGATRON, find, lines, sections, spelt};
-use crate::formats::accelerate;
-use crate::formats::deepspeed;
-use crate::formats::frameworks::{LITGPT, PRIME_RL, PRIME_SFT, TORCHTUNE};
-use crate::formats::reader::Reader;
-use crate::formats::rl::RlFormat;
-use crate::formats::scalars::{Leaf, Scalars};
-use crate::formats::trainer::{Dialect, read_scalars};
+//! Every option of the trainers of `tests/data/options` is read or classed.
+
+use super::accelerate;
+use super::deepspeed;
+use super::frameworks::{LITGPT, PRIME_RL, PRIME_SFT, TORCHTUNE};
+use super::reader::Reader;
+use super::rl::RlFormat;
+use super::scalars::{Leaf, Scalars};
+use super::trainer::{Dialect, read_scalars};
+use crate::options::{Changes, SWIFT_MEGATRON, of_key};
 use crate::telling::{UNKNOWN, WHAT};
 use crate::{Argument, Reading, megatron};
 
@@ -27,7 +29,7 @@ fn word(text: String) -> Argument {
 
 macro_rules! facts {
     ($($file:literal, $section:expr, $read:expr;)*) => {
-        [$(Facts { names: include_str!(concat!("../../../tests/data/options/", $file, ".txt")), section: $section, read: $read }),*]
+        [$(Facts { names: include_str!(concat!("../../tests/data/options/", $file, ".txt")), section: $section, read: $read }),*]
     };
 }
 
@@ -80,7 +82,7 @@ fn is_known(facts: &Facts, name: &str) -> bool {
             .iter()
             .any(|item| same(&item.name) && (item.message == UNKNOWN || item.message == WHAT));
         let marked = reading.not_read.iter().any(|item| same(&item.name));
-        !stopped && (!marked || matches!(find(facts.section, name, value), Some(Class::Small(_))))
+        !stopped && (!marked || matches!(of_key(facts.section, name, value), Some(Changes::Little(_))))
     };
     VALUES.iter().all(known)
 }
@@ -100,50 +102,25 @@ fn every_option_of_a_framework_is_classed() {
     assert!(missing.is_empty(), "{missing}");
 }
 
-/// Every line of the table has a meaning, and of a framework's options each one; names that begin as another does are no second one.
-#[test]
-fn every_option_has_one_meaning() {
-    let (mut at, mut meaning, mut seen) = ("", None, Vec::new());
-    for line in lines() {
-        match line {
-            Line::Section(name, others) => {
-                for other in others {
-                    assert!(sections().contains_key(other), "{other}");
-                }
-                (at, meaning) = (name, None);
-                seen.clear();
-            }
-            Line::Meaning(class) => {
-                assert!(class.is_some(), "a meaning in {at}");
-                meaning = class;
-            }
-            Line::Options(names) => {
-                for name in names.split_ascii_whitespace() {
-                    assert!(meaning.is_some(), "{name} of {at} means nothing");
-                    assert!(!seen.contains(&name), "{name} of {at} means two things");
-                    assert_eq!(name, spelt(name));
-                    seen.push(name);
-                }
-            }
-        }
-    }
-    assert!(sections().len() > 10);
-}
-
 #[test]
 fn values_take_back_what_an_option_lacks() {
-    let of = |name: &str, value: &str| find("ms-swift", name, value);
-    assert_eq!(of("init-weights", "pissa"), Some(Class::Idle));
-    assert!(matches!(of("--init_weights", "lora-ga"), Some(Class::Lacks(..))));
+    let idle = |changes| matches!(changes, Some(Changes::Nothing(_)));
+    let stops = |changes| matches!(changes, Some(Changes::Stops(..)));
+    let of = |name: &str, value: &str| of_key("ms-swift", name, value);
+    assert!(idle(of("init-weights", "pissa")));
+    assert!(stops(of("--init_weights", "lora-ga")));
     // What transformers' Trainer has, its trainers have; what is on by default is not harmless when it is off.
-    assert!(matches!(of("label_smoothing_factor", "0.1"), Some(Class::Lacks(..))));
-    assert_eq!(of("label_smoothing_factor", "0.0"), Some(Class::Idle));
+    assert!(stops(of("label_smoothing_factor", "0.1")));
+    assert!(idle(of("label_smoothing_factor", "0.0")));
     let linear =
-        |value: &str| find("a DeepSpeed configuration", "zero_optimization.memory_efficient_linear", value);
-    assert_eq!(linear("true"), Some(Class::Idle));
-    assert!(matches!(linear("false"), Some(Class::Lacks(..))));
-    assert_eq!(find("ms-swift's megatron commands", "padding_free", "true"), Some(Class::Idle));
-    assert!(matches!(find("ms-swift's megatron commands", "padding_free", "false"), Some(Class::Small(_))));
-    assert_eq!(find("axolotl", "test_datasets.3.path", "a"), Some(Class::Idle));
-    assert_eq!((of("my_own_option", "1"), find("nobody", "stream", "1")), (None, None));
+        |value: &str| of_key("a DeepSpeed configuration", "zero_optimization.memory_efficient_linear", value);
+    assert!(idle(linear("true")));
+    assert!(stops(linear("false")));
+    assert!(idle(of_key("ms-swift's megatron commands", "padding_free", "true")));
+    assert!(matches!(
+        of_key("ms-swift's megatron commands", "padding_free", "false"),
+        Some(Changes::Little(_))
+    ));
+    assert!(idle(of_key("axolotl", "test_datasets.3.path", "a")));
+    assert_eq!((of("my_own_option", "1"), of_key("nobody", "stream", "1")), (None, None));
 }

@@ -1,8 +1,8 @@
-//! Every option of the frameworks of `facts.txt` is read or classed.
+//! Every option of the Megatron family's frameworks, which `facts.txt` lists, is read or classed.
 
-use super::{Changes, OfWords, frameworks, of_key};
 use crate::Argument;
 use crate::megatron::read as read_flags;
+use crate::options::{Changes, OfWords, frameworks, of_key};
 use crate::read::readings;
 use shardscope_bash::Environment;
 use shardscope_source::Source;
@@ -162,26 +162,4 @@ fn an_option_changes_what_its_row_says_at_its_value() {
     // The longer path counts.
     let of = |path: &str| of_key("a NeMo-RL configuration", path, "1");
     assert!(stops(of("teacher.precision")) && of("policy.nobody").is_none());
-}
-
-#[test]
-fn every_row_has_a_class_and_no_name_two_of_them() {
-    let mut rows = 0;
-    for framework in frameworks() {
-        for (name, same) in &framework.rows {
-            let mut paths: Vec<&str> = same.iter().map(|row| row.path).collect();
-            paths.sort_unstable();
-            paths.dedup();
-            assert_eq!(paths.len(), same.len(), "{} has {name} twice", framework.reader);
-            rows += same.len();
-        }
-        rows += framework.beginnings.len();
-    }
-    let heads = super::TABLE.text().lines().filter(|line| line.starts_with('[')).count();
-    let stated = super::TABLE.text().lines().filter_map(|line| {
-        let head = line.strip_prefix('[')?.strip_suffix(']')?;
-        super::stated(head)
-    });
-    assert_eq!(stated.count(), heads);
-    assert!(rows > 900, "{rows}");
 }
