@@ -29,6 +29,12 @@ const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
 /// `src/train_grpo.py`, `train.slurm` and names with qlora, torchtune, axolotl and finetun) and 26 that pre-train or train by reinforcement
 /// (from those of `pretrain_gpt.py`, `verl/trainer/main_ppo.py`, `openrlhf/cli/train_ppo_ray.py`, `train_async.py`, `torchtitan/train.py`
 /// and names with nanotron), picked by their names, the first three of each by SHA-256 of `tenth:` and their address.
+/// The eleventh is of both as well: of 41 repositories that fine-tune (from the lists of `train_sft.py`, `train_lora.sh`,
+/// `configs/zero3.yaml`, `examples/train_lora/llama3_lora_dpo.yaml`, `scripts/dpo.sh`, `recipes/accelerate_configs/zero3.yaml`, `qlora.yml`,
+/// `ds_config_zero2.json`, `axolotl/config.yml` and names with qlora and ms-swift), 13 that train by reinforcement (from those of
+/// `verl/workers/fsdp_workers.py`, `scripts/train_grpo.sh`, `slime/backends/megatron_utils/model.py` and `openrlhf/cli/train_ppo.py`) and 15
+/// that pre-train (from those of `megatron/training/arguments.py`, `megatron/arguments.py` and names with torchtitan, llm-foundry and
+/// maxtext), the first three of each by SHA-256 of `eleventh:` and their address.
 const DRAWN: &str = include_str!("data/drawn_files.tsv");
 const DRAWN_GUIDE: &str = include_str!("../../../pages/src/guide/drawn.tsv");
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];

@@ -114,7 +114,11 @@ fn outcomes() -> Markup {
          stopped, 35 helped; 17 of the 67 with an answer were misread: ten had settings of a fork's own (another attention, masks, a \
          loss, packing), for which the verdict was only marked, three the vocabulary of another tokenizer, two were trainers made of \
          verl that make other samples, one took its options for its program, one loads by a dictionary of its own. A setting that is not \
-         known stops the verdict since, unless its name or value says that it is harmless. What was misread was mended.",
+         known stops the verdict since, unless its name or value says that it is harmless. \
+         An eleventh, in the same mix, took 69 more: 20 full, 52 asked, 86 stopped, 36 helped; 8 of the 72 with an answer were misread: two \
+         had the entropy that verl until April 2025 has in its loss whatever its weight, two the same of slime before it left that graph \
+         out, two the vocabulary of a model whose shape alone they share, two a trainer made of OpenRLHF. What was misread was mended, but \
+         for slime's, as nothing in those texts tells the release.",
     );
     let mut of_draws = headings;
     of_draws[0] = "draw";
