@@ -8,7 +8,8 @@ The modules are those that `unsloth_zoo.compiler.unsloth_compile_transformers` w
 adapters under autocast; each layer is compiled as `unsloth/models/_block_compile.py:patch_block_compile` compiles it on a GPU, with
 lengths that differ. AOTAutograd decides what is kept, with Inductor's decompositions (`aot_eager_decomp_partition`); no code is
 generated. What needs a GPU has none here: attention is PyTorch's own for a CPU, whose output is copied for the projection behind it
-(a CUDA kernel's has the layout already), and quantized weights are bitsandbytes' own. Storages are counted once; weights, and what is
+(a CUDA kernel's has the layout already). Gemma 3's patched attention breaks the graph there, where a GPU's flex attention does not:
+of what follows the partitioner keeps the layer's input or, at the same price, the stream behind attention. Quantized weights are bitsandbytes' own. Storages are counted once; weights, and what is
 kept of more than one layer (cosines, sines), are not.
 """
 

@@ -2,6 +2,7 @@
 
 use super::table::Table;
 use crate::Effect;
+use shardscope_catalog as catalog;
 use shardscope_plan::{Field, Software};
 
 /// A model of plain PyTorch modules that is cut over ranks. Without it the ranks hold copies, which go on with data alone.
@@ -110,6 +111,9 @@ pub(super) fn own_rollouts(table: &mut Table) {
 /// compiled with their checkpoint was recorded. Of its experts, states and others, and of what it takes from transformers itself, nothing
 /// was.
 pub(super) fn compiled(table: &mut Table, software: Software) {
+    if software == Software::Unsloth && table.on(Field::CompiledLayers) {
+        by_unsloth(table);
+    }
     let tiled = table.says(Field::LossKind, "tiled");
     let checkpointed = table.on(Field::CompiledCheckpoints);
     let others = table.number(Field::NumExperts) > 0
@@ -133,5 +137,21 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
     if checkpointed && (frozen || !whole) {
         let message = "compiled layers that are not checkpointed whole, or of which some weights are frozen";
         table.lack(Field::CompiledCheckpoints, "", Effect::Memory, message);
+    }
+}
+
+/// Layers that unsloth compiles were recorded in bf16 beside adapters without dropout. On accelerators before Ampere it computes in fp16,
+/// or in fp32 where a model is on its list (`unsloth_zoo/model_lists.py:FORCE_FLOAT32`), and compiles no layer as a whole.
+fn by_unsloth(table: &mut Table) {
+    /// CUDA's compute capability from which on there is bf16.
+    const AMPERE: u64 = 8;
+    let capability = catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability);
+    if capability.is_some_and(|capability| capability < AMPERE) {
+        let message = "layers that unsloth compiles, on an accelerator without bf16";
+        table.lack(Field::CompiledLayers, "", Effect::Memory, message);
+    }
+    if table.real(Field::LoraDropout).is_some_and(|share| share > 0.0) {
+        let message = "dropout in front of adapters in layers that unsloth compiles";
+        table.lack(Field::LoraDropout, "", Effect::Memory, message);
     }
 }

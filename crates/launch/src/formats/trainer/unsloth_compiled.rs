@@ -52,7 +52,7 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
     let compiles = "unsloth compiles each layer as one region (models/_block_compile.py)";
     leaves.state(Field::CompiledLayers, "true", Origin::Derived, compiles);
     attention(leaves, name.starts_with(GEMMA));
-    if let Some(leaf) = leaves.all().iter().find(|leaf| is_off(leaf)) {
+    if let Some(leaf) = leaves.all().iter().find(is_off) {
         let what = "unsloth's checkpointing switched off in one of the two calls that take it";
         lack(leaves, leaf, Effect::Memory, what);
     }
