@@ -77,8 +77,9 @@ fn ends(residuals: &Residuals, left_out: Option<&str>) -> (f64, f64) {
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn at(sorted: &[f64], share: f64) -> f64 {
-    // Linear between neighbours.
-    let place = share * (sorted.len().saturating_sub(1)) as f64;
+    // Of n residuals and one more that is like them, each place is as likely: the share lies at the (n + 1)-th part, beyond what the
+    // rows themselves span by (Vovk et al., conformal prediction). Linear between neighbours.
+    let place = (share * (sorted.len() + 1) as f64 - 1.0).clamp(0.0, sorted.len().saturating_sub(1) as f64);
     let (low, part) = (place.floor() as usize, place.fract());
     let value = |index: usize| sorted.get(index).or(sorted.last()).copied().unwrap_or(0.0);
     value(low) * (1.0 - part) + value(low + 1) * part

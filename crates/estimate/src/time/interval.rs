@@ -38,7 +38,7 @@ const DENSE: Family =
 const EXPERTS: Family = Family {
     name: "mixture of experts",
     below: -0.19,
-    above: 0.58,
+    above: 0.59,
     rows: 126,
     sources: 6,
     narrows: "how evenly tokens fall on experts, which release of the dispatcher runs, and what its graphs capture",
@@ -48,7 +48,7 @@ const EXPERTS: Family = Family {
 const SHARDED: Family = Family {
     name: "sharded weights",
     below: -0.11,
-    above: 0.3,
+    above: 0.34,
     rows: 166,
     sources: 9,
     narrows: "the measured bus bandwidth of the network",
@@ -57,12 +57,12 @@ const SHARDED: Family = Family {
 /// Parts known from a source or two: V100, Ascend 910B, AMD's Instinct.
 const FEW_SOURCES: Family = Family {
     name: "accelerators known from few sources",
-    below: -0.26,
-    above: 0.17,
+    below: -0.25,
+    above: 0.2,
     rows: 59,
     sources: 4,
     narrows: "a measured matrix product and all-reduce",
-    common: 0.0,
+    common: 0.1,
 };
 
 /// Parts that no published run was read of: TPUs, consumer cards, parts for inference. Nothing was ever compared, so the ends
