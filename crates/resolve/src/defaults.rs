@@ -192,6 +192,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::Olmo => "default of OLMo",
         Software::Xtuner => "default of XTuner",
         Software::OlmoCore => "default of OLMo-core",
+        Software::MaxText => "default of MaxText",
     }
 }
 

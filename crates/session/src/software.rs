@@ -42,6 +42,7 @@ const fn written(software: Software) -> &'static str {
         Software::Olmo => "OLMo",
         Software::Xtuner => "XTuner",
         Software::OlmoCore => "OLMo-core",
+        Software::MaxText => "MaxText",
         Software::Torchtitan
         | Software::Nanotron
         | Software::Torchtune

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+mod jax;
 mod offers;
 mod olmo;
 mod rows;
@@ -51,11 +52,13 @@ pub enum Software {
     Xtuner,
     /// OLMo-core's own modules and trainer (allenai/OLMo-core).
     OlmoCore,
+    /// MaxText in JAX on TPUs, whose steps XLA compiles.
+    MaxText,
 }
 
 impl Software {
     /// Every software with its name in the report.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,
@@ -73,6 +76,7 @@ impl Software {
         Self::Olmo,
         Self::Xtuner,
         Self::OlmoCore,
+        Self::MaxText,
     ];
 
     /// The name used in settings and reports.
@@ -96,6 +100,7 @@ impl Software {
             Self::Olmo => "olmo",
             Self::Xtuner => "xtuner",
             Self::OlmoCore => "olmo_core",
+            Self::MaxText => "maxtext",
         }
     }
 
@@ -117,6 +122,7 @@ impl Software {
             Self::Olmo => &olmo::OLMO,
             Self::Xtuner => &rows::XTUNER,
             Self::OlmoCore => &olmo::OLMO_CORE,
+            Self::MaxText => &jax::MAXTEXT,
             Self::MegatronDeepspeed => &rows::MEGATRON_DEEPSPEED,
             Self::TorchFsdp => &rows::TORCH_FSDP,
             Self::GptNeox => &rows::NEOX,
