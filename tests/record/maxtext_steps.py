@@ -5,11 +5,14 @@
     pip install --no-deps aqtp qwix tokamax einshape immutabledict typeguard==2.13.3
     python maxtext_steps.py arguments PATH/TO/maxtext/src < words.txt > ../data/maxtext/arguments.jsonl
     python maxtext_steps.py steps PATH/TO/maxtext/src < words.txt > ../data/maxtext/steps.jsonl
+    python maxtext_steps.py exchanges PATH/TO/maxtext/src < words.txt > ../data/maxtext/exchanges.jsonl
 
 Each line of the input is the words of one `train_compile.py` (AI-Hypercomputer/maxtext at e591f30c), as the rows repeat them. MaxText compiles ahead of time for
 a named topology, which libtpu does on any host. Python 3.12, or 3.11 with `type X = Y` of two kernels written as `X = Y`.
 
 `steps` compiles the whole step: its `memory_analysis()`, per device, or the sentence with which the compiler refuses it.
+`exchanges` lists what the devices of the same program send each other, in each layer or once a step, where XLA has not cut products
+into windows (over few devices).
 `arguments` compiles a function of nothing that takes the same arguments in the same shardings, which takes a second: their bytes, and
 each tensor as the compiler lays it out (shape on one device, order of dimensions, tile). The whole step takes them but
 `targets_position`, which it never reads.
@@ -110,6 +113,31 @@ def sorted_out(tensors):
     return {"weights": weights, "batch": batch, "counters": counters}
 
 
+def exchanges(text):
+    """What devices send each other, without scalars: kind, tensor, whether in each layer's forward or backward pass or once, how often."""
+    callers, where, found = {}, None, {}
+    rows = []
+    for line in text.splitlines():
+        head = re.match(r"(?:ENTRY )?%([\w.\-]+) \(.*\{$", line)
+        if head:
+            where = head.group(1)
+        for called in re.findall(r"calls=%([\w.\-]+)", line):
+            callers[called] = where
+        match = re.match(r"\s+(?:ROOT )?%\S+ = (.*?) (all-gather|all-reduce|all-to-all)\(", line)
+        if match:
+            rows.append((where, match.group(2), match.group(1)))
+    out = {}
+    for where, kind, types in rows:
+        scatters = where.startswith("all-reduce-scatter")
+        place = callers.get(where, where) if scatters else where
+        for dtype, shape in re.findall(r"(bf16|f32)\[([\d,]+)\]", types):
+            name = "reduce-scatter" if scatters else kind
+            side = "step" if place.startswith("main") else "layer"
+            key = (side, name, dtype, tuple(int(n) for n in shape.split(",") if int(n) > 1))
+            out[key] = out.get(key, 0) + 1
+    return [[side, name, dtype, list(shape), times] for (side, name, dtype, shape), times in sorted(out.items())]
+
+
 def main(what, source):
     os.environ.update(
         TPU_SKIP_MDS_QUERY="1", JAX_PLATFORMS="cpu", TPU_ACCELERATOR_TYPE="v5litepod-4", TPU_WORKER_HOSTNAMES="localhost"
@@ -143,6 +171,8 @@ def main(what, source):
             if what == "arguments":
                 row["bytes"] = stats.argument_size_in_bytes
                 row |= sorted_out(parameters(kept["compiled"].as_text()))
+            elif what == "exchanges":
+                row["exchanges"] = exchanges(kept["compiled"].as_text())
             else:
                 names = ["argument_size", "output_size", "alias_size", "temp_size", "generated_code_size"]
                 row |= {name: getattr(stats, name + "_in_bytes") for name in names}

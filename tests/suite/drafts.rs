@@ -96,6 +96,7 @@ fn cluster() -> Cluster {
             name: "H100-SXM".into(),
             generation: Generation::H100,
             capability: None,
+            tpu: false,
             memory: Bytes::gib(80),
             memory_bandwidth: BytesPerSecond::tera(3.35),
             peaks: Peaks {

@@ -4,14 +4,16 @@
 
 use serde_json::Value;
 use shardscope::catalog::accelerator;
-use shardscope::estimate::parameters;
+use shardscope::estimate::traffic::{Place, traffic};
+use shardscope::estimate::{memory_totals, parameters};
 use shardscope::launch::Resolution;
-use shardscope::plan::{Embeddings, Plan};
+use shardscope::operators::{Collective, SectionKind};
 use shardscope::source::Source;
 
 use crate::formats::resolved;
 
 const ARGUMENTS: &str = include_str!("../data/maxtext/arguments.jsonl");
+const EXCHANGES: &str = include_str!("../data/maxtext/exchanges.jsonl");
 const STEPS: &str = include_str!("../data/maxtext/steps.jsonl");
 
 fn cases(text: &'static str) -> impl Iterator<Item = Value> {
@@ -145,51 +147,45 @@ fn the_compiler_leaves_programs_what_a_device_has_beside_its_runtime() {
     assert_eq!(compared, 4);
 }
 
-/// What `formats/frameworks/jax.rs` says is live where most is, in bytes beside the arguments: not yet the engine's. It was written
-/// from the first three steps; those of other models were compiled afterwards.
-fn live(plan: &Plan, shards: u64, layers_parameters: u64) -> u64 {
-    let model = plan.model();
-    let tokens = plan.recipe().micro_batch_size * model.seq_length;
-    let width = 2 * tokens * model.hidden_size;
-    let inputs = model.num_layers * width;
-    let sharded = (4 + 2) * layers_parameters / shards;
-    let behind = 2 * tokens * model.padded_vocab_size + 2 * width;
-    let inner = 4 * 2 * tokens * model.ffn_hidden_size;
-    let heads = 2 * (model.num_attention_heads + model.num_query_groups);
-    let attention = heads * model.kv_channels * model.hidden_size;
-    let gathered = 2 * (attention + 2 * model.hidden_size * model.ffn_hidden_size);
-    inputs + sharded + behind + inner + 9 * width + gathered
-}
+/// Steps whose peak is not met within [`MET`], by how many percent: XLA makes the gradient of these logits where it is used, and not
+/// beside them.
+const GAPS: [(&str, i64); 1] =
+    [("model_name=qwen3-0.6b compile_topology=v5e-4 per_device_batch_size=4 max_target_length=2048", 28)];
 
-/// Steps that hold more than is told: 12 % of this one, whose embedding is the output layer too; the same model's on v6e is met.
-const GAPS: [&str; 1] =
-    ["model_name=qwen3-4b compile_topology=v5e-16 per_device_batch_size=1 max_target_length=4096"];
+/// Share within which the peaks are met, in percent.
+const MET: i64 = 4;
 
+/// The peak of XLA's buffers is what the compiler makes of orders and reuse; a formula from causes does not meet it to the byte.
 #[test]
-fn most_is_live_at_the_end_of_an_mlp_in_the_backward_pass() {
-    let mut compared = 0;
+fn peaks_of_compiled_steps_are_met() {
+    let (mut compared, mut wrong) = (0, Vec::new());
     for case in cases(STEPS) {
         let Some(peak) = case["peak_memory"].as_u64() else { continue };
-        let bytes = |name: &str| case[name].as_u64().expect("bytes");
         let name = words(&case).join(" ");
         let resolution = read(&case);
+        assert!(resolution.not_modelled.is_empty(), "{name}: {:?}", resolution.not_modelled);
         let plan = resolution.plan.unwrap_or_else(|| panic!("{name}: {:?}", resolution.diagnostics));
-        let model = plan.model();
-        let matrices = if model.embeddings == Embeddings::Tied { 1 } else { 2 };
-        let layers = parameters(&plan).total.get()
-            - matrices * model.padded_vocab_size * model.hidden_size
-            - model.hidden_size;
-        let shards = chips(word(&case, "compile_topology").expect("a topology"));
-        let counted = bytes("argument_size") + live(&plan, shards, layers);
-        let off = counted as f64 / peak as f64 - 1.0;
-        assert_eq!(
-            off.abs() >= 0.03,
-            GAPS.contains(&name.as_str()),
-            "{name}: {counted} counted, {peak} recorded"
-        );
+        let totals = memory_totals(&plan)[0];
+        let off = (totals.peak_allocated.get() as f64 / peak as f64 - 1.0) * 100.0;
+        let gap = GAPS.iter().find(|(step, _)| *step == name).map_or(0, |(_, percent)| *percent);
+        // One that is met is not a gap any longer.
+        let met = if gap == 0 { off.abs() < MET as f64 } else { off.round() as i64 == gap };
+        if !met {
+            wrong.push(format!(
+                "{name}: {off:.1} %, {} counted, {peak} recorded",
+                totals.peak_allocated.get()
+            ));
+        }
+        let states = totals.parameters + totals.optimizer;
+        let arguments = case["argument_size"].as_u64().expect("bytes");
+        let share = states.get() as f64 / arguments as f64 - 1.0;
+        if share.abs() > 0.005 {
+            wrong.push(format!("{name}: arguments off by {:.2} %", share * 100.0));
+        }
         compared += 1;
     }
-    assert_eq!(compared, 11);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(compared, 19);
 }
 
 #[test]
@@ -203,5 +199,59 @@ fn a_whole_step_takes_all_arguments_but_one_of_its_batch() {
             compared += 1;
         }
     }
-    assert_eq!(compared, 1);
+    assert_eq!(compared, 2);
+}
+
+/// Whole tensors that are gathered, summed up and exchanged in a step, in elements: as the compiled program has them, scales of norms and scalars left out.
+/// What is summed up may be cut as it is (`reduce-scatter`) or behind, which is XLA's choice.
+fn exchanged(case: &Value, layers: u64) -> [u64; 3] {
+    let mut sums = [0; 3];
+    for row in case["exchanges"].as_array().expect("a list") {
+        let text = |at: usize| row[at].as_str().expect("a word");
+        assert_eq!(text(2), "bf16");
+        let shape = row[3].as_array().expect("a shape");
+        if shape.len() == 1 {
+            continue;
+        }
+        let shape = shape.iter();
+        let elements: u64 = shape.map(|size| size.as_u64().expect("a size")).product();
+        let times = row[4].as_u64().expect("a count") * if text(0) == "layer" { layers } else { 1 };
+        let kind = match text(1) {
+            "all-gather" => 0,
+            "all-to-all" => 2,
+            _ => 1,
+        };
+        sums[kind] += elements * times;
+    }
+    sums
+}
+
+#[test]
+fn devices_send_each_other_what_the_partitioner_makes_them() {
+    let mut compared = 0;
+    for case in cases(EXCHANGES) {
+        let plan = read(&case).plan.expect("a plan");
+        let mut sums = [0; 3];
+        for operation in traffic(&plan).dimensions.iter().flat_map(|dimension| &dimension.operations) {
+            // Scales of norms lie whole on each device of one program, and are gathered in the other.
+            let scales = match operation.place {
+                Place::AheadOf(SectionKind::Layer(_), _) => 2 * plan.model().hidden_size,
+                Place::AheadOf(SectionKind::FinalNorm, _) => plan.model().hidden_size,
+                Place::AheadOf(..) => 0,
+                // The loss and the gradients' norm: a number each.
+                _ => continue,
+            };
+            assert_eq!(operation.dtype, "bf16");
+            let elements = operation.shape.iter().product::<u64>() - scales;
+            let kind = match operation.collective {
+                Collective::AllGather => 0,
+                Collective::AllToAll => 2,
+                _ => 1,
+            };
+            sums[kind] += elements * operation.most_calls();
+        }
+        assert_eq!(sums, exchanged(&case, plan.model().num_layers), "{}", words(&case).join(" "));
+        compared += 1;
+    }
+    assert_eq!(compared, 2);
 }

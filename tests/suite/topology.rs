@@ -58,6 +58,7 @@ fn cluster(gpus_per_node: u64, fast_domain: u64, gpus: u64) -> Cluster {
             name: "X".into(),
             generation: Generation::H100,
             capability: None,
+            tpu: false,
             memory: Bytes::gib(80),
             memory_bandwidth: BytesPerSecond::tera(3.0),
             peaks: Peaks {

@@ -97,6 +97,9 @@ pub fn accelerator(name: &str) -> Option<Accelerator> {
     row(name).map(typed)
 }
 
+/// The same for software that runs on TPUs alone.
+pub const DEFAULT_TPU: &str = "TPU-v5p";
+
 /// The accelerator taken when nothing names one: [`DEFAULT_ACCELERATOR`].
 #[must_use]
 pub fn default_accelerator() -> Accelerator {
@@ -222,6 +225,9 @@ fn preferred(name: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.name == *usual)
 }
 
+/// TPUs for which whole steps were compiled (`tests/data/maxtext/steps.jsonl`).
+const COMPILED_FOR: [&str; 3] = ["TPU-v5e", "TPU-v5p", "TPU-v6e"];
+
 fn typed(row: &Row) -> Accelerator {
     let link =
         |(name, rate): (&str, f64)| Link { name: name.to_owned(), bandwidth: BytesPerSecond::giga(rate) };
@@ -229,6 +235,7 @@ fn typed(row: &Row) -> Accelerator {
         name: row.name.to_owned(),
         generation: row.generation,
         capability: row.capability,
+        tpu: COMPILED_FOR.contains(&row.name),
         memory: Bytes::mib(row.memory_mib),
         memory_bandwidth: BytesPerSecond::tera(row.memory_tb_s),
         peaks: Peaks {

@@ -10,8 +10,8 @@ mod tokenizers;
 mod tuned;
 
 pub use hardware::{
-    DEFAULT_ACCELERATOR, accelerator, accelerator_in, accelerator_names, cluster, default_accelerator,
-    is_slice, usual_gpus_per_node,
+    DEFAULT_ACCELERATOR, DEFAULT_TPU, accelerator, accelerator_in, accelerator_names, cluster,
+    default_accelerator, is_slice, usual_gpus_per_node,
 };
 pub use hub::tables;
 pub use models::{

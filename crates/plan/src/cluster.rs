@@ -49,6 +49,8 @@ pub struct Accelerator {
     pub generation: Generation,
     /// Major compute capability (CUDA) of NVIDIA's; none for others.
     pub capability: Option<u64>,
+    /// Whether it is a TPU for which whole steps were compiled (`tests/data/maxtext/steps.jsonl`).
+    pub tpu: bool,
     /// Memory of the device: the total that `nvidia-smi` shows.
     pub memory: Bytes,
     /// Bandwidth of the device's memory.

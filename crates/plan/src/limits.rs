@@ -43,3 +43,7 @@ pub const MAX_BATCH: u64 = 1 << 24;
 pub const MAX_PARAMETERS: f64 = 4e15;
 /// Elements that one micro-batch may produce in one layer on one rank, scores included.
 pub const MAX_ELEMENTS: f64 = 4e15;
+/// The narrowest layers whose steps were compiled (`tests/data/maxtext/steps.jsonl`); tiles decide of narrower ones. Unit: element.
+pub const COMPILED_WIDTH: u64 = 1024;
+/// The devices over which steps were compiled; over 256 the output layer's gradient went another way.
+pub const COMPILED_DEVICES: std::ops::RangeInclusive<u64> = 4..=64;

@@ -193,6 +193,7 @@ pub(super) const fn whose(software: Software) -> &'static str {
         Software::Xtuner => "default of XTuner",
         Software::OlmoCore => "default of OLMo-core",
         Software::Scaletorch => "default of ScaleTorch",
+        Software::MaxText => "default of MaxText",
     }
 }
 

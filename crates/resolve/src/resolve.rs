@@ -65,7 +65,7 @@ impl<'a> Stated<'a> {
         rollout::batch(&mut table);
         // Last of the fillers: whatever still has no value gets its software's.
         defaults::fill(&mut table, software);
-        let accelerator = world::machine(&mut table);
+        let accelerator = world::machine(&mut table, software);
         table.others = beside::names(&table)
             .into_iter()
             .filter_map(|(field, name)| Some((field, shape(&name, software)?)))

@@ -7,14 +7,14 @@ use crate::SettingValue::{Int, Text};
 use crate::{Machines, Origin, Question};
 use shardscope_catalog::{self as catalog, Platform};
 use shardscope_plan::hints::counted;
-use shardscope_plan::{Accelerator, Cluster, Field, Measured};
+use shardscope_plan::{Accelerator, Cluster, Field, Measured, Software};
 use shardscope_source::{Code, Diagnostic};
 use shardscope_units::{Bytes, BytesPerSecond, Count, FlopsPerSecond, Quantity};
 
 /// The accelerator of the settings, on the network of their platform; what other settings follow from.
-pub(super) fn machine(table: &mut Table) -> Accelerator {
+pub(super) fn machine(table: &mut Table, software: Software) -> Accelerator {
     let platform = platform(table);
-    let mut accelerator = accelerator(table);
+    let mut accelerator = accelerator(table, software);
     // Before the user's own figures, which may replace the network's as well.
     if let Some(platform) = platform {
         accelerator.network = platform.network;
@@ -97,7 +97,7 @@ fn platform(table: &mut Table) -> Option<Platform> {
     found
 }
 
-fn accelerator(table: &mut Table) -> Accelerator {
+fn accelerator(table: &mut Table, software: Software) -> Accelerator {
     let asked = table.word(Field::Accelerator).to_owned();
     if let Some(found) = catalog::accelerator(&asked) {
         // By the catalog's spelling from here on, since everything after looks it up by name.
@@ -107,18 +107,19 @@ fn accelerator(table: &mut Table) -> Accelerator {
         }
         return found;
     }
+    let of_xla = software.semantics().compiled_step;
+    let taken = if of_xla { catalog::DEFAULT_TPU } else { catalog::DEFAULT_ACCELERATOR };
     if !asked.is_empty() {
         let names: Vec<_> = catalog::accelerator_names().collect();
         let hint = "known are ".to_owned() + &names.join(", ");
-        let taken = catalog::DEFAULT_ACCELERATOR;
         let message = format!("{asked} is not in the accelerator catalog; {taken} is used instead");
         let warning = Diagnostic::warning(Code::UnknownAccelerator, message);
         table.say(warning, &hint, table.span(Field::Accelerator));
     }
     // Also after the warning: everything below needs some accelerator, and the origin says that it is a default.
     let note = "taken where the text names none";
-    table.fill(Field::Accelerator, Text(catalog::DEFAULT_ACCELERATOR.to_owned()), Origin::Default, note);
-    catalog::default_accelerator()
+    table.fill(Field::Accelerator, Text(taken.to_owned()), Origin::Default, note);
+    catalog::accelerator(taken).unwrap_or_else(catalog::default_accelerator)
 }
 
 /// All accelerators, from two of nodes, accelerators per node and world size, or from the data-parallel size.

@@ -43,6 +43,7 @@ const fn written(software: Software) -> &'static str {
         Software::Xtuner => "XTuner",
         Software::OlmoCore => "OLMo-core",
         Software::Scaletorch => "ScaleTorch",
+        Software::MaxText => "MaxText",
         Software::Torchtitan
         | Software::Nanotron
         | Software::Torchtune

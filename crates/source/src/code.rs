@@ -240,6 +240,8 @@ codes! {
     ClusterSize = "cluster-size",
     /// Heads that do not divide over the ranks that swap them for sequence.
     CpA2aHeads = "cp-a2a-heads",
+    /// A step that a compiler lays out, other than those that were compiled.
+    CompiledStep = "compiled-step",
     /// A critic whose own settings contradict a rule.
     CriticPlan = "critic-plan",
     /// Model parallelism under a trainer that has none.

@@ -27,6 +27,7 @@ fn of_software(software: Software) -> &'static str {
         Software::Xtuner => "XTuner before its version 1: transformers' modules with attention of its own",
         Software::OlmoCore => "OLMo-core's own modules and trainer (`allenai/OLMo-core`) on FSDP2",
         Software::Scaletorch => "ScaleTorch's own modules and trainer, of which times alone are known",
+        Software::MaxText => "MaxText in JAX on TPUs, whose steps XLA compiles",
         Software::Litgpt => "litgpt with its own modules and adapters",
         Software::Torchtune06 => "torchtune 0.5 and 0.6: another norm, and losses over chunks of logits",
     }

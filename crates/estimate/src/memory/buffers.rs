@@ -84,7 +84,8 @@ pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Te
     out.extend(dequantized(x, counts));
     out.extend(returning(x, counts));
     out.extend(reference_logits(x, counts));
-    if !x.recipe().left_out.workspaces {
+    // Those of a program that a compiler lays out are among its tensors.
+    if !x.recipe().left_out.workspaces && !x.recipe().software.semantics().compiled_step {
         out.extend(workspaces(x));
     }
     out

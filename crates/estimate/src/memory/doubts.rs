@@ -17,7 +17,11 @@ pub fn doubts(plan: &Plan) -> Vec<&'static str> {
             "Transformer Engine's internal buffers have only been checked against the peaks of whole runs.",
         ),
         (
-            recipe.dp_sharding == DpSharding::Parameters,
+            recipe.software.semantics().compiled_step,
+            "XLA decides what stands in memory when: of 19 steps compiled for TPUs the peak is met within 4% in 18, and 28% too high in one.",
+        ),
+        (
+            recipe.dp_sharding == DpSharding::Parameters && !recipe.software.semantics().compiled_step,
             "With sharded weights (FSDP, ZeRO-3) only what the device reported has been compared, not what was allocated.",
         ),
         (

@@ -147,6 +147,11 @@ impl Framework {
     /// The terms of a rank with `load`.
     pub(super) fn new(x: &Symbols<'_>, load: Load) -> Self {
         let left = x.recipe().left_out;
+        if x.recipe().software.semantics().compiled_step {
+            // What is left of the device is the program's alone: no allocator cuts or caches, and exchanges are its own tensors.
+            let outside = [(!left.context).then(|| context(x)), None];
+            return Self { outside, ..Self::default() };
+        }
         let outside = [(!left.context).then(|| context(x)), (!left.communicators).then(|| communicators(x))];
         let flat: Vec<Term> = flat_buffers(x, load).iter().map(Flat::term).collect();
         let part = if grows_segments(x) { SLACK_PART_LEAST } else { SLACK_PART };

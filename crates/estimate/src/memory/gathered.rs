@@ -1,6 +1,7 @@
 //! What sharded weights cost while they are whole: FSDP and ZeRO-3 gather a layer's weights before it runs and
 //! share its gradients after.
 
+use super::compiled_step;
 use super::own_states::defers;
 use super::term::Term;
 use super::unit::{Counts, Unit, Units};
@@ -89,6 +90,8 @@ pub(super) struct Gathered {
     forward: Vec<Term>,
     /// In the optimizer step.
     step: Vec<Term>,
+    /// Bytes of gradients that are not made yet where no section is told to run: of a step that a compiler lays out.
+    pub(super) absent: Bytes,
 }
 
 impl Gathered {
@@ -172,6 +175,10 @@ fn second_shard(x: &Symbols<'_>, trains: Count) -> Option<Term> {
 /// stays for backward). Of ZeRO-3, which looks ahead by a number of elements, every moment counts the same. Of the stage's
 /// parameters `trains` train.
 pub(super) fn gathered(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> Gathered {
+    if x.recipe().software.semantics().compiled_step {
+        let (layers, absent) = compiled_step::fullest(x, units, counts);
+        return Gathered { layers, absent, ..Gathered::default() };
+    }
     let mut all = in_passes(x, units, counts, trains);
     all.step.extend(roots(x));
     all
@@ -248,7 +255,7 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
             ends.push(head);
             forward.push(head);
         }
-        return Gathered { ends, forward, step, layers };
+        return Gathered { ends, forward, step, layers, absent: Bytes::ZERO };
     }
     if x.recipe().transformers.ends_apart {
         let mut norms = Count::ZERO;
@@ -263,7 +270,7 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
         layers.extend([root, term("gradients being reduced", largest, reduced, &REDUCED)]);
         // The output layer's own stands with the tensors of its backward: at the loss it is freed already.
         let ends = vec![one, root];
-        return Gathered { forward: ends.clone(), ends, step: Vec::new(), layers };
+        return Gathered { forward: ends.clone(), ends, layers, ..Gathered::default() };
     }
     let whole_ends = term("gathered weights outside of layers", ends, x.width, &ENDS);
     let forward = vec![one, whole_ends];
@@ -283,5 +290,5 @@ fn in_passes(x: &Symbols<'_>, units: &Units, counts: &Counts, trains: Count) -> 
     if projects && x.recipe().tuning.head && root {
         layers.push(term("gradient of the output layer", head, x.width, &ADDED));
     }
-    Gathered { forward, ends, step: Vec::new(), layers }
+    Gathered { forward, ends, layers, ..Gathered::default() }
 }

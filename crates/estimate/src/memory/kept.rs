@@ -179,7 +179,8 @@ pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
             .then(|| Saved::new("rotary cosines and sines", &[2, x.s, columns], width, formula));
     }
     let rotates = x.model().position_embedding == PositionEmbedding::Rope && x.model().latent.is_none();
-    (x.recomputes_layers() && rotates).then(|| Saved::new("rotary table", &[x.s, x.d], FLOAT, &ROTARY))
+    (x.recomputes_layers() && rotates && !semantics.compiled_step)
+        .then(|| Saved::new("rotary table", &[x.s, x.d], FLOAT, &ROTARY))
 }
 
 /// Bytes kept by `operators` together, one of each.

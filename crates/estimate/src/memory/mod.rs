@@ -7,6 +7,7 @@
 
 mod buffers;
 mod cache;
+mod compiled_step;
 mod critic;
 mod device;
 mod doubts;

@@ -235,7 +235,7 @@ impl<'a> Rank<'a> {
         // DeepSpeed drops what its step made (`stage3.py:_release_sub_group`, `stage_1_and_2.py:step`).
         let stays = if x.recipe().transformers.engine == DataEngine::DeepSpeed { Bytes::ZERO } else { step };
         let received = self.received(x).map_or(Bytes::ZERO, |term| term.bytes);
-        let mut absent = self.moment.map_or(Bytes::ZERO, |moment| moment.absent);
+        let mut absent = self.moment.map_or(common.gathered.absent, |moment| moment.absent);
         // Between its passes no micro-batch is in flight, so that more of what a pipeline holds stands beside the rest.
         let piped_bytes = |in_flight: &[u64]| -> Bytes {
             piped(x, &common.chunks, in_flight).iter().map(|term| term.bytes).sum()

@@ -158,7 +158,9 @@ fn master_width(recipe: &Recipe) -> Option<u64> {
     Some(if splits { moments_of::REMAINDER } else { optimizer.main_params.width() })
 }
 
-/// Whether the step makes fp32 copies of 16-bit gradients.
+/// Whether the step makes fp32 copies of 16-bit gradients. A program that a compiler lays out casts them as it adds them up.
 fn needs_gradient_copy(recipe: &Recipe) -> bool {
-    recipe.grads_dtype.width() < NumberFormat::Fp32.width() && !recipe.optimizer.precision_aware
+    !recipe.software.semantics().compiled_step
+        && recipe.grads_dtype.width() < NumberFormat::Fp32.width()
+        && !recipe.optimizer.precision_aware
 }

@@ -95,7 +95,8 @@ impl Unit {
         if is_reduced_alone(x, kind) {
             unit.added = added(x, &unit);
         }
-        if kind.runs() {
+        // Of a step that a compiler lays out, what stands beside the inputs of layers is known as a whole.
+        if kind.runs() && !x.recipe().software.semantics().compiled_step {
             let modules = kind.offloaded(x);
             unit.groups = groups(x, kind, &operators);
             unit.left = unit.groups.iter().map(|group| group.left).sum();

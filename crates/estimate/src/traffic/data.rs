@@ -44,6 +44,12 @@ static UNIT_SCATTER: Formula = Formula::new(
 )
 .letters(&[("elements", "elements of the tensor that is sent")]);
 
+static COLUMNS: Formula = Formula::new(
+    "n·h·B",
+    "Each device has some columns of the embedding, looks up the tokens of all, and sends the others theirs.",
+    "tests/data/maxtext/exchanges.jsonl: MaxText's train step as XLA's partitioner cuts it",
+);
+
 /// Adds what replicas send each other.
 pub(super) fn add(builder: &mut Builder<'_>) {
     if builder.plan().recipe().dp_sharding == DpSharding::Parameters {
@@ -199,6 +205,7 @@ fn even_pieces(buffer: &Buffer) -> Vec<u64> {
 fn units(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     let recipe = x.recipe();
+    let compiled = recipe.software.semantics().compiled_step;
     for (index, kind) in SectionKind::ALL.iter().copied().enumerate() {
         let calls = builder.chunk_calls(&|stage, chunk| {
             let held = x.plan.layout().stages.stages.get(stage).and_then(|stage| stage.chunks.get(chunk));
@@ -215,6 +222,16 @@ fn units(builder: &mut Builder<'_>) {
                 if weight.group == weights {
                     elements += weight.count().get();
                     trained += if weight.role.trains() { weight.count().get() } else { 0 };
+                }
+            }
+            if compiled && weights == WeightGroup::Dense {
+                if kind.is_before_layers() {
+                    of_columns(builder, kind, &calls);
+                    continue;
+                }
+                if kind.projects_vocabulary() && x.tied() {
+                    elements += x.v * x.h;
+                    trained += x.v * x.h;
                 }
             }
             if elements == 0 {
@@ -254,7 +271,9 @@ fn units(builder: &mut Builder<'_>) {
             }
             builder.add(Parallelism::Data, group, gather(Pass::Forward), first);
             // Backward gathers once more: what forward gathered was freed behind the layer (reshard_after_forward).
-            if !kind.has_no_backward(&x) {
+            // Of a step that is one program what is behind the layers stays, as its backward is next.
+            let stays = compiled && kind.is_after_layers();
+            if !kind.has_no_backward(&x) && !stays {
                 builder.add(Parallelism::Data, near, gather(Pass::Backward), calls.clone());
             }
             if trained > 0 {
@@ -272,5 +291,27 @@ fn units(builder: &mut Builder<'_>) {
                 across_instances(builder, weights, shard, place, calls);
             }
         }
+    }
+}
+
+/// The embedding of a step that is one program: its table is not gathered, as its rows go to whoever looks them up, and so do their
+/// gradients.
+fn of_columns(builder: &mut Builder<'_>, kind: SectionKind, calls: &Calls) {
+    let x = builder.symbols;
+    let recipe = x.recipe();
+    let group = group(builder, WeightGroup::Dense);
+    for pass in [Pass::Forward, Pass::Backward] {
+        let sent = Sent {
+            name: "embedding",
+            tensor: "columns of embedded tokens",
+            collective: Collective::AllToAll,
+            place: Place::AheadOf(kind, pass),
+            shape: Shape::new(&[x.n, x.h]),
+            width: recipe.module_dtype().width(),
+            dtype: recipe.module_dtype().name(),
+            overlapped: false,
+            formula: &COLUMNS,
+        };
+        builder.add(Parallelism::Data, group, sent, calls.clone());
     }
 }

@@ -4,6 +4,7 @@
 mod adapters;
 mod batch;
 mod bounds;
+mod compiled_step;
 mod critic;
 mod experts;
 mod mixers;
@@ -29,6 +30,7 @@ pub(super) fn refused(plan: &Plan) -> Vec<Contradiction> {
         parallel::check(plan, &mut refusals);
         batch::check(plan, &mut refusals);
         training::check(plan, &mut refusals);
+        compiled_step::check(plan, &mut refusals);
         adapters::check(plan, &mut refusals);
         bounds::products(plan, &mut refusals);
         critic::check(plan, &mut refusals);

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+mod jax;
 mod offers;
 mod olmo;
 mod rows;
@@ -53,6 +54,8 @@ pub enum Software {
     OlmoCore,
     /// ScaleTorch's own modules and trainer (jianzhnie/ScaleTorch), of whose runs times were published.
     Scaletorch,
+    /// MaxText in JAX on TPUs, whose steps XLA compiles.
+    MaxText,
 }
 
 impl Software {
@@ -76,6 +79,7 @@ impl Software {
         Self::Xtuner,
         Self::OlmoCore,
         Self::Scaletorch,
+        Self::MaxText,
     ];
 
     /// The name used in settings and reports.
@@ -100,6 +104,7 @@ impl Software {
             Self::Xtuner => "xtuner",
             Self::OlmoCore => "olmo_core",
             Self::Scaletorch => "scaletorch",
+            Self::MaxText => "maxtext",
         }
     }
 
@@ -122,6 +127,7 @@ impl Software {
             Self::Xtuner => &rows::XTUNER,
             Self::OlmoCore => &olmo::OLMO_CORE,
             Self::Scaletorch => &rows::SCALETORCH,
+            Self::MaxText => &jax::MAXTEXT,
             Self::MegatronDeepspeed => &rows::MEGATRON_DEEPSPEED,
             Self::TorchFsdp => &rows::TORCH_FSDP,
             Self::GptNeox => &rows::NEOX,

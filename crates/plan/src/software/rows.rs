@@ -112,6 +112,7 @@ pub(super) const CORE_TE: Semantics = Semantics {
     experts_need_sequence: true,
     cuts_models: true,
     makes_gradients_anew: false,
+    compiled_step: false,
     column_input: ColumnInput::Sharded,
     gated_activation: GatedActivation::KernelOrOffset,
     norm_in_projection: true,

@@ -18,6 +18,9 @@ pub struct Semantics {
     /// Whether gradients are gone between steps, so that the first backward of a step makes each anew when it reaches
     /// its parameter (`zero_grad(set_to_none=True)`), unless an engine holds them in buffers.
     pub makes_gradients_anew: bool,
+    /// Whether one compiler lays out a whole step and decides what stands in memory when (XLA), so that what is held is known at
+    /// the fullest moments of compiled steps alone.
+    pub compiled_step: bool,
     /// What a column-parallel layer keeps of its input under sequence parallelism.
     pub column_input: ColumnInput,
     /// What a gated activation keeps beside its input and its output.

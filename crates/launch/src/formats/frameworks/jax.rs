@@ -1,13 +1,5 @@
-//! What is not known of trainers in JAX, and what is known of MaxText (XLA's TPU compiler, `tests/record/maxtext_steps.py`).
-//!
-//! The arguments of its step are known to the byte: weights and Adam's two moments in fp32, spread over the axis that shards,
-//! each shard rounded up to its tiles; scales of norms lie whole on each device. With `remat_policy: full` and scanned layers
-//! most is live at the end of a layer's MLP in the backward pass: the layers' gradients in fp32 and their weights again in bf16,
-//! both sharded, the inputs of all layers, the logits' gradient in bf16 (the weight gradient of the output layer comes after the
-//! layers), and of one layer four tensors of the MLP's inner width, nine of the layer's width, and its gathered weights but the
-//! MLP's second. That is within 3 % of `peak_memory` in ten of eleven steps recorded, seven of them compiled after it was
-//! written, which are too few to answer by. `peak_memory` is what a device must have: a step whose arguments and `temp_size`
-//! together are more than a device's memory was compiled for it.
+//! What is not known of trainers in JAX. Of MaxText's steps those are that XLA was seen to compile (`maxtext/compiled.rs`); of others
+//! neither what the compiler keeps beside the inputs of layers nor what it sends.
 
 use crate::formats::leaves::Leaves;
 use crate::{Effect, NotModelled, Origin};

@@ -1,5 +1,7 @@
 //! MaxText, in JAX. Keys and defaults: `src/maxtext/configs/base.yml`, `src/maxtext/configs/types.py`.
 
+mod compiled;
+mod mesh;
 mod named;
 
 use super::jax::{self, Lacking};
@@ -33,8 +35,6 @@ const SIZES: [(&str, Field, Scale, u64); 4] = [
 ];
 /// `base_num_kv_heads` of `base.yml`.
 const KV_HEADS: u64 = 16;
-/// `per_device_batch_size` of `base.yml`. Unit: sequence.
-const BATCH: f64 = 12.0;
 /// Blocks that are layers of Llama's arrangement (`DecoderBlockType`).
 const BLOCKS: [&str; 9] =
     ["default", "llama2", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "deepseek", "gpt3"];
@@ -83,7 +83,7 @@ impl Reader for MaxText {
     }
 
     fn about(&self) -> &'static str {
-        "MaxText: shape, experts, batch, mesh, rematerialisation, and the words of its command; what XLA keeps stops the verdict"
+        "MaxText: shape, experts, batch, mesh, rematerialisation, and the words of its command; a step unlike those that XLA was seen to compile stops the verdict"
     }
 
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
@@ -127,13 +127,18 @@ fn read(scalars: &Scalars, whole: bool) -> Reading {
     let whole = whole && named.is_none();
     if let Some(leaf) = named {
         take_model(&mut leaves.reading, named::on_the_hub(&leaf.value), &leaf.path, leaf.span);
+        if named::is_known(&leaf.value) {
+            // Its blocks of these models attend to all that is in front.
+            let windows = [Field::AttentionWindow, Field::ChunkedAttention, Field::MixerPattern];
+            leaves.reading.keep(&|found| !windows.contains(&found.field));
+        }
     }
     leaves.take_all(PLAIN);
     // A file of a training builds on `base.yml`; which model it is of may stand in the command.
     let based = whole || leaves.has("base_config") || leaves.has("model_name");
     sizes(&mut leaves, whole);
     layers(&mut leaves);
-    mesh(&mut leaves, based);
+    mesh::read(&mut leaves, based);
     named::topology(&mut leaves);
     remat(&mut leaves);
     stops(&mut leaves);
@@ -143,7 +148,14 @@ fn read(scalars: &Scalars, whole: bool) -> Reading {
     if based && named.is_none() && leaves.reading.value(Field::HiddenSize).is_some() {
         leaves.state(Field::VocabSize, "32000", Origin::Default, WHOSE);
     }
-    leaves.reading.software = Some((Software::TorchFsdp, "a configuration of MaxText".to_owned()));
+    let software = if compiled::as_recorded(&leaves) {
+        compiled::states(&mut leaves);
+        Software::MaxText
+    } else {
+        stop(&mut leaves);
+        Software::TorchFsdp
+    };
+    leaves.reading.software = Some((software, "a configuration of MaxText".to_owned()));
     leaves.pass_words("maxtext");
     super::row::ask(&mut leaves);
     leaves.finish("MaxText")
@@ -250,72 +262,6 @@ fn latent(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// Degrees: what lies within a slice and across slices together. One axis of each takes the devices that are left (-1): the one
-/// that shards, unless told otherwise.
-fn mesh(leaves: &mut Leaves<'_>, whole: bool) {
-    const AXES: [(&str, Field); 4] = [
-        ("tensor", Field::TensorModelParallelSize),
-        ("pipeline", Field::PipelineModelParallelSize),
-        ("context", Field::ContextParallelSize),
-        ("expert", Field::ExpertModelParallelSize),
-    ];
-    // Experts are spread over ranks that have samples of their own; other axes share theirs.
-    let mut shares = 1;
-    for (axis, field) in AXES {
-        let mut degree = 1;
-        for reach in ["ici", "dcn"] {
-            let path = format!("{reach}_{axis}_parallelism");
-            let Some(leaf) = leaves.get(&path) else { continue };
-            match leaf.whole() {
-                Some(size) => degree = u64::saturating_mul(degree, size.max(1)),
-                None => {
-                    lack(leaves, leaf, Effect::Communication, "an axis that takes the devices that are left");
-                }
-            }
-        }
-        if let Some(leaf) = leaves.get(&format!("ici_{axis}_parallelism")).filter(|_| degree > 1) {
-            leaves.say(field, &degree.to_string(), leaf);
-        }
-        if field != Field::ExpertModelParallelSize {
-            shares = u64::saturating_mul(shares, degree);
-        }
-    }
-    for axis in
-        ["tensor_sequence", "sequence", "fsdp_transpose", "context_usp_ulysses", "autoregressive", "diloco"]
-    {
-        for reach in ["ici", "dcn"] {
-            if let Some(leaf) =
-                leaves.get(&format!("{reach}_{axis}_parallelism")).filter(|leaf| leaf.whole() != Some(1))
-            {
-                lack(
-                    leaves,
-                    leaf,
-                    Effect::Communication,
-                    "an axis of MaxText's mesh beside those of other trainers",
-                );
-            }
-        }
-    }
-    let alone = |path: &str| leaves.text(path) == Some("1");
-    let copied =
-        alone("ici_fsdp_parallelism") && leaves.whole("dcn_fsdp_parallelism").is_none_or(|size| size == 1);
-    let stage = if copied { "0" } else { "3" };
-    leaves.pass_below(&["ici_", "dcn_"]);
-    leaves.state(Field::ZeroStage, stage, Origin::Derived, "ici_fsdp_parallelism of MaxText");
-    leaves.state(Field::NumMicroBatches, "1", Origin::Default, WHOSE);
-    // The batch is counted for each device, whichever share a sample (`calculate_global_batch_sizes`).
-    let batch = leaves.get("per_device_batch_size");
-    let each = batch.map_or(whole.then_some(BATCH), |leaf| leaf.value.parse::<f64>().ok());
-    let Some(micro) = each.map(|each| each * shares as f64) else { return };
-    match batch {
-        Some(leaf) if micro >= 1.0 && micro.fract() == 0.0 => {
-            leaves.say(Field::MicroBatchSize, &format!("{micro:.0}"), leaf);
-        }
-        Some(leaf) => lack(leaves, leaf, Effect::Memory, "a part of a sequence on each device"),
-        None => leaves.state(Field::MicroBatchSize, &format!("{micro:.0}"), Origin::Default, WHOSE),
-    }
-}
-
 /// `remat_policy` (`layers/decoders.py:get_remat_policy`): `full` keeps the input of each layer, `none` everything; between them
 /// products are kept by name, which counts as everything here.
 fn remat(leaves: &mut Leaves<'_>) {
@@ -328,7 +274,11 @@ fn remat(leaves: &mut Leaves<'_>) {
         Some(_) => {}
         None => jax::recompute_by_default(leaves, WHOSE),
     }
-    let between = policy.is_some_and(|leaf| !matches!(leaf.value.as_str(), "full" | "none"));
+}
+
+/// What stops the verdict of a step that was not compiled.
+fn stop(leaves: &mut Leaves<'_>) {
+    let between = leaves.text("remat_policy").is_some_and(|policy| !matches!(policy, "full" | "none"));
     let host = leaves.text("hardware").is_some_and(|name| name.starts_with("gpu"));
     jax::stop(leaves, "MaxText", Lacking { named: between, tpu: !host });
 }

@@ -36,6 +36,11 @@ pub(super) fn on_the_hub(name: &str) -> &str {
     MODELS.iter().find(|(own, _)| *own == name).map_or(name, |(_, hub)| hub)
 }
 
+/// Whether it is one of these.
+pub(super) fn is_known(name: &str) -> bool {
+    MODELS.iter().any(|(own, _)| *own == name)
+}
+
 /// Generations of TPUs, the catalog's name and how many of what a topology's name counts are one device: v4 and v5p count cores, of
 /// which two make one (`utils/accelerator_to_spec_map.py`, `devices_per_slice`).
 const GENERATIONS: [(&str, &str, u64); 4] =

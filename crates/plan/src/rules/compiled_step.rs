@@ -1,0 +1,82 @@
+//! Steps that one compiler lays out whole: what stands in memory is known of those that were compiled (`tests/data/maxtext`), and of no
+//! others.
+
+use super::refusals::Refusals;
+use crate::contradiction::Rule;
+use crate::limits::{COMPILED_DEVICES, COMPILED_WIDTH};
+use crate::{
+    Activation, Arrangement, AttentionKernel, BaseTraining, DpSharding, Field, LinearBias, Mixers,
+    Normalization, OptimizerKind, Plan, PositionEmbedding, Recompute, StateFormat,
+};
+use shardscope_source::Code;
+
+pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
+    let (model, recipe, layout) = (plan.model(), plan.recipe(), plan.layout());
+    if !recipe.software.semantics().compiled_step {
+        return;
+    }
+    let cut = [layout.tensor, layout.pipeline, layout.context, layout.expert].iter().any(|size| *size > 1);
+    let llama = model.arrangement == Arrangement::default()
+        && model.mixers == Mixers::default()
+        && model.normalization == Normalization::RmsNorm
+        && model.activation == Activation::Swiglu
+        && model.position_embedding == PositionEmbedding::Rope
+        && model.linear_bias == LinearBias::None
+        && model.mtp_num_layers == 0;
+    let dense = model.experts.is_none() && model.latent.is_none() && model.vision.is_none();
+    let whole = recipe.tuning.lora.is_none() && recipe.tuning.base == BaseTraining::All;
+    let adam = recipe.optimizer.kind == OptimizerKind::Adam && recipe.optimizer.states == StateFormat::Plain;
+    let again = matches!(recipe.recompute, Recompute::Uniform { num_layers: 1, .. });
+    let compiled = plan.cluster().accelerator.tpu;
+    for (holds, fields, sentence, hint) in [
+        (
+            compiled,
+            &[Field::Accelerator][..],
+            "not modelled: MaxText on accelerators for which no whole step was compiled",
+            "choose TPU-v5e, TPU-v5p or TPU-v6e",
+        ),
+        (
+            !cut && recipe.dp_sharding == DpSharding::Parameters
+                && layout.distributed_optimizer_instances <= 1,
+            &[
+                Field::ZeroStage,
+                Field::TensorModelParallelSize,
+                Field::PipelineModelParallelSize,
+                Field::ContextParallelSize,
+                Field::ExpertModelParallelSize,
+            ],
+            "not modelled: axes of MaxText's mesh other than fsdp",
+            "leave the sizes at 1 and the ZeRO stage at 3",
+        ),
+        (
+            COMPILED_DEVICES.contains(&layout.world_size),
+            &[Field::WorldSize, Field::NumNodes],
+            "not modelled: MaxText over fewer than 4 devices or more than 64, whose steps were not compiled",
+            "set the devices to 4 to 64",
+        ),
+        (
+            again && recipe.num_micro_batches == 1,
+            &[Field::RecomputeGranularity, Field::NumMicroBatches],
+            "not modelled: MaxText with a remat_policy other than full, or with gradient accumulation",
+            "recompute every layer, in one micro-batch a step",
+        ),
+        (
+            llama
+                && dense
+                && recipe.attention_kernel == AttentionKernel::Flash
+                && model.hidden_size >= COMPILED_WIDTH,
+            &[Field::AttentionKernel, Field::HiddenSize, Field::NumExperts, Field::MultiLatentAttention],
+            "not modelled: MaxText with layers other than Llama's with flash attention, or narrower than 1024",
+            "",
+        ),
+        (
+            whole && adam && recipe.fp8.is_none(),
+            &[Field::Optimizer, Field::TrainType, Field::Fp8],
+            "not modelled: MaxText with other than all weights trained by Adam in bf16",
+            "",
+        ),
+    ] {
+        let rule = &Rule { code: Code::CompiledStep, fields, sentence, hint };
+        refusals.unless(holds, rule, &[]);
+    }
+}
