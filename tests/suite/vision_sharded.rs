@@ -241,3 +241,35 @@ fn slime_has_the_tower_in_its_engine_alone() {
         stops(&text, &[], "in this software");
     }
 }
+
+/// A pair has its images twice, as it has two sequences: what the tower keeps is what twice the samples keep.
+#[test]
+fn pairs_have_their_images_twice() {
+    let of = |way: &str, samples: u64| {
+        let text = format!(
+            "NPROC_PER_NODE=8 swift {way} --model Qwen/Qwen2.5-VL-7B-Instruct --tuner_type full --freeze_vit false \
+             --freeze_aligner false --torch_dtype bfloat16 --max_length 4096 --per_device_train_batch_size {samples} \
+             --gradient_accumulation_steps 2 --deepspeed zero3\n"
+        );
+        tower(&plan(&text, &[("image_patches", "3008")]))
+    };
+    assert_eq!(of("rlhf --rlhf_type dpo", 1), of("sft", 2));
+    let other = "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --tuner_type full --freeze_vit false \
+        --torch_dtype bfloat16 --max_length 4096 --deepspeed zero3\n";
+    stops(other, &[("image_patches", "3008"), ("training_objective", "kto")], "under another loss");
+}
+
+const BRIDGE: &str = "torchrun --nproc_per_node=8 scripts/training/run_recipe.py --recipe ministral3_3b_peft_config \
+    --step_func vlm_step --mode lora model.tensor_model_parallel_size=2";
+
+/// Adapters of Megatron-Bridge leave the tower frozen, which is transformers' own, whole on each tensor rank.
+#[test]
+fn adapters_of_megatron_bridge_leave_the_tower_frozen() {
+    let plan = plan(BRIDGE, &[]);
+    let tower = plan.model().vision.expect("a tower");
+    assert!(tower.whole && tower.parameters == 420_083_712);
+    let counted = parameters(&plan);
+    assert_eq!(counted.accounts.get(Account::VisionTower).get(), 420_083_712);
+    assert!(counted.ranks[0].count.get() > 420_083_712 + (counted.total.get() - 420_083_712) / 2);
+    stops(&BRIDGE.replace("peft", "sft").replace("--mode lora", "--mode sft"), &[], "in Megatron's training");
+}

@@ -154,11 +154,13 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
         {
             Some("where it keeps tensors for backward, with a mask of all patches in its attention")
         }
-        () if !is_policy(table)
-            && !table.says(Field::TrainingObjective, "sft")
-            && table.has(Field::TrainingObjective) =>
-        {
-            Some("where it keeps tensors for backward, under another loss than the next token's")
+        // Trainers hand the tower the images of both halves of a pair at once (`trl/trainer/dpo_trainer.py:
+        // DataCollatorForVisionPreference`, `swift/template/base.py:_rlhf_data_collator`,
+        // `llamafactory/data/collator.py:PairwiseDataCollatorWithPadding`).
+        () if !is_policy(table) && !matches!(table.word(Field::TrainingObjective), "" | "sft" | "dpo") => {
+            Some(
+                "where it keeps tensors for backward, under another loss than the next token's or that of pairs",
+            )
         }
         () if trains && none => {
             Some("where it trains and no sample has an image, so that nothing of it gets a gradient")
