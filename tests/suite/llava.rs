@@ -41,6 +41,8 @@ fn small(way: &str, layers: u64, checkpointed: bool, samples: u64) -> Plan {
         kept: None,
         recomputed: true,
         image_patches: None,
+        whole: false,
+        in_engine_alone: false,
     });
     draft.layout.stages = even_stages(3, 1, 0);
     let recipe = &mut draft.recipe;

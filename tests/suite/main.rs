@@ -99,6 +99,7 @@ mod tuned_runs;
 mod utilisation;
 mod vision;
 mod vision_adapters;
+mod vision_sharded;
 mod vision_trained;
 mod walked;
 mod whole_linears;

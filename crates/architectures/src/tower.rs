@@ -60,7 +60,7 @@ impl Tower {
 }
 
 /// Sizes that say what a tower keeps, by their names in the rules.
-const KEPT: [&str; 29] = [
+const KEPT: [&str; 31] = [
     "heads",
     "f",
     "prefix",
@@ -73,6 +73,8 @@ const KEPT: [&str; 29] = [
     "ends_wide_once",
     "p",
     "ends_liger",
+    "cast_tables",
+    "ends_after_wide",
     "cut_layer",
     "cut_ends",
     "projector",

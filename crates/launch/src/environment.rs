@@ -21,6 +21,10 @@ pub(super) fn reading(launch: &Launch) -> Reading {
 /// The shape of the model, where a file that is not at hand states it: the catalog's, by the name of the
 /// checkpoint that is trained (`--hf-checkpoint`) or else of that file.
 fn model(reading: &mut Reading, launch: &Launch) {
+    // Files of slime's models with a tower name its provider (`scripts/models/qwen3.5-35B-A3B-vl.sh`).
+    if launch.script.missing_files.iter().any(|(name, _)| shell::base_name(name).contains("-vl")) {
+        reading.keep(&|found| found.field != Field::VisionInEngine);
+    }
     let stated = |field| reading.found.iter().any(|found| found.field == field);
     let asked = reading.questions.iter().any(|question| question.name == Field::Model.name());
     if stated(Field::NumLayers) || stated(Field::HiddenSize) || asked {

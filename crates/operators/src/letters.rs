@@ -3,7 +3,7 @@
 use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 72] = [
+pub const LETTERS: [(&str, &str); 74] = [
     ("s", "tokens of a sequence on one rank: sequence length / c"),
     ("b", "sequences of a micro-batch"),
     ("n", "tokens of a micro-batch on one rank: s · b"),
@@ -84,6 +84,8 @@ pub const LETTERS: [(&str, &str); 72] = [
     ),
     ("zi", "bytes that adapters beside a layer of the vision tower keep"),
     ("ze", "bytes that adapters beside what projects the tower's output keep"),
+    ("di", "mergers of deep layers of the vision tower"),
+    ("ci", "bytes of the tables that rotate a patch in a layer of the vision tower"),
     ("oi", "bytes kept outside of the vision tower's layers once"),
 ];
 

@@ -54,4 +54,5 @@ pub use stack::{
 };
 pub use symbols::Symbols;
 pub use transient::Transient;
+pub use vision::TOWER_ALIVE;
 pub use work::{Kernel, Matmul, MatmulKind, Work};

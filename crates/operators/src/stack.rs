@@ -174,7 +174,7 @@ pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.
     add(SectionKind::Mtp, chunk.mtp_layers);
     add(SectionKind::OutputLayer, u64::from(chunk.output_layer));
     // Images are embedded where tokens are.
-    if let Some(tower) = x.model().vision.filter(|_| chunk.embedding) {
+    if let Some(tower) = x.model().vision.filter(|tower| chunk.embedding && !tower.in_engine_alone) {
         add(SectionKind::VisionLayer, tower.layers);
         add(SectionKind::VisionEnds, 1);
     }

@@ -105,6 +105,9 @@ fields! {
     VisionRecompute "vision_recompute" Flag, "layers of the vision tower are recomputed where the decoder's are";
     VisionAdapters "vision_adapters" Flag, "of the parts of the vision tower that are not frozen every linear layer has adapters; false: they train in full beside adapters of the decoder";
     VisionLiger "vision_liger" Word(&["layers", "class"]), "whose norms in the vision tower are Liger's, where it has any: those of layers, or all of their class";
+    VisionWhole "vision_whole" Flag, "the vision tower is transformers' own modules, whole on every tensor rank of the first stage (Megatron core)";
+    VisionInEngine "vision_in_engine" Flag, "the engine for rollouts alone has the vision tower: what trains is the decoder by itself";
+    VisionUnits "vision_units" Word(&["unsplit", "lists"]), "what FSDP gathers at once of a vision tower: modules that transformers does not split, or those of any list of modules";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
     // How a model's published modules are arranged.
     WholeKeys "whole_keys" Flag, "keys and values are a projection of their own, whole on each tensor rank (bigcode's Megatron-LM)";

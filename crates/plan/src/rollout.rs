@@ -254,13 +254,6 @@ impl RlFramework {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
     }
 
-    /// Whether the layers that transformers does not split (`_no_split_modules`) are the units of its FSDP, those of a vision tower too
-    /// (`verl/utils/fsdp_utils.py:get_fsdp_wrap_policy, apply_fsdp2`).
-    #[must_use]
-    pub const fn wraps_unsplit(self) -> bool {
-        matches!(self, Self::Verl | Self::EasyR1)
-    }
-
     /// How it hands over weights; `cut` says whether the trainer cuts the model itself (Megatron) or only shards it.
     #[must_use]
     pub const fn semantics(self, cut: bool) -> RlSemantics {

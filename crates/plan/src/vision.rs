@@ -33,6 +33,10 @@ pub struct VisionTower {
     pub recomputed: bool,
     /// Patches of the images of a sample, all together, where that is known.
     pub image_patches: Option<u64>,
+    /// Whether tensor ranks hold it whole, as modules of transformers beside a decoder of Megatron core.
+    pub whole: bool,
+    /// Whether the engine for rollouts alone has it: what trains is the decoder by itself.
+    pub in_engine_alone: bool,
 }
 
 /// What of a vision tower has gradients.
@@ -127,6 +131,13 @@ pub struct VisionKept {
     pub scaled: bool,
     /// Whether transformers names its layers among those that are not to be split (`_no_split_modules`).
     pub unsplit: bool,
+    /// Whether Automodel has a class of its own for the whole.
+    pub own_in_automodel: bool,
+    /// Of what is kept outside of the layers, the fp32 tables that rotate, bytes of each patch: a layer that casts its inputs keeps them
+    /// for itself.
+    pub tables: u64,
+    /// What the projector keeps more of each token where layers hand on fp32 and all trains.
+    pub ends_after_wide: u64,
 }
 
 /// Bytes kept outside of the layers.
@@ -157,6 +168,7 @@ impl VisionKept {
                 "quick_gelu" => kept.quick_gelu = true,
                 "scaled" => kept.scaled = true,
                 "unsplit" => kept.unsplit = true,
+                "own_in_automodel" => kept.own_in_automodel = true,
                 word => kept.size(word)?,
             }
         }
@@ -184,6 +196,8 @@ impl VisionKept {
             "ends_hooked_once" => &mut self.once_through,
             "ends_wide_once" => &mut self.once_wide,
             "ends_liger" => &mut self.ends_liger,
+            "cast_tables" => &mut self.tables,
+            "ends_after_wide" => &mut self.ends_after_wide,
             "cut_layer" => &mut self.cut_layer,
             "cut_ends" => &mut self.cut_ends,
             "projector" => &mut self.projector,

@@ -120,7 +120,7 @@ impl Checked {
         }
         // Without marks the verdict is stopped by something not modelled.
         let plan = plan.zip(marks).map(|(plan, marks)| {
-            let images_untimed = plan.model().vision.is_some();
+            let images_untimed = plan.model().vision.is_some_and(|tower| !tower.in_engine_alone);
             plan.marked(Marks { images_untimed, ..marks })
         });
         Planned { table, not_modelled, plan }

@@ -22,7 +22,7 @@ pub const DEEP: &str = "deepstack_merger_list";
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.
-pub(super) const FIELDS: [Field; 18] = [
+pub(super) const FIELDS: [Field; 21] = [
     Field::VisionTower,
     Field::VisionParameters,
     Field::VisionLayers,
@@ -36,6 +36,9 @@ pub(super) const FIELDS: [Field; 18] = [
     Field::VisionRecompute,
     Field::VisionInputGrads,
     Field::VisionLiger,
+    Field::VisionUnits,
+    Field::VisionWhole,
+    Field::VisionInEngine,
     Field::VisionAdapters,
     Field::ProjectorLayers,
     Field::ImagePatches,
@@ -70,6 +73,9 @@ pub(super) fn only_with_tower(table: &mut Table) {
     table.clear(Field::VisionInputGrads);
     table.clear(Field::VisionHooked);
     table.clear(Field::VisionLiger);
+    table.clear(Field::VisionUnits);
+    table.clear(Field::VisionWhole);
+    table.clear(Field::VisionInEngine);
     table.clear(Field::VisionAdapters);
     table.clear(Field::ImagePixels);
     table.clear(Field::VisionRecompute);
@@ -77,7 +83,8 @@ pub(super) fn only_with_tower(table: &mut Table) {
 
 /// Whether weights of the tower, of its projector and of mergers of deep layers train. The projector that stands apart is left out.
 pub(super) fn parts(table: &Table) -> [bool; 3] {
-    if !table.on(Field::VisionTower) || has_projector(table) || adapted(table) || !trains(table) {
+    let here = table.on(Field::VisionTower) && !table.on(Field::VisionInEngine);
+    if !here || has_projector(table) || adapted(table) || !trains(table) {
         return [false; 3];
     }
     let frozen = table.words(Field::FrozenModules);
@@ -93,7 +100,8 @@ pub(super) fn projects(table: &Table) -> bool {
 /// What of the tower has gradients: all, where it trains; its tensors alone, where a hook reaches it.
 pub(super) fn gradients(table: &Table) -> TowerGradients {
     let [tower, ..] = parts(table);
-    let hooked = table.on(Field::VisionTower) && !has_projector(table) && table.on(Field::VisionInputGrads);
+    let here = table.on(Field::VisionTower) && !table.on(Field::VisionInEngine);
+    let hooked = here && !has_projector(table) && table.on(Field::VisionInputGrads);
     match () {
         () if tower => TowerGradients::Trained,
         () if adapters(table) != [false; 3] => TowerGradients::Adapted,
@@ -138,6 +146,11 @@ pub(super) fn tower_liger(table: &Table) -> Option<TowerLiger> {
         (true, "class") if tower && projector => Some(TowerLiger::Class),
         _ => None,
     }
+}
+
+/// Whether it stands beside a decoder of Megatron core, or beside none where training is.
+fn of_megatron(table: &Table) -> bool {
+    table.on(Field::VisionWhole) || table.on(Field::VisionInEngine)
 }
 
 /// Whether layers of the decoder are recomputed whole.
@@ -233,6 +246,7 @@ pub(super) fn ask(table: &mut Table) {
     // Only where the answer changes anything: nothing trains, layers are recomputed, and transformers finds the embedding.
     let [tower, ..] = parts(table);
     let open = !tower
+        && !table.on(Field::VisionInEngine)
         && !adapted(table)
         && table.on(Field::VisionHooked)
         && recomputes(table)
@@ -273,7 +287,7 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         gradients: gradients(table),
         projector_trains,
         deep_trains: deep_trains && kept(table).is_some_and(|kept| kept.deep_projector > 0),
-        kept: kept(table).filter(|_| keeps(table) || is_policy(table)),
+        kept: kept(table).filter(|_| keeps(table) || is_policy(table) || of_megatron(table)),
         liger: tower_liger(table).unwrap_or_default(),
         // Recomputed unless told otherwise, as transformers does with the decoder's layers.
         recomputed: !table.has(Field::VisionRecompute) || table.on(Field::VisionRecompute),
@@ -282,6 +296,8 @@ pub(super) fn tower(table: &Table) -> Option<VisionTower> {
         layer_parameters: table.number(Field::VisionLayerParameters),
         hidden_size: hidden,
         patches_per_token: table.degree(Field::VisionPatches),
+        whole: table.on(Field::VisionWhole),
+        in_engine_alone: table.on(Field::VisionInEngine),
         // No tower runs in fp8; such a type is the decoder's.
         dtype: number(table.word(Field::VisionDtype)).filter(|dtype| *dtype != NumberFormat::Fp8),
     })

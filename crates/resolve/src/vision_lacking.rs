@@ -6,7 +6,7 @@ use super::vision::{
     adapted, adapters, gradients, has_projector, is_policy, kept, parts, recomputes, tower_liger,
 };
 use crate::Effect;
-use shardscope_plan::{Field, RlFramework, Software, TowerGradients};
+use shardscope_plan::{Field, Software, TowerGradients};
 use shardscope_units::grouped;
 
 /// Why the tower stops the verdict; none where its figures are known: frozen with its projector, in modules of transformers.
@@ -27,12 +27,16 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         "the vision tower beside the decoder ({} parameters in {layers} layers and a projector)",
         grouped(parameters)
     );
+    if table.on(Field::VisionInEngine) {
+        let how = "in the engine that makes rollouts";
+        return (!in_engine(table)).then(|| (Effect::Memory, format!("{tower} {how}")));
+    }
     // Branches stand from what excludes all others down: the first that holds is the reason that is given.
     // unsloth leaves every tower in 16 bits (`unsloth_zoo/peft_utils.py:SKIP_QUANTIZATION_MODULES`), in transformers' modules where it
     // compiles the model's.
     let compiled = software == Software::Unsloth && table.on(Field::CompiledLayers);
     let (effect, how) = if software != Software::HfTransformers && !compiled {
-        (Effect::Model, "in this software")
+        return beside_megatron(table).map(|how| (Effect::Model, format!("{tower} {how}")));
     } else if has_projector(table)
         && table.has(Field::SeqLength)
         // Tokens of images cut off at the end of a sequence would have to be counted apart.
@@ -62,6 +66,25 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
     Some((effect, format!("{tower} {how}")))
 }
 
+/// Why a tower beside a decoder that is not transformers' is not modelled: none where it is transformers' own modules, frozen, so that
+/// the first stage holds its weights and nothing else of it.
+fn beside_megatron(table: &Table) -> Option<&'static str> {
+    let passes = gradients(table) != TowerGradients::None || parts(table) != [false; 3] || adapted(table);
+    let deep = kept(table).is_some_and(|kept| kept.deep_mergers > 0);
+    match () {
+        () if !table.on(Field::VisionWhole) => Some("in this software"),
+        () if passes => Some("in Megatron's training, where a part of it trains or gradients pass it"),
+        // What is kept of where their tokens are was not counted.
+        () if deep && table.word(Field::RecomputeGranularity) != "full" => {
+            Some("whose deep layers reach layers of the decoder that are not recomputed")
+        }
+        () if !matches!(table.word(Field::Optimizer), "" | "adam" | "sgd") => {
+            Some("beside an optimizer that tells matrices from other weights")
+        }
+        () => None,
+    }
+}
+
 /// Optimizers whose states do not depend on the shapes of weights: of a tower they are not known one by one.
 const OF_ANY_SHAPE: [&str; 5] = ["", "adam", "paged_adamw", "sgd", "lion"];
 
@@ -69,16 +92,22 @@ fn is_sharded(table: &Table) -> bool {
     matches!(table.word(Field::DataParallelEngine), "fsdp1" | "fsdp2")
 }
 
-/// Whether each of its layers is a unit of FSDP.
+/// Whether each of its layers is a unit of FSDP. Automodel keeps a tower that is frozen in the unit outside of layers, and builds some
+/// models of classes of its own.
 fn has_units(table: &Table) -> bool {
-    let framework = RlFramework::named(table.word(Field::RlFramework));
-    kept(table).is_some_and(|kept| kept.unsplit) && framework.is_some_and(RlFramework::wraps_unsplit)
+    let Some(kept) = kept(table) else { return false };
+    match table.word(Field::VisionUnits) {
+        "unsplit" => kept.unsplit,
+        "lists" => !kept.own_in_automodel && gradients(table) == TowerGradients::Trained,
+        _ => false,
+    }
 }
 
 /// Whether it is known what the engine that makes rollouts holds of it: vLLM takes its activations from the share of the memory that it
-/// is given.
+/// is given, SGLang has them beside that. Both cut the same linear layers over their tensor ranks
+/// (`sglang/srt/models/qwen2_vl.py, qwen2_5_vl.py, qwen3_vl.py`).
 fn in_engine(table: &Table) -> bool {
-    matches!(table.word(Field::RolloutEngine), "" | "vllm")
+    matches!(table.word(Field::RolloutEngine), "" | "vllm" | "sglang")
         && kept(table).is_some_and(|kept| kept.cut_layer > 0)
 }
 
@@ -128,18 +157,33 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         {
             Some("where it keeps tensors for backward, with a mask of all patches in its attention")
         }
-        () if !is_policy(table)
-            && !table.says(Field::TrainingObjective, "sft")
-            && table.has(Field::TrainingObjective) =>
-        {
-            Some("where it keeps tensors for backward, under another loss than the next token's")
+        // Trainers hand the tower the images of both halves of a pair at once (`trl/trainer/dpo_trainer.py:
+        // DataCollatorForVisionPreference`, `swift/template/base.py:_rlhf_data_collator`,
+        // `llamafactory/data/collator.py:PairwiseDataCollatorWithPadding`).
+        () if !is_policy(table) && !matches!(table.word(Field::TrainingObjective), "" | "sft" | "dpo") => {
+            Some(
+                "where it keeps tensors for backward, under another loss than the next token's or that of pairs",
+            )
         }
         () if trains && none => {
             Some("where it trains and no sample has an image, so that nothing of it gets a gradient")
         }
-        () if is_sharded(table) && kept(table).is_some_and(|kept| !kept.rms_norms) => Some(
-            "where it keeps tensors for backward, with LayerNorms under FSDP's mixed precision and autocast",
-        ),
+        // Where trainers cast the model themselves, whether they run under autocast beside that is not told.
+        () if is_sharded(table)
+            && table.word(Field::Autocast) == "none"
+            && kept(table).is_some_and(|kept| !kept.rms_norms) =>
+        {
+            Some("where it keeps tensors for backward, with LayerNorms under FSDP, with or without autocast")
+        }
+        () if is_sharded(table) && adapts => Some("where adapters reach it under FSDP"),
+        () if is_sharded(table)
+            && table.says(Field::OutputDtype, "fp32")
+            && (!parts[1] || recomputes(table)) =>
+        {
+            Some(
+                "where FSDP hands on fp32 from its layers, and its projector is frozen or layers are recomputed",
+            )
+        }
         () if fp32 => {
             Some("where it keeps tensors for backward, in fp32 or under autocast over fp32 weights")
         }

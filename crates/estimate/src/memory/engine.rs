@@ -9,6 +9,7 @@ use super::cache::{Held, held};
 use super::own_rollouts::own_rollouts;
 use crate::parameters::parameters;
 use shardscope_explain::{Breakdown, Explanation, Formula};
+use shardscope_operators::TOWER_ALIVE;
 use shardscope_plan::{
     Cluster, Degrees, DpSharding, Layout, Model, Plan, Recompute, Rollout, RolloutEngine, Software, Tuning,
 };
@@ -44,6 +45,16 @@ static ACTIVATIONS: Formula = Formula::new(
     "Activations of T tokens prefilled at once: stream, a layer's input, and the MLP's halves with their product.",
     FORWARD,
 ).letters(&[("T", "tokens prefilled at once"), ("h", "hidden size"), ("f", "inner width of the MLP on one rank"), ("w", "bytes of an element")]);
+static IMAGES: Formula = Formula::new(
+    "48·T·p·hi + M",
+    "Tensors of one layer of the vision tower at most, were all T tokens prefilled at once of images, and embeddings of images that are kept for later.",
+    "sglang/srt/managers/mm_utils.py:init_mm_embedding_cache; sglang/srt/environ.py:SGLANG_VLM_CACHE_SIZE_MB; what is alive as of transformers' modules",
+)
+.letters(&[
+    ("T", "tokens prefilled at once"),
+    ("p", "patches that become one token"),
+    ("M", "bytes of the cache of embeddings"),
+]);
 static CAPTURED: Formula =
     Formula::new("g·N", "CUDA graphs, g bytes for each of the N sequences decoded at once at most.", GRAPHS)
         .letters(&[("g", "bytes per sequence"), ("N", "sequences decoded at once at most")]);
@@ -56,6 +67,8 @@ const GRAPH: Bytes = Bytes::mib(2);
 /// Tokens that both engines prefill at once where nothing is said (`vllm/config/scheduler.py:max_num_batched_tokens`,
 /// `sglang/srt/server_args.py:chunked_prefill_size` on accelerators of 80 GB).
 const PREFILLED: u64 = 8192;
+/// Bytes of embeddings of images that SGLang keeps (`SGLANG_VLM_CACHE_SIZE_MB`, of 1,048,576 bytes each).
+const EMBEDDINGS: Bytes = Bytes::mib(100);
 /// Rows to a multiple of which vLLM pads a vocabulary (`vocab_parallel_embedding.py:DEFAULT_VOCAB_PADDING_SIZE`).
 const VOCAB_MULTIPLE: u64 = 64;
 
@@ -155,6 +168,18 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
             ];
             let activations = leaf("activations of the engine", elements.bytes(2), &ACTIVATIONS, &symbols);
             parts.push((EnginePart::Cache, activations));
+            if let Some(tower) = model.vision {
+                let patches = PREFILLED.saturating_mul(tower.patches_per_token);
+                let alive = Count::of_shape(&[patches, tower.hidden_size]).bytes(TOWER_ALIVE);
+                let symbols = [
+                    ("T", Count::new(PREFILLED).number()),
+                    ("p", Count::new(tower.patches_per_token).number()),
+                    ("hi", Count::new(tower.hidden_size).number()),
+                    ("M", EMBEDDINGS.number()),
+                ];
+                let images = leaf("images in the engine", alive + EMBEDDINGS, &IMAGES, &symbols);
+                parts.push((EnginePart::Cache, images));
+            }
         }
     }
     if rollout.graphs {
@@ -186,6 +211,9 @@ fn engine_parameters(plan: &Plan, tensor: u64) -> Count {
         model.padded_vocab_size = model.padded_vocab_size.next_multiple_of(VOCAB_MULTIPLE * tensor.max(1));
         model.vocab_padding = None;
         model.mtp_num_layers = 0;
+        if let Some(tower) = &mut model.vision {
+            (tower.whole, tower.in_engine_alone) = (false, false);
+        }
         let degrees = Degrees { world_size: tensor, tensor, ..Degrees::default() };
         let layout = Layout::new(&degrees, model.num_layers, 0).ok()?;
         let cluster = Cluster { num_nodes: 1, gpus_per_node: tensor, ..plan.cluster().clone() };

@@ -58,7 +58,7 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     if keeps_both_gradients(recipe) {
         out.push(gradients("16-bit gradients", recipe.params_dtype.width()));
     }
-    optimizer(recipe, &mut out);
+    optimizer(plan, &mut out);
     out
 }
 
@@ -121,7 +121,8 @@ fn scaled_block(fp8: &Fp8) -> Option<u64> {
     }
 }
 
-fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
+fn optimizer(plan: &Plan, out: &mut Vec<Kind>) {
+    let recipe = plan.recipe();
     let spread = recipe.dp_sharding != DpSharding::Replicated;
     let mut add = |name, part, width, of| out.push(Kind { name, part, width, spread, of });
     if let Some(width) = master_width(recipe) {
@@ -132,7 +133,7 @@ fn optimizer(recipe: &Recipe, out: &mut Vec<Kind>) {
     }
     let [first, second] = moments_of::moments(&recipe.optimizer);
     // Of a model that trains as a whole Muon tells matrices from the rest.
-    let of = if recipe.tuning.is_full() { Of::All } else { Of::Trains };
+    let of = if recipe.tuning.is_full() && plan.model().vision.is_none() { Of::All } else { Of::Trains };
     for (name, width, of) in moments_of::states(recipe.optimizer, [first, second], of) {
         add(name, Part::Optimizer, width, of);
     }

@@ -244,6 +244,7 @@ impl Launch {
         };
         if command.is_megatron {
             super::swift::defaults(&mut reading);
+            super::swift::vision(&mut reading, &self.arguments);
         }
         stage::propose(&mut reading, self.filled.as_deref());
         purposes::tell(&mut reading, &self.line, self.elsewhere.is_some());

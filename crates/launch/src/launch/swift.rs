@@ -1,8 +1,9 @@
 //! What ms-swift's `megatron` command sets where the text says nothing
 //! (`swift/megatron/arguments/megatron_args.py:MegatronArguments`, 4.x of August 2026).
 
-use crate::{Found, Origin, Reading};
+use crate::{Argument, Found, Origin, Reading};
 use shardscope_plan::Field;
+use shardscope_resolve::{DECODER, PROJECTOR, TOWER};
 
 const DEFAULTS: &[(Field, &str)] = &[
     (Field::UseDistributedOptimizer, "true"),
@@ -35,5 +36,51 @@ pub(super) fn defaults(reading: &mut Reading) {
                 Found::new(*field, *value, Origin::Default).note("default of ms-swift's megatron command"),
             );
         }
+    }
+}
+
+/// A switch, the part of a model with a vision tower that it freezes, and whether it does where nothing is said.
+const PARTS: [(&str, &str, bool); 3] =
+    [("freeze-vit", TOWER, true), ("freeze-aligner", PROJECTOR, true), ("freeze-llm", DECODER, false)];
+
+/// What of a model with a vision tower trains. mcore-bridge builds the tower of transformers' modules on the first stage of a pipeline
+/// (`mcore_bridge/model/mm_gpts/utils.py:HuggingFaceVit`), and adapters stand where it is not frozen
+/// (`swift/megatron/utils/utils.py:get_multimodal_target_regex`).
+pub(super) fn vision(reading: &mut Reading, arguments: &[Argument]) {
+    const WHY: &str = "default of ms-swift's megatron command";
+    let said = |name: &str| {
+        let at = arguments.iter().rposition(|word| {
+            let name_of = word.text.strip_prefix("--").map(|body| body.split('=').next().unwrap_or(body));
+            name_of.is_some_and(|own| own.replace('_', "-") == name)
+        })?;
+        let word = arguments.get(at)?;
+        let value = match word.text.split_once('=') {
+            Some((_, value)) => value,
+            None => arguments.get(at + 1).map_or("true", |next| &next.text),
+        };
+        Some((!value.eq_ignore_ascii_case("false"), word.span))
+    };
+    let mut frozen = Vec::new();
+    let mut place = None;
+    for (name, part, usual) in PARTS {
+        let stated = said(name);
+        if stated.map_or(usual, |(yes, _)| yes) {
+            frozen.push(part);
+        }
+        place = place.or(stated.map(|(_, span)| (name, span)));
+    }
+    let frozen = if frozen.is_empty() { "none".to_owned() } else { frozen.join(" ") };
+    reading.keep(&|found| found.field != Field::FrozenModules);
+    reading.take(match place {
+        Some((name, span)) => {
+            Found::new(Field::FrozenModules, frozen, Origin::Script).by(&format!("--{name}"), span)
+        }
+        None => Found::new(Field::FrozenModules, frozen, Origin::Default).note(WHY),
+    });
+    // `vit_gradient_checkpointing` follows `freeze_vit` unless it is given (`MegatronArguments.__post_init__`), and hooks what it is on
+    // for (`swift/megatron/trainers/base.py:_prepare_vit_gradient_checkpointing`).
+    let hooks = said("vit-gradient-checkpointing").is_some_and(|(yes, _)| yes);
+    for (field, value) in [(Field::VisionWhole, true), (Field::VisionInputGrads, hooks)] {
+        reading.take(Found::new(field, if value { "true" } else { "false" }, Origin::Default).note(WHY));
     }
 }

@@ -8,6 +8,12 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], train_only: bo
     if reading.value(Field::RlFramework).is_none() {
         return;
     }
+    if !builds_tower(words) {
+        let found = Found::new(Field::VisionInEngine, "true", Origin::Derived);
+        reading.take(found.note(
+            "slime's and miles' own providers build a GPT model of Megatron's options, without a tower",
+        ));
+    }
     if train_only {
         let found = Found::new(Field::RolloutGpus, "0", Origin::Derived);
         reading.take(found.note("no rollout engine is started"));
@@ -50,6 +56,22 @@ fn resident(reading: &mut Reading, words: &[Argument]) {
             reading.keep(&|found| found.field != field);
         }
     }
+}
+
+/// Whether a model of these words has more parts than the decoder: one of Megatron-Bridge, one of the text's own, or one of slime's for
+/// vision (`slime/backends/megatron_utils/model_provider.py`, `slime_plugins/models/qwen3_5_vl.py`, and miles the same).
+fn builds_tower(words: &[Argument]) -> bool {
+    let mut before = "";
+    words.iter().any(|word| {
+        let (name, value) = word.text.split_once('=').unwrap_or((before, word.text.as_str()));
+        before = &word.text;
+        match name {
+            "--megatron-to-hf-mode" => value == "bridge",
+            "--custom-model-provider-path" => true,
+            // The function that follows the module's name.
+            _ => value.starts_with("slime_plugins") && value.contains("_vl"),
+        }
+    })
 }
 
 /// Whether a word asks for a divergence from the reference; a value that a variable leaves open may.

@@ -38,6 +38,8 @@ pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     }
     // Learned positions are added for the whole sequence before it is cut; so did the 2023 code always.
     let whole_first = x.model().position_embedding == PositionEmbedding::LearnedAbsolute
-        || x.recipe().software.semantics().positions_before_cut;
+        || x.recipe().software.semantics().positions_before_cut
+        // What a tower makes is put between words of the whole sequence.
+        || x.model().vision.is_some_and(|tower| tower.whole);
     message(&[if whole_first { &REDUCE } else { &SCATTER }, &GATHER_GRADIENT])
 }

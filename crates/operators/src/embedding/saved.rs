@@ -15,11 +15,36 @@ static MASK: Formula =
 static POSITIONS: Formula = Formula::new("8·n", "Position numbers, int64.", EMBEDDING);
 static DROPOUT: Formula = Formula::new("S·h", "Dropout mask of the embedding, one byte each.", EMBEDDING);
 
-pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
-    if !x.recipe().tuning.embedding {
-        return Vec::new();
+static IMAGES: Formula = Formula::new(
+    "n",
+    "Which tokens are of an image, one byte each.",
+    "mcore_bridge/model/mm_gpts/utils.py:_hf_get_inputs_embeds",
+);
+static DEEP: Formula = Formula::new(
+    "di·n·h·B",
+    "What mergers of deep layers hand to as many layers of the decoder, were every token one of an image: a layer that is computed again needs it.",
+    "mcore_bridge/model/mm_gpts/qwen3_vl.py:Qwen3VLTransformerBlock",
+);
+
+/// What images add where transformers' modules make them.
+fn images(x: &Symbols<'_>, out: &mut Vec<Saved>) {
+    let Some(tower) = x.model().vision.filter(|tower| tower.whole) else { return };
+    if x.recipe().tuning.embedding {
+        out.push(Saved::new("places of images", &[x.b, x.s], 1, &IMAGES));
     }
-    let mut out = vec![Saved::new("token ids", &[x.b, x.s], INDEX, &TOKENS)];
+    let deep = tower.kept.map_or(0, |kept| kept.deep_mergers);
+    if deep > 0 {
+        out.push(Saved::new("what deep layers of the tower make", &[deep, x.n, x.h], x.width, &DEEP));
+    }
+}
+
+pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
+    let mut out = Vec::new();
+    images(x, &mut out);
+    if !x.recipe().tuning.embedding {
+        return out;
+    }
+    out.push(Saved::new("token ids", &[x.b, x.s], INDEX, &TOKENS));
     if x.t > 1 {
         out.push(Saved::new("vocabulary mask", &[x.b, x.s], 1, &MASK));
     }

@@ -84,6 +84,8 @@ impl Symbols<'_> {
             "ei" => self.tower_ends()[0],
             "zi" => crate::vision::adapter_bytes(Operator::VisionLayer, self),
             "ze" => crate::vision::adapter_bytes(Operator::VisionEnds, self),
+            "di" => self.tower_kept(|kept| kept.deep_mergers),
+            "ci" => self.tower_kept(|kept| kept.tables),
             "oi" => self.tower_ends()[1],
             _ => return None,
         })

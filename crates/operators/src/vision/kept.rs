@@ -3,7 +3,9 @@
 
 use crate::{Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, Kept, TowerGradients, TowerLiger, VisionKept};
+use shardscope_plan::{
+    AttentionKernel, DataEngine, Kept, NumberFormat, TowerGradients, TowerLiger, VisionKept,
+};
 use shardscope_units::Bytes;
 
 /// Bytes of an fp32 number.
@@ -41,6 +43,11 @@ static VIEWED_VALUES: Formula =
     Formula::new("3·ni·hi·B", "The fused projection's output, of which the values are a view.", SDPA);
 static OUT: Formula = Formula::new("ni·hi·B", "The attention's output.", SDPA);
 static LSE: Formula = Formula::new("4·ni·ai", "Log of the softmax's sum per head and token, fp32.", SDPA);
+static TABLES: Formula = Formula::new(
+    "ni·ci",
+    "Cosines and sines in fp32 of inputs that FSDP casts for each layer.",
+    "torch/distributed/fsdp/_fully_shard/_fsdp_state.py:_pre_forward, _runtime_utils.py:_pre_forward; recorded in tests/data/activations/vision_fsdp.jsonl",
+);
 static RNG: Formula = Formula::new("16", "State of the random numbers, two int64.", FLASH);
 static JOINED: Formula = Formula::new(
     "ni·hi·B",
@@ -90,6 +97,11 @@ impl Symbols<'_> {
         self.patches() + self.patches().checked_div(image).unwrap_or(0) * prefix
     }
 
+    /// Patches that become one of these.
+    fn patches_of_token(&self) -> u64 {
+        self.model().vision.map_or(1, |tower| tower.patches_per_token)
+    }
+
     /// Tokens that the decoder gets for images.
     pub(crate) fn image_tokens(&self) -> u64 {
         let group = self.model().vision.map_or(1, |tower| tower.patches_per_token);
@@ -101,6 +113,8 @@ impl Symbols<'_> {
         let Some(kept) = self.model().vision.and_then(|tower| tower.kept) else { return [0; 2] };
         let class = self.model().vision.is_some_and(|tower| tower.liger == TowerLiger::Class);
         let wide = u64::from(norms_are_cast(self, &kept) && !class);
+        // Where each layer has tables of its own, those from which they came are let go.
+        let apart = if own_tables(self) { self.patches_of_token() * kept.tables } else { 0 };
         let tower = self.model().vision;
         let [projector, deep] =
             tower.map_or([0; 2], |tower| [tower.projector_trains, tower.deep_trains].map(u64::from));
@@ -116,12 +130,15 @@ impl Symbols<'_> {
             }
             TowerGradients::Through => {
                 let more = projector * kept.merge_more + deep * kept.deep_more;
-                [kept.ends_through + more + wide * kept.ends_wide, kept.once_through + wide * kept.once_wide]
+                let each = (kept.ends_through + more).saturating_sub(apart);
+                [each + wide * kept.ends_wide, kept.once_through + wide * kept.once_wide]
             }
             TowerGradients::Trained => {
                 let less = (1 - projector) * kept.merge_more + (1 - deep) * kept.deep_more;
                 let less = less + if class { kept.ends_liger } else { 0 };
-                let each = kept.ends.saturating_sub(less);
+                let after =
+                    if self.recipe().stream_dtype() == NumberFormat::Fp32 { kept.ends_after_wide } else { 0 };
+                let each = (kept.ends + after).saturating_sub(less + apart);
                 [each + wide * kept.ends_wide, kept.once + wide * kept.once_wide]
             }
         }
@@ -129,8 +146,16 @@ impl Symbols<'_> {
 }
 
 /// Whether autocast casts what norms read to fp32: LayerNorm is one of its operations in fp32, RMSNorms are written in Python.
+/// Over weights that FSDP gathers in 16 bits too, of which products cast nothing.
 fn norms_are_cast(x: &Symbols<'_>, kept: &VisionKept) -> bool {
-    x.recipe().autocasts() && !kept.rms_norms
+    let transformers = &x.recipe().transformers;
+    transformers.autocast.is_some() && transformers.engine != DataEngine::DeepSpeed && !kept.rms_norms
+}
+
+/// Whether each layer keeps the tables that rotate for itself: a unit of FSDP casts what goes in, and modules cast that back to fp32.
+/// A layer that is computed again casts within what is computed again.
+fn own_tables(x: &Symbols<'_>) -> bool {
+    x.recipe().shards_by_fsdp() && !x.recomputes_tower()
 }
 
 /// What has gradients, and what that keeps; none where nothing has.
@@ -176,6 +201,8 @@ pub(super) fn layer(x: &Symbols<'_>) -> Vec<Saved> {
     } else {
         keep(trained, "input of queries, keys and values", &once, x.width, &QUERY_INPUT);
     }
+    let cast = x.recipe().shards_by_fsdp() && kept.tables > 0;
+    keep(cast, "cosines and sines", &[tokens, kept.tables], 1, &TABLES);
     keep(true, "queries and keys", &twice, x.width, &QUERIES);
     keep(kept.fused_queries, "values", &[3, tokens, width], x.width, &VIEWED_VALUES);
     keep(!kept.fused_queries, "values", &once, x.width, &VALUES);

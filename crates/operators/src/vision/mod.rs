@@ -17,7 +17,7 @@ use shardscope_units::Bytes;
 
 /// Bytes for each patch and each element of the width that one layer's forward pass has alive at most. The most that was
 /// recorded of a type of model is 41.4 (Qwen3-VL: queries and keys are rotated in fp32), the least 22.9 (SigLIP).
-const ALIVE: u64 = 48;
+pub const TOWER_ALIVE: u64 = 48;
 
 static FORWARD: Formula = Formula::new(
     "48·np·hi",
@@ -38,7 +38,7 @@ pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
     };
     let trained = tower.gradients == TowerGradients::Trained;
     let kept = tower.kept.unwrap_or_default();
-    if x.t > 1 {
+    if x.t > 1 && !tower.whole {
         return cut(operator, x, &kept);
     }
     if operator == Operator::VisionLayer {
@@ -117,7 +117,7 @@ pub(crate) fn transients(operator: Operator, x: &Symbols<'_>) -> Vec<Transient> 
         return kept::backward(x);
     }
     let alive = projector::alive(x).unwrap_or_else(|| {
-        Saved::new("tensors of a vision layer", &[x.patches(), x.vision_width()], ALIVE, &FORWARD)
+        Saved::new("tensors of a vision layer", &[x.patches(), x.vision_width()], TOWER_ALIVE, &FORWARD)
     });
     vec![Transient::new("forward of the vision tower", Bytes::ZERO, vec![alive])]
 }

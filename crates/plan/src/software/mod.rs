@@ -60,7 +60,7 @@ pub enum Software {
 
 impl Software {
     /// Every software with its name in the report.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::MegatronLegacy,
         Self::MegatronCoreLocal,
         Self::MegatronCoreTe,

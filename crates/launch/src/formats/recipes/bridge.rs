@@ -248,6 +248,7 @@ fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (
     model(&mut leaves);
     vocabulary(&mut leaves);
     machines(&mut leaves, name);
+    super::bridge_towers::read(&mut leaves);
     for call in &outcome.unknown {
         let what = "what this call changes of the recipe";
         leaves.reading.not_modelled.push(NotModelled::new("recipe", call, Effect::Memory, what));

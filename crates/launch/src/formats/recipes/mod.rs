@@ -2,6 +2,7 @@
 //! followed as far as they assign literals; nothing is executed.
 
 mod bridge;
+mod bridge_towers;
 mod olmo_core;
 mod table;
 mod titan;

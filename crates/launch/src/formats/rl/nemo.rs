@@ -195,6 +195,11 @@ fn dtensor(leaves: &mut Leaves<'_>) {
     leaves.state(Field::ReduceDtype, "fp32", Origin::Default, policy);
     leaves.state(Field::OutputDtype, "fp32", Origin::Default, policy);
     leaves.state(Field::GradientCheckpointing, "false", Origin::Default, "default of NeMo-RL");
+    if leaves.flag("policy.dtensor_cfg._v2") == Some(true) {
+        // `nemo_automodel/components/distributed/parallelizer.py:apply_fsdp2_sharding_recursively`.
+        let why = "Automodel's FSDP gathers each module of a list of modules";
+        leaves.state(Field::VisionUnits, "lists", Origin::Default, why);
+    }
     if let Some(leaf) = leaves.get("policy.dtensor_cfg.activation_checkpointing") {
         // The older worker wraps the modules of each layer, by which four inputs of a layer are kept and not one
         // (`nemo_rl/models/dtensor/parallelize.py`).

@@ -54,6 +54,30 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     verl_idle::pass(leaves);
 }
 
+/// What FSDP gathers at once (`verl/utils/fsdp_utils.py:get_fsdp_wrap_policy, apply_fsdp2`), a vision tower's layers too.
+pub(super) fn units(leaves: &mut Leaves<'_>) {
+    let why = "verl's FSDP gathers the modules that transformers does not split";
+    leaves.state(Field::VisionUnits, "unsplit", Origin::Default, why);
+}
+
+/// A pattern of modules that get no adapters, which PEFT matches with whole paths: that of a tower with its merger below `visual`.
+fn excluded(leaves: &mut Leaves<'_>) {
+    let path = "actor_rollout_ref.model.exclude_modules";
+    leaves.pass(path);
+    let adapts = leaves.reading.value(Field::TrainType) == Some("lora");
+    let Some(leaf) =
+        leaves.get(path).filter(|leaf| adapts && !matches!(leaf.value.as_str(), "" | "null" | "[]"))
+    else {
+        return;
+    };
+    if leaf.value == ".*visual.*" {
+        let note = "no adapter stands below `visual`, and what has none is frozen";
+        leaves.say_noted(Field::FrozenModules, &format!("{TOWER} {PROJECTOR}"), leaf, note);
+    } else {
+        lack(leaves, leaf, Effect::Model, "adapters that leave modules out");
+    }
+}
+
 /// FSDP: weights in fp32 shards, gathered in bf16 (`fsdp_config.model_dtype`, `dtype`).
 fn fsdp(leaves: &mut Leaves<'_>) {
     let second = leaves.text("actor_rollout_ref.actor.strategy") == Some("fsdp2");
@@ -75,6 +99,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         leaves.switch(Field::PaddingMask, true, leaf);
     }
     transformers(leaves, VERL, if second { "fsdp2" } else { "fsdp1" });
+    units(leaves);
     leaves.state(Field::Bf16, "true", Origin::Default, "verl computes in bf16");
     if let Some(leaf) = leaves.get("actor_rollout_ref.actor.fsdp_config.mixed_precision.reduce_dtype") {
         leaves.say(Field::ReduceDtype, &leaf.value, leaf);
@@ -127,6 +152,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
         &[("actor_rollout_ref.model.lora_alpha", Field::LoraAlpha)],
         "actor_rollout_ref.model.target_modules",
     );
+    excluded(leaves);
     lack_yes(
         leaves,
         &[

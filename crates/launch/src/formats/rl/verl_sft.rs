@@ -12,6 +12,7 @@ const VERL: &str = "verl";
 
 pub(super) fn read(leaves: &mut Leaves<'_>) {
     transformers(leaves, VERL, "fsdp1");
+    super::verl::units(leaves);
     for path in ["model.strategy", "engine.strategy"] {
         if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value == "fsdp2") {
             leaves.say(Field::DataParallelEngine, "fsdp2", leaf);
