@@ -27,8 +27,17 @@ pub(super) fn named_model(root: &Node) -> Option<(&Node, String)> {
 }
 
 /// Primus's own files of models (`primus/configs/models/megatron`) of which the published ones are others: gpt-oss has shared experts
-/// and no windows there, GLM-4.7 two layers less. They are asked for by name.
-const OTHERS: [&str; 3] = ["gpt_oss_20B", "gpt_oss_120B", "glm4_7"];
+/// and no windows there, GLM-4.7 two layers less; and those whose attention is Primus's own. They are asked for by name.
+const OTHERS: [&str; 8] = [
+    "gpt_oss_20B",
+    "gpt_oss_120B",
+    "glm4_7",
+    "glm5",
+    "deepseek_v3_base",
+    "deepseek_v4_flash",
+    "deepseek_v4_pro",
+    "qwen3_5_35B_A3B",
+];
 
 /// What such files say otherwise than the published configurations: no embedding is tied (`language_model.yaml`), Qwen 2.5 has no
 /// biases of queries, keys and values, and the dense Qwen 3 no norms of queries and keys (`qwen2.5_base.yaml`). The names' beginnings.
