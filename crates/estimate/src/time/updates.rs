@@ -77,7 +77,7 @@ impl Setting<'_> {
             for section in sections(&self.x, chunk) {
                 let (mut matrices, mut vectors) = (0, 0);
                 for weight in
-                    section.weights(&self.x).iter().filter(|weight| weight.role.trains() && !weight.copy)
+                    section.weights(&self.x).filter(|weight| weight.role.trains() && !weight.copy)
                 {
                     let count = if weight.local.len() > 1 { &mut matrices } else { &mut vectors };
                     *count += 1;
