@@ -76,9 +76,7 @@ impl Setting<'_> {
         for chunk in self.x.plan.layout().stages.stages.iter().take(1).flat_map(|stage| &stage.chunks) {
             for section in sections(&self.x, chunk) {
                 let (mut matrices, mut vectors) = (0, 0);
-                for weight in
-                    section.weights(&self.x).filter(|weight| weight.role.trains() && !weight.copy)
-                {
+                for weight in section.weights(&self.x).filter(|weight| weight.role.trains() && !weight.copy) {
                     let count = if weight.local.len() > 1 { &mut matrices } else { &mut vectors };
                     *count += 1;
                 }

@@ -6,10 +6,11 @@ use super::frameworks::{LITGPT, PRIME_RL, PRIME_SFT, TORCHTUNE};
 use super::reader::Reader;
 use super::rl::RlFormat;
 use super::scalars::{Leaf, Scalars};
-use super::trainer::{Dialect, read_scalars};
+use super::trainer::{Dialect, Oumi, read_scalars};
 use crate::options::{Changes, SWIFT_MEGATRON, of_key};
 use crate::telling::{UNKNOWN, WHAT};
 use crate::{Argument, Reading, megatron};
+use shardscope_config_tree::read_toml;
 
 /// A framework's options as its source has them, the section of the table that its reader finishes with, and how a text with one of
 /// them is read.
@@ -62,6 +63,10 @@ fn all() -> Vec<Facts> {
         "LLaVA-NeXT", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));
         "LMFlow", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));
         "Firefly", "transformers' Trainer", |path, value| read_scalars(Dialect::Transformers, &scalars(path, value));
+        "oumi", "transformers' Trainer", |path, value| {
+            let tree = read_toml(&format!("{path} = {value:?}\n"), 0);
+            tree.documents.first().map(|root| Oumi.read(root)).unwrap_or_default()
+        };
         "open-instruct", "open-instruct", |path, value| read_scalars(Dialect::OpenInstruct, &scalars(path, value));
         "open-instruct-grpo", "a GRPO command of open-instruct", |path, value| RlFormat::OpenInstruct.read_words(&[word(format!("--{path}={value}"))]);
         "accelerate", "an accelerate configuration", |path, value| accelerate::of_scalars(&scalars(path, value));
