@@ -146,7 +146,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
     let beside = beside(plan, rollout, totals, [critic.as_ref(), reward.as_ref()]);
     let left = left(rollout, totals);
     let sum = |parts: &[Breakdown<Bytes>]| -> Bytes { parts.iter().map(Breakdown::value).sum() };
-    // Engines size their KV cache by what is free when they start: what the trainer left counts only on shared GPUs.
+    // SGLang sizes its KV cache by what is free when it starts: what the trainer left counts only on shared GPUs.
     let taken = if shared { sum(&left) + sum(&beside) } else { Bytes::ZERO };
     let engine = engine(plan, rollout, taken);
     let cache_rollouts = engine.cache_rollouts;

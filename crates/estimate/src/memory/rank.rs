@@ -81,7 +81,7 @@ impl Common {
         }
         let layout = x.plan.layout();
         let mut held = Vec::with_capacity(2 * kinds.len());
-        // Experts have fewer replicas than dense weights (expert DP), so that their states are sharded over other ranks.
+        // Experts may have fewer replicas than dense weights (expert DP), so that their states are sharded over other ranks.
         states(x.plan, kinds, parameters.dense, layout.dense_shards(), &mut held);
         states(x.plan, kinds, parameters.expert, layout.expert_shards(), &mut held);
         let mut parts = [Bytes::ZERO; 4];

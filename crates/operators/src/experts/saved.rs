@@ -119,7 +119,7 @@ fn latent(x: &Symbols<'_>) -> Vec<Saved> {
 fn dispatcher(x: &Symbols<'_>) -> Vec<Saved> {
     let moe = x.moe;
     let map = [x.s_local, moe.experts];
-    // Dropping tokens by capacity takes another path through permutation, whatever the dispatcher is.
+    // A capacity changes what permutation saves, whatever the dispatcher is.
     if x.recipe().moe.capacity_factor.is_some() {
         let mask = Saved::new("capacity mask", &map, 1, &CAPACITY);
         if x.recipe().moe.permute_fusion {
