@@ -112,7 +112,7 @@ fn unknown_gradients(table: &Table) -> Option<&'static str> {
             Some("where it saves tensors for backward, with Liger's kernels in its layers")
         }
         () if table.on(Field::OffloadSavedTensors) || table.on(Field::OffloadLayerInputs) => {
-            Some("where it saves tensors for backward that are offloaded to the host")
+            Some("where it keeps tensors for backward, which go to the host")
         }
         () if kept(table).is_none() => {
             Some("where it saves tensors for backward: those of this type are not recorded")
