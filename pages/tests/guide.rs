@@ -117,7 +117,7 @@ fn meanings() -> Vec<(String, String)> {
 /// Formulas that no setting reaches yet, each with the reason.
 const UNREACHED: [(&str, &str); 4] = [
     (
-        "The gradient of the output layer's weight, summed in fp32.",
+        "The gradient of the output layer's weight, accumulated in fp32.",
         "Liger's accum_dtype: recorded runs have it, no trainer's file sets it",
     ),
     (
@@ -126,7 +126,7 @@ const UNREACHED: [(&str, &str); 4] = [
     ),
     ("The key/value latent's norm input.", "as the query latent's: in Megatron's own layers alone"),
     (
-        "The recomputed MLP's input, the norm's output.",
+        "The recomputed MLP's input: the norm output.",
         "in Megatron's own layers; Transformer Engine's norm is recomputed with the MLP",
     ),
 ];

@@ -6,34 +6,37 @@ use shardscope_operators::Collective;
 use shardscope_units::{Bytes, Quantity};
 
 const NCCL: &str = "NVIDIA nccl-tests, PERFORMANCE.md; NCCL 2.4 (double binary trees)";
-const SWITCH: &str = "NVLink SHARP and InfiniBand SHARP: the switch adds up and multiplies out";
+const SWITCH: &str = "NVLink SHARP and InfiniBand SHARP: the switch reduces and multicasts";
 
-static SEND: Formula = Formula::new("S", "A send puts its message on the wire once.", NCCL)
+static SEND: Formula = Formula::new("S", "A point-to-point send puts its payload on the wire once.", NCCL)
     .letters(&[("S", "bytes of the message")]);
 static RING_REDUCE: Formula = Formula::new(
     "2·(n-1)/n·S",
-    "Every piece goes round twice, once to be added up, once to be handed out.",
+    "Every chunk goes around the ring twice: once for the reduce-scatter, once for the all-gather.",
     NCCL,
 )
 .letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
 static TREE_REDUCE: Formula = Formula::new(
     "2·(n-1)/n·S",
-    "n-1 messages up the trees and as many down, over n ranks: a ring's bytes in fewer steps.",
+    "n-1 messages up the trees and n-1 down, over n ranks: a ring's bytes in fewer steps.",
     NCCL,
 )
 .letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
 static ONCE_ROUND: Formula =
-    Formula::new("(n-1)/n·S", "Every rank needs, or gives away, all but its own part.", NCCL)
+    Formula::new("(n-1)/n·S", "Every rank receives, or sends, all but its own shard.", NCCL)
         .letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
 static SWITCH_REDUCE: Formula = Formula::new(
     "(n+1)/n·S",
-    "All of it once to the switch, and one part of the sum, read by one rank, to all at once.",
+    "Each rank sends its whole tensor once to the switch, and multicasts the reduced shard it read back.",
     SWITCH,
 )
 .letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
-static SWITCH_GATHER: Formula =
-    Formula::new("S/n", "A rank's own part once; the switch hands it to all others.", SWITCH)
-        .letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
+static SWITCH_GATHER: Formula = Formula::new(
+    "S/n",
+    "Each rank sends its own shard once; the switch multicasts it to all others.",
+    SWITCH,
+)
+.letters(&[("n", "ranks of the group"), ("S", "bytes of the message")]);
 
 /// How a collective is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,11 +91,14 @@ pub fn wire_bytes(algorithm: Algorithm, collective: Collective, ranks: u64, mess
     if collective == Collective::SendRecv {
         return message;
     }
+    // Frameworks skip the call for a group of one, and NCCL copies at most on the device.
     if ranks <= 1 {
         return Bytes::ZERO;
     }
     match (algorithm, collective) {
         (Algorithm::InSwitch, Collective::AllReduce) => share(message, ranks + 1, ranks),
+        // What a rank sends, not what it receives: the switch makes the copies. A reduce-scatter gains nothing, every rank still sends
+        // all but its own shard.
         (Algorithm::InSwitch, Collective::AllGather | Collective::Broadcast) => share(message, 1, ranks),
         (_, Collective::AllReduce) => share(message, 2 * (ranks - 1), ranks),
         _ => share(message, ranks - 1, ranks),

@@ -57,7 +57,7 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
     vec![
         new(
             ("matmul.half", matmul.half, ""),
-            "share of the dense peak that a large bf16 or fp16 product reaches in training, power and clock limits included",
+            "share of the dense peak that a large bf16 or fp16 GEMM reaches in training, power and clock limits included",
             PRODUCTS,
         ),
         new(
@@ -85,7 +85,7 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
             "share of the rate left when rows of an operand do not start at multiples of 16 bytes",
             LOGS,
         ),
-        new(("grouped", grouped, ""), "share of the rate left in grouped products of experts", FOUND),
+        new(("grouped", grouped, ""), "share of the rate left in the experts' grouped GEMMs", FOUND),
         new(
             ("memory", memory, ""),
             "share of the memory bandwidth at which the bytes counted of streaming kernels move in training; on H100 found as one with matmul and wave",
@@ -93,7 +93,7 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
         ),
         new(
             ("launch", micro(launch), "µs"),
-            "cost of a kernel launch that the device sees even when the host runs ahead",
+            "kernel launch overhead that the device sees even when the host runs ahead",
             ASSUMED,
         ),
         new(
@@ -134,7 +134,7 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
         ),
         new(
             ("fast_start", micro(fast_start), "µs"),
-            "start of a collective inside a fast-link domain",
+            "start-up latency of a collective inside a fast-link domain",
             SMALL,
         ),
         new(
@@ -144,12 +144,12 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
         ),
         new(
             ("network_start", micro(network_start), "µs"),
-            "start of a message that crosses the network",
+            "start-up latency of a message that crosses the network",
             ASSUMED,
         ),
         new(
             ("network_hop", micro(network_hop), "µs"),
-            "what every further rank of a ring over the network adds to the start of a collective",
+            "what every further rank of a ring over the network adds to a collective's start-up latency",
             ASSUMED,
         ),
         new(
@@ -159,12 +159,12 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
         ),
         new(
             ("contention", contention, ""),
-            "what hidden communication takes from the arithmetic beside it, as a share of its own time",
+            "what overlapped communication takes from the compute beside it, as a share of its own time",
             FOUND,
         ),
         new(
             ("straggling", straggling, ""),
-            "what every doubling of the number of fast-link domains adds to the step: ranks wait for the slowest of more",
+            "what every doubling of the number of fast-link domains adds to the step: ranks wait for the slowest among more",
             FOUND,
         ),
         new(
@@ -183,7 +183,7 @@ fn single_kernels() -> Vec<Constant> {
         HOPPER;
     let of = |name, value, unit, meaning| Constant::new((name, value, unit), meaning, measured);
     vec![
-        of("half", half, "", "share of the dense peak that large bf16 products reach that run on and on"),
+        of("half", half, "", "share of the dense peak that large bf16 GEMMs reach under sustained load"),
         of("fp8", fp8, "", "the same of the fp8 peak"),
         of("fp32", fp32, "", "the same of the fp32 peak, outside of tensor cores"),
         of("wave", wave.get() * 1e6, "µs", "fixed cost of one wave of output tiles"),
@@ -229,7 +229,7 @@ pub fn general() -> Vec<(&'static str, Vec<Constant>)> {
         ),
         Constant::new(
             ("CAST_BYTES", CAST_BYTES, "B"),
-            "moved per element of a product's input when it is cast to low precision: read in 16 bits, written as it is and transposed",
+            "moved per element of a GEMM's input when it is cast to low precision: read in 16 bits, written as it is and transposed",
             cast,
         ),
     ];

@@ -122,6 +122,7 @@ impl Forward {
             let again = recomputed_layers(&x.recipe().recompute, section.kind, section.times, &chunk.layers);
             let again = if again > 0.0 { again - skipped } else { again };
             for work in work_of(x, &section.operators) {
+                // By every convention only matrix products count; norms, softmax and dropout are bound by memory.
                 let Work::Matmul(matmul) = &work else { continue };
                 let mut flops = matmul.full_flops();
                 if !matmul.kind.has_weight() {
@@ -149,6 +150,7 @@ pub(crate) fn recomputed_layers(
     layers: &Range<u64>,
 ) -> f64 {
     match recompute {
+        // Uniform recomputes every layer whatever the size of its units is: that size moves memory, not FLOPs.
         Recompute::Uniform { .. } if kind.has_layer() => number(times),
         Recompute::Block { .. } | Recompute::Every { .. } if kind.layer().is_some() && !layers.is_empty() => {
             // Dense and MoE layers of a chunk are taken in proportion.
@@ -184,6 +186,7 @@ fn megatron(plan: &Plan) -> Flops {
     let (model, batch) = (plan.model(), number(plan.recipe().global_batch_size));
     let [h, s] = [model.hidden_size, model.seq_length].map(number);
     let depths = number(model.mtp_num_layers);
+    // A gated MLP has three matrices of h x f (gate, up, down), a plain one two.
     let gate = if model.activation.is_gated() { 3.0 } else { 2.0 };
     let last = model.layer_kind(model.num_layers.saturating_sub(1));
     let count = |asked: &dyn Fn(LayerKind) -> bool| {
@@ -197,6 +200,7 @@ fn megatron(plan: &Plan) -> Flops {
     let joining = depths * (3.0 * h + 2.0 * h * h);
     let outputs = plan.recipe().tuning.objective.labels().unwrap_or(model.padded_vocab_size);
     let logits = h * number(outputs) * (depths + 1.0);
+    // 2 FLOPs per multiply-add, over three GEMMs: forward, input gradient, weight gradient.
     Flops::new(6.0 * batch * s * (mlp + attention + joining + logits))
 }
 
@@ -242,6 +246,7 @@ fn narayanan(plan: &Plan) -> Option<Flops> {
         && model.num_query_groups == model.num_attention_heads
         && model.ffn_hidden_size == 4 * model.hidden_size
         && model.kv_channels * model.num_attention_heads == model.hidden_size;
+    // The paper's 96 counts the forward pass twice: it holds under full recomputation only.
     let full = matches!(plan.recipe().recompute, Recompute::Uniform { .. });
     (plain && full).then(|| {
         let [h, s, l, v] =

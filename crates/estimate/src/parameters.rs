@@ -103,6 +103,7 @@ pub fn parameters(plan: &Plan) -> Parameters {
     }
     let mut trained = Count::ZERO;
     for_each_weight(&x, &mut plan.layout().model_chunks(), &mut |weight, [times, trains]| {
+        // A copy (a tied output layer on another stage) is memory there, and no further parameter of the model.
         if weight.copy {
             return;
         }

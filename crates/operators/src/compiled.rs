@@ -21,36 +21,37 @@ static ADDED: Formula = Formula::new(
     "The output projection's output, which makes the MLP's part of the stream again.",
     SOURCE,
 );
-static DEVIATION: Formula = Formula::new("4·n", "The inverse deviation of each token, in fp32.", SOURCE);
+static DEVIATION: Formula =
+    Formula::new("4·n", "The reciprocal standard deviation of each token, fp32.", SOURCE);
 static NORMED: Formula = Formula::new("n·h·B", "The norm's output, which the products read.", SOURCE);
 static HEADS: Formula = Formula::new("n·A·B", "Queries, or keys or values repeated for every head.", SOURCE);
 static GROUPS: Formula = Formula::new("n·K·B", "The keys.", SOURCE);
 static JOINED: Formula =
     Formula::new("n·(A + 2·K)·B", "The fused projection's output, of which the values are a view.", SOURCE);
-static RNG: Formula = Formula::new("16", "State of the random numbers, two int64.", SOURCE);
-static MOMENTS: Formula = Formula::new("8·n", "Mean and inverse deviation of each token, in fp32.", SOURCE);
-static BOTH: Formula = Formula::new("2·n·f·B", "Both halves in one storage.", SOURCE);
+static RNG: Formula = Formula::new("16", "The random number generator's state, two int64.", SOURCE);
+static MOMENTS: Formula =
+    Formula::new("8·n", "Mean and reciprocal standard deviation of each token, fp32.", SOURCE);
+static BOTH: Formula = Formula::new("2·n·f·B", "Gate and up in one storage.", SOURCE);
 static KEYS: Formula = Formula::new("n·K·B", "Keys, or values, of each group.", SOURCE);
 static PROJECTED_QUERY: Formula =
-    Formula::new("n·A·B", "The queries in front of their norm, which is worked out again.", SOURCE);
+    Formula::new("n·A·B", "The queries before their norm, which is recomputed.", SOURCE);
 static PROJECTED_KEY: Formula =
-    Formula::new("n·K·B", "The keys in front of their norm, which is worked out again.", SOURCE);
+    Formula::new("n·K·B", "The keys before their norm, which is recomputed.", SOURCE);
 static QUERY_DEVIATIONS: Formula =
-    Formula::new("4·n·a", "The inverse deviation of each query head, in fp32.", SOURCE);
+    Formula::new("4·n·a", "The reciprocal standard deviation of each query head, fp32.", SOURCE);
 static KEY_DEVIATIONS: Formula =
-    Formula::new("4·n·k", "The inverse deviation of each key head, in fp32.", SOURCE);
+    Formula::new("4·n·k", "The reciprocal standard deviation of each key head, fp32.", SOURCE);
 static LOGITS: Formula = Formula::new("n·V·B", "The logits as the output layer made them.", LOSS);
-static EXTREMES: Formula =
-    Formula::new("8·n", "Each token's largest logit and log of the softmax's sum, in fp32.", LOSS);
+static EXTREMES: Formula = Formula::new("8·n", "Each token's max logit and log-sum-exp, fp32.", LOSS);
 static SQUARED: Formula = Formula::new(
     "5·n",
-    "Each token's log of the softmax's sum in fp32, which z-loss squares, and whether it has a label.",
+    "Each token's log-sum-exp in fp32, which z-loss squares, and whether it has a label.",
     LOSS,
 );
 static LABELS: Formula = Formula::new("8·n", "The labels, int64.", LOSS);
 static COUNT: Formula = Formula::new("8", "Tokens that have a label, one int64.", LOSS);
 static OUTPUT: Formula = Formula::new("n·A·B", "The attention's output.", SOURCE);
-static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, in fp32.", SOURCE);
+static LSE: Formula = Formula::new("4·n·a", "Log-sum-exp per head and token, fp32.", SOURCE);
 static INNER: Formula = Formula::new("n·f·B", "Gate, linear half, or the second projection's input.", SOURCE);
 
 /// What a layer of OLMo keeps, which is compiled by itself: parts in front of the attention's kernel and behind it. Those that were

@@ -65,19 +65,27 @@ const fn ring_calls(dimension: Dimension, size: &'static str) -> [Call; 3] {
             dimension,
             send,
             "keys and values",
-            Formula::new(size, "Keys and values go round until every rank has met all of them.", SOURCE),
+            Formula::new(
+                size,
+                "Keys and values circulate around the ring until every rank has attended to all of them.",
+                SOURCE,
+            ),
         ),
         Call::backward(
             dimension,
             send,
             "keys and values",
-            Formula::new(size, "Keys and values go round once more in the backward pass.", SOURCE),
+            Formula::new(
+                size,
+                "Keys and values circulate around the ring again in the backward pass.",
+                SOURCE,
+            ),
         ),
         Call::backward(
             dimension,
             send,
             "key and value gradients",
-            Formula::new(size, "The gradients of keys and values go round with them.", SOURCE),
+            Formula::new(size, "The gradients of keys and values circulate with them.", SOURCE),
         ),
     ]
 }
@@ -95,13 +103,13 @@ const fn gather_calls(tensor: &'static str, size: &'static str) -> [Call; 3] {
             dimension,
             Collective::AllGather,
             tensor,
-            Formula::new(size, "Not kept: gathered again for the backward pass.", SOURCE),
+            Formula::new(size, "Not saved: gathered again in the backward pass.", SOURCE),
         ),
         Call::backward(
             dimension,
             Collective::ReduceScatter,
             tensor,
-            Formula::new(size, "Their gradients are added up and cut by sequence.", SOURCE),
+            Formula::new(size, "Their gradients are reduced and scattered along the sequence.", SOURCE),
         ),
     ]
 }
@@ -109,7 +117,7 @@ const fn gather_calls(tensor: &'static str, size: &'static str) -> [Call; 3] {
 const fn swap_call(dimension: Dimension, tensor: &'static str, size: &'static str) -> Mirrored {
     let swap = Collective::AllToAll;
     let forward =
-        Formula::new(size, "Sequence is exchanged for heads in front of attention, and back.", SOURCE);
+        Formula::new(size, "All-to-all from sequence to heads before attention, and back after it.", SOURCE);
     let backward = Formula::new(size, "The same exchange for the gradient.", SOURCE);
     Mirrored {
         forward: Call::forward(dimension, swap, tensor, forward),
@@ -148,11 +156,13 @@ pub(super) fn context(x: &Symbols<'_>, calls: &'static ContextCalls, columns: He
             }
         }
     };
+    // The exchange is part of the attention core: recomputing the core repeats it.
     within(messages, CORE)
 }
 
 /// A ring hides behind the attention of what has arrived.
 fn ring(x: &Symbols<'_>, calls: &'static [Call; 3], columns: HeadColumns, steps: u64) -> Vec<Message> {
+    // A single rank at this level attends to what it has.
     if steps == 0 {
         return Vec::new();
     }
@@ -166,6 +176,7 @@ fn ring(x: &Symbols<'_>, calls: &'static [Call; 3], columns: HeadColumns, steps:
 }
 
 fn gather(x: &Symbols<'_>, calls: &'static ContextCalls, columns: HeadColumns) -> Vec<Message> {
+    // An all-gather's message is the gathered tensor: keys or values of the whole sequence.
     let whole = x.s * x.plan.layout().context;
     let mut messages = Vec::new();
     for ([one, two, three], width) in calls.gather.iter().zip([columns.key, columns.value]) {

@@ -26,6 +26,7 @@ impl Creation {
         }
         let place = |kind| kinds.iter().position(|(other, _)| *other == kind);
         let mut order: Vec<usize> = Vec::new();
+        // `GPTModel.__init__` builds the embedding before the decoder, a later stage's for multi-token prediction too.
         order.extend(place(SectionKind::Embedding).or(place(SectionKind::MtpEmbedding)));
         let layers = LayerKind::ALL.map(|kind| place(SectionKind::Layer(kind)));
         let kinds_in_order = chunk.layers.clone().map(|index| x.model().layer_kind(index));

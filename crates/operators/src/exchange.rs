@@ -26,7 +26,7 @@ impl ColumnCalls {
                 "input",
                 Formula::new(
                     size,
-                    "The whole sequence is gathered in front of a column-parallel layer.",
+                    "The input is all-gathered along the sequence before a column-parallel layer.",
                     LAYERS,
                 ),
             ),
@@ -36,7 +36,7 @@ impl ColumnCalls {
                 "input again",
                 Formula::new(
                     size,
-                    "The weight gradient needs the whole input, of which a part was kept.",
+                    "The weight gradient needs the whole input; only this rank's shard was saved.",
                     LAYERS,
                 ),
             ),
@@ -46,7 +46,7 @@ impl ColumnCalls {
                 "input gradient",
                 Formula::new(
                     size,
-                    "Every rank has a summand of the input gradient; it is cut by sequence.",
+                    "Every rank holds a partial sum of the input gradient; it is reduced and scattered along the sequence.",
                     LAYERS,
                 ),
             ),
@@ -56,7 +56,7 @@ impl ColumnCalls {
                 "input gradient",
                 Formula::new(
                     size,
-                    "Every rank has a summand of a column-parallel layer's input gradient.",
+                    "Every rank holds a partial sum of a column-parallel layer's input gradient.",
                     LAYERS,
                 ),
             ),
@@ -71,19 +71,27 @@ static REDUCE_OUTPUT: Call = Call::forward(
     TENSOR,
     Collective::AllReduce,
     "output",
-    Formula::new("s·b·h·B", "Every rank has a summand of a row-parallel layer's output.", LAYERS),
+    Formula::new("s·b·h·B", "Every rank holds a partial sum of a row-parallel layer's output.", LAYERS),
 );
 static SCATTER_OUTPUT: Call = Call::forward(
     TENSOR,
     Collective::ReduceScatter,
     "output",
-    Formula::new("s·b·h·B", "Every rank has a summand of the output; it is cut by sequence.", LAYERS),
+    Formula::new(
+        "s·b·h·B",
+        "Every rank holds a partial sum of the output; it is reduced and scattered along the sequence.",
+        LAYERS,
+    ),
 );
 static GATHER_OUTPUT_GRADIENT: Call = Call::backward(
     TENSOR,
     Collective::AllGather,
     "output gradient",
-    Formula::new("s·b·h·B", "A row-parallel layer's output gradient is gathered along the sequence.", LAYERS),
+    Formula::new(
+        "s·b·h·B",
+        "A row-parallel layer's output gradient is all-gathered along the sequence.",
+        LAYERS,
+    ),
 );
 
 /// Around the layer `name`, cut by output, whose whole input has `width` columns.
@@ -104,6 +112,7 @@ pub(super) fn column_of(
     width: u64,
     trains: bool,
 ) -> Vec<Message> {
+    // One tensor rank: Megatron's mappings return their input unchanged (`mappings.py:_reduce`, "only 1 GPU").
     if x.t <= 1 {
         return Vec::new();
     }
@@ -113,6 +122,8 @@ pub(super) fn column_of(
     // DTensor's layers keep the whole input.
     let again = trains && !x.recipe().transformers.dtensor_plan;
     let cut = if again { &trained[..] } else { &frozen[..] };
+    // Without sequence parallelism every rank already has the whole input: forward is the identity, backward an all-reduce
+    // (`mappings.py:_CopyToModelParallelRegion`).
     let calls = if x.plan.layout().sequence_parallel { cut } else { &[&calls.reduce] };
     let mut messages = Message::each(x, calls, name, &[x.s, x.b, width], 1);
     for message in &mut messages {
@@ -144,6 +155,8 @@ pub(super) fn row(x: &Symbols<'_>, name: &'static str) -> Vec<Message> {
     if x.t <= 1 {
         return Vec::new();
     }
+    // The reduced output's gradient is whole on every rank, so that backward sends nothing
+    // (`mappings.py:_ReduceFromModelParallelRegion.backward` is the identity).
     if !x.plan.layout().sequence_parallel {
         return Message::each(x, &[&REDUCE_OUTPUT], name, &[x.s, x.b, x.h], 1);
     }

@@ -9,11 +9,11 @@ const KERNEL: &str = "aten/src/ATen/native/transformers/cuda/attention.cu: scale
 /// Bytes of an fp32 statistic.
 const STATISTIC: u64 = 4;
 
-static INPUT: Formula = Formula::new("S·h·B", "The layer's input, from which it is computed again.", SOURCE);
+static INPUT: Formula = Formula::new("S·h·B", "The layer's input, from which it is recomputed.", SOURCE);
 static QUERY: Formula = Formula::new("n·A·B", "Output of the first product, the queries.", SOURCE);
 static VALUE: Formula = Formula::new("n·K·B", "Output of the third product, the values.", SOURCE);
 static ATTENTION: Formula = Formula::new("n·A·B", "The attention's output.", KERNEL);
-static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, in fp32.", KERNEL);
+static LSE: Formula = Formula::new("4·n·a", "Log-sum-exp per head and token, fp32.", KERNEL);
 static REDUCED: Formula =
     Formula::new("S·h·B", "The output projection's output, once reduced and scattered.", SOURCE);
 static GATE: Formula = Formula::new("n·f·B", "Output of the fifth product, the gate.", SOURCE);
@@ -25,6 +25,8 @@ pub(super) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
     if !x.samples_layers() {
         return None;
     }
+    // torchtitan counts a layer's `aten.mm` calls and recomputes every second one: q (saved), k, v (saved), o, gate (saved), up,
+    // down (saved).
     let wide = [x.n, x.a * x.d];
     Some(match operator {
         Operator::InputNorm => vec![Saved::new("layer input", &[x.s_local, x.h], x.residual_width, &INPUT)],

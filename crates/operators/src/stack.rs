@@ -17,6 +17,7 @@ pub fn layer_operators(x: &Symbols<'_>, kind: LayerKind) -> Vec<Operator> {
         Mixer::Attention => operators.push(attention),
         Mixer::Windowed => operators.push(Operator::WindowedAttention),
         Mixer::Linear => operators.extend(linear),
+        // One norm stands before both, which read its output side by side (Falcon-H1's decoder layer).
         Mixer::Both => {
             operators.push(attention);
             operators.extend(linear);
@@ -170,6 +171,7 @@ pub fn section_counts(x: &Symbols<'_>, chunk: &Chunk) -> [u64; SectionKind::ALL.
     x.model().layer_kinds(chunk.layers.clone(), |kind, times| add(SectionKind::Layer(kind), times));
     add(SectionKind::Embedding, u64::from(chunk.embedding));
     add(SectionKind::FinalNorm, u64::from(has_final_norm(x, chunk)));
+    // Each depth embeds the shifted tokens by itself; on the embedding's own stage that table is there already.
     add(SectionKind::MtpEmbedding, u64::from(chunk.mtp_layers > 0 && !chunk.embedding));
     add(SectionKind::Mtp, chunk.mtp_layers);
     add(SectionKind::OutputLayer, u64::from(chunk.output_layer));

@@ -12,16 +12,17 @@ const AUTOGRAD: &str = "torch autograd: a node's gradients are alive while it ru
 const LINEAR: &str =
     "megatron/core/tensor_parallel/layers.py:LinearWithGradAccumulationAndAsyncCommunication";
 
-static RESIDUAL: Formula =
-    Formula::new("S·h·Br", "The residual stream's gradient, waiting for the branch's own.", AUTOGRAD);
-static MASKED: Formula = Formula::new("S·h·B", "The branch's gradient behind its dropout.", AUTOGRAD);
-static GATHERED: Formula =
-    Formula::new("n·h·B", "A tensor of all tokens, gathered over the sequence-parallel ranks.", LINEAR);
-static SCATTERED: Formula = Formula::new(
-    "S·h·B",
-    "The input gradient, reduced and scattered over the sequence-parallel ranks.",
-    LINEAR,
+static RESIDUAL: Formula = Formula::new(
+    "S·h·Br",
+    "The residual stream's gradient, waiting for the branch's gradient to be added.",
+    AUTOGRAD,
 );
+static MASKED: Formula =
+    Formula::new("S·h·B", "The branch's gradient after the backward of its dropout.", AUTOGRAD);
+static GATHERED: Formula =
+    Formula::new("n·h·B", "A tensor of all tokens, all-gathered over the sequence-parallel ranks.", LINEAR);
+static SCATTERED: Formula =
+    Formula::new("S·h·B", "The input gradient, reduce-scattered over the sequence-parallel ranks.", LINEAR);
 
 /// What is alive at one point of one pass of an operator, beyond the saved activations.
 #[derive(Clone, Debug, PartialEq)]

@@ -178,6 +178,7 @@ impl Variant {
             HostOptimizer::Fraction if self.optimizer_on_host => vec![
                 (Field::OptimizerCpuOffload, on),
                 (Field::OptimizerOffloadFraction, "1".to_owned()),
+                // `arguments.py:validate_args` asserts it beside `--optimizer-cpu-offload`.
                 (Field::UsePrecisionAwareOptimizer, "true".to_owned()),
             ],
             HostOptimizer::Fraction => vec![(Field::OptimizerCpuOffload, on)],
@@ -207,6 +208,7 @@ fn recompute_settings(recompute: &Recompute) -> Vec<(Field, String)> {
             let names: Vec<&str> = modules.iter().map(|module| module.name()).collect();
             vec![
                 (Field::RecomputeGranularity, "selective".to_owned()),
+                // Megatron asserts that selective recomputation has no method: one that the script states must go.
                 (Field::RecomputeMethod, NOTHING.to_owned()),
                 (Field::RecomputeModules, names.join(" ")),
             ]

@@ -126,6 +126,7 @@ impl Layout {
             expert_tensor,
             data: degrees.world_size / dense,
             expert_data: degrees.world_size / experts,
+            // Megatron turns it off with one tensor rank (`arguments.py:validate_args`), whatever the flag says.
             sequence_parallel: degrees.sequence_parallel && degrees.tensor > 1,
             rank_order: degrees.rank_order,
             context_kind: degrees.context_kind,
@@ -207,6 +208,7 @@ fn smallest_worlds(block: u64, per_node: u64) -> String {
 
 fn dense_world(degrees: &Degrees) -> Option<Contradiction> {
     let Degrees { world_size, tensor, pipeline, context, .. } = *degrees;
+    // Expert parallelism is no factor here: experts are laid over the data-parallel ranks, not beside them.
     let block = product(product(tensor, pipeline), context);
     if world_size.is_multiple_of(block.max(1)) {
         return None;

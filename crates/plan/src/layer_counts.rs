@@ -120,6 +120,7 @@ pub(super) fn with_ends(
 ) -> Result<Vec<u64>, Contradiction> {
     let StageSizes { num_layers, pipeline, virtual_pipeline, .. } = sizes;
     let given = first.unwrap_or(0) + last.unwrap_or(0);
+    // A stage with a size of its own takes no part in the even split of the rest.
     let stages_left = pipeline.saturating_sub(u64::from(first.is_some()) + u64::from(last.is_some()));
     let rule = |sentence, hint| Rule {
         code: Code::LayersOverEnds,

@@ -71,6 +71,7 @@ impl Layout {
     /// Ranks over which the distributed optimizer shards expert states: edp / instances.
     #[must_use]
     pub fn expert_shards(&self) -> u64 {
+        // Without a factor for context: context ranks are counted in expert DP already (edp = world / (et e p)).
         (self.expert_data / self.distributed_optimizer_instances.max(1)).max(1)
     }
 }
@@ -113,6 +114,7 @@ impl Layout {
     /// Copies of the model in one pipeline: `DualPipe` runs two towards each other.
     #[must_use]
     pub fn copies(&self) -> u64 {
+        // Another number of chunks is refused by a rule; until then all chunks are one copy's.
         let mirrored = self.schedule == PipelineSchedule::DualPipe && self.virtual_pipeline == 2;
         if mirrored { 2 } else { 1 }
     }

@@ -134,6 +134,7 @@ impl VocabPadding {
     /// Rows of the embedding under tensor parallel size `tensor`.
     #[must_use]
     pub fn padded(self, tensor: u64) -> u64 {
+        // Equal rows for every tensor rank, each a multiple that suits the GEMM (`vocab_utils.py:calculate_padded_vocab_size`).
         self.size.next_multiple_of(shardscope_units::product(self.multiple, tensor).max(1))
     }
 }
@@ -268,6 +269,7 @@ impl Experts {
     /// Whether layer `index` (from 0) is an MoE layer.
     #[must_use]
     pub fn is_moe_layer(&self, index: u64) -> bool {
+        // A pattern of another length is refused by a rule; a model asked before that has dense layers beyond it.
         usize::try_from(index).ok().and_then(|index| self.pattern.get(index)).copied().unwrap_or(false)
     }
 }

@@ -55,6 +55,7 @@ impl Fp8Recipe {
                 Self::Blockwise => capability >= 9,
                 Self::Mxfp8 => (10..12).contains(&capability),
                 Self::Nvfp4 => capability >= 10 && accelerator.peaks.fp4.is_some(),
+                // Nothing says what a user's own recipe needs of the hardware, so that none is ever proposed.
                 Self::Custom => false,
             }
     }

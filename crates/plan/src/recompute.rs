@@ -45,6 +45,7 @@ impl Recompute {
         match self {
             Self::None | Self::Selective(_) => false,
             Self::Uniform { .. } => true,
+            // Counted from the chunk's own first layer: each virtual stage is a `TransformerBlock`, which knows its own layers only.
             Self::Block { num_layers, .. } => index.saturating_sub(layers.start) < *num_layers,
             // Counted over the model, not over the chunk: OLMo's layers know their own number.
             Self::Every { period, others } => index.is_multiple_of((*period).max(1)) != *others,
@@ -58,6 +59,7 @@ impl Recompute {
         match self {
             Self::None | Self::Selective(_) => 0,
             Self::Uniform { .. } => all,
+            // A chunk with fewer layers than asked for recomputes all of them.
             Self::Block { num_layers, .. } => all.min(*num_layers),
             Self::Every { period, others } => {
                 // Multiples of the period below a layer; those of the chunk are a difference of two.

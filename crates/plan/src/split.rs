@@ -157,6 +157,7 @@ impl StageMap {
             if let Some(stage) = stages.get_mut(next) {
                 stage.chunks.push(chunk);
             }
+            // Interleaving deals consecutive virtual stages to consecutive ranks, so that every rank holds an early and a late part.
             next = if next + 1 < count { next + 1 } else { 0 };
         }
         Self { stages }

@@ -166,6 +166,7 @@ impl Variant {
         match recipe.software.semantics().offers.host_optimizer {
             HostOptimizer::Fraction if self.optimizer_on_host => {
                 recipe.optimizer.cpu_offload_fraction = 1.0;
+                // Megatron asserts it beside `--optimizer-cpu-offload`.
                 recipe.optimizer.precision_aware = true;
             }
             HostOptimizer::All => recipe.offload.optimizer = self.optimizer_on_host,

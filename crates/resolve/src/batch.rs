@@ -147,18 +147,18 @@ fn ramp_up(table: &mut Table, slice: u64, global: u64) {
     }
     let [start, increment, _] = *ramp.as_slice() else {
         let message = format!("rampup_batch_size has {} numbers", ramp.len());
-        let hint = "three: the first batch, what it grows by, the samples until it is full";
+        let hint = "three: start batch size, increment, ramp-up samples";
         table.refuse(Code::Rampup, &[Field::RampupBatchSize], message, hint);
         return;
     };
     if increment == 0 || start > global || !(global - start).is_multiple_of(increment) {
-        let message = format!("a batch cannot grow from {start} by {increment} to {global}");
+        let message = format!("a batch cannot ramp up from {start} by {increment} to {global}");
         let fields = [Field::RampupBatchSize, Field::GlobalBatchSize];
         table.refuse(Code::Rampup, &fields, message, "");
     // A run that has grown past it works, so this is a warning and not a refusal.
     } else if !start.is_multiple_of(slice) || !increment.is_multiple_of(slice) {
         let message = format!(
-            "a batch growing from {start} by {increment} is on the way no multiple of micro batch x DP = {slice}: a run from the start would stop"
+            "a batch that ramps up from {start} by {increment} is not always a multiple of micro batch x DP = {slice}: a run from the start would stop"
         );
         table.warn(Code::Rampup, Field::RampupBatchSize, &message);
     }

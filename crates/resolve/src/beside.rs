@@ -29,7 +29,7 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
             continue;
         }
         if software.semantics().cuts_models {
-            let message = format!("{what} of another shape than the policy, which is cut as it is");
+            let message = format!("{what} of another shape than the policy, which is sharded like it");
             table.lack(field, &name, Effect::Memory, &message);
         } else if table.beside(field).is_none() {
             let message = format!("{what} whose shape is not known");

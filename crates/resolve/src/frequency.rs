@@ -34,10 +34,10 @@ impl BadFrequency {
             Self::TooLong => format!("{name} is too long"),
             Self::NoList => format!("{name} is neither a number nor a list of 0 and 1"),
             Self::Fewer { named, layers } => {
-                format!("{name} names {named} layers, and the model has {layers}")
+                format!("{name} names {named} layers, but the model has {layers}")
             }
             Self::More { layers } => {
-                format!("{name} names more layers, and the model has {layers}")
+                format!("{name} names more layers than the model's {layers}")
             }
         }
     }
@@ -207,11 +207,11 @@ mod tests {
         check("[1 1,0]", 2, Err("moe_layer_freq is neither a number nor a list of 0 and 1"));
         check("([0] + [1]*2)*2", 6, Ok("011011"));
         check("0", 3, Err("moe_layer_freq is 0, and must be at least 1"));
-        check("[1]*4", 5, Err("moe_layer_freq names 4 layers, and the model has 5"));
+        check("[1]*4", 5, Err("moe_layer_freq names 4 layers, but the model has 5"));
         check(
             "[1]*99999999999999999999999999",
             5,
-            Err("moe_layer_freq names more layers, and the model has 5"),
+            Err("moe_layer_freq names more layers than the model's 5"),
         );
         check("((((", 5, Err("moe_layer_freq is neither a number nor a list of 0 and 1"));
         check(&"(".repeat(1000), 5, Err("moe_layer_freq is neither a number nor a list of 0 and 1"));

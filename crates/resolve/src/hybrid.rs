@@ -57,7 +57,7 @@ fn of_ratios(table: &mut Table) {
     if ratios[0] + ratios[1] > 1.0 {
         let fields = [Field::HybridAttentionRatio, Field::HybridMlpRatio];
         let message =
-            "attention and MLPs are more than all layers (hybrid_attention_ratio, hybrid_mlp_ratio)";
+            "attention and MLP layers together exceed all layers (hybrid_attention_ratio, hybrid_mlp_ratio)";
         return table.refuse(Code::LayerPattern, &fields, message.to_owned(), "");
     }
     let Some(layers) = table.count(Field::NumLayers).filter(|layers| *layers <= MOST) else { return };

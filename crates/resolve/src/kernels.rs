@@ -17,7 +17,7 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
         Software::MegatronCoreLocal if table.on(Field::UseFlashAttn) && on_ascend(table) => {
             ("flash", "MindSpeed puts its fused attention in the place of core's own with --use-flash-attn")
         }
-        Software::MegatronCoreLocal => ("unfused", "core's own layers have no fused attention"),
+        Software::MegatronCoreLocal => ("unfused", "core's local layers have no fused attention"),
         // All of Hugging Face's modules choose by `attn_implementation`, whatever Megatron's flags say.
         _ if software.semantics().eager_modules => match table.word(Field::AttnImplementation) {
             "eager" => ("unfused", "attn_implementation"),
@@ -31,7 +31,7 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
             "fused" => ("fused", "--attention-backend"),
             "flash" => ("flash", "--attention-backend"),
             _ if software == Software::MegatronCoreTe => engines_choice(table),
-            _ => ("flash", "flash attention, where the software chooses by itself"),
+            _ => ("flash", "flash attention, where the software chooses"),
         },
     };
     // Derived, so that a kernel which the reader states by name wins over what the flags would give.
@@ -101,7 +101,7 @@ pub(super) fn fusions(table: &mut Table, software: Software, model: &Model) -> F
     table.default(Field::AttentionSoftmaxInFp32, Bool(false), super::defaults::whose(software));
     // `apply_rope_fusion` has no effect without rotary positions, and stays on in Megatron's own arguments.
     if !table.says(Field::PositionEmbeddingType, "rope") {
-        table.overrule(Field::ApplyRopeFusion, Bool(false), "off for other position embeddings than rope");
+        table.overrule(Field::ApplyRopeFusion, Bool(false), "off for position embeddings other than rope");
     }
     let bias_activation = match model.activation {
         Activation::Swiglu => table.on(Field::BiasSwigluFusion),

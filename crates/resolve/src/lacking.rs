@@ -12,7 +12,7 @@ use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software, bare_
 use shardscope_source::{Code, Diagnostic};
 use std::collections::HashSet;
 
-const HEADS: &str = "a head in the place of the output layer beside a vision tower, or in this software";
+const HEADS: &str = "a reward or classification head beside a vision tower, or in this software";
 
 /// Words of a setting that no estimator knows, and what they would change.
 struct Lacking {
@@ -31,7 +31,7 @@ const LACKING: &[Lacking] = &[lacking(
     Field::Optimizer,
     "galore apollo lomo grokadamw stable_adamw came other",
     Effect::Memory,
-    "what this optimizer keeps; Adam's states would be counted",
+    "this optimizer's states; Adam's would be counted",
 )];
 
 /// Words that estimators know of Hugging Face's modules alone.
@@ -55,7 +55,7 @@ const QUANTIZED: &[Lacking] = &[lacking(
     Field::BaseQuantization,
     "nf4 fp4 int8 fp8",
     Effect::Memory,
-    "what the layers keep over frozen weights in a quantized format in this software",
+    "what layers save for backward over frozen quantized weights in this software",
 )];
 
 /// Switches that no estimator knows when they are on.
@@ -66,7 +66,7 @@ const SWITCHES_ELSEWHERE: &[(Field, Effect, &str)] = &[
     (
         Field::LigerKernel,
         Effect::Memory,
-        "Liger's fused kernels in this software, which keep less for the backward pass",
+        "Liger's fused kernels in this software, which save less for the backward pass",
     ),
     (Field::UseDora, Effect::Memory, "adapters that decompose weights (DoRA); LoRA's would be counted"),
 ];
@@ -88,7 +88,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     let again = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
     if software == Software::Automodel && again {
         let message =
-            "attention, MLP and norms computed again one by one, as Automodel does with modules of its own";
+            "attention, MLP and norms recomputed one by one, as Automodel does with modules of its own";
         table.lack(Field::GradientCheckpointing, "", Effect::Memory, message);
     }
     cut(table, software);
@@ -123,7 +123,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     if table.has(Field::LigerParts) && software != Software::HfTransformers {
         let value = table.words(Field::LigerParts).join(" ");
-        let message = "Liger's fused kernels in this software, which keep less for the backward pass";
+        let message = "Liger's fused kernels in this software, which save less for the backward pass";
         table.lack(Field::LigerParts, &value, Effect::Memory, message);
     }
     arrangement(table, software);
@@ -132,7 +132,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         && !(matches!(table.word(Field::PreferenceLogits), "fp32" | "own")
             && software == Software::HfTransformers)
     {
-        let message = "KTO in this trainer, and what it holds beside the model";
+        let message = "KTO in this trainer, and the tensors it holds beside the model";
         table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);
     }
     let heads = matches!(table.word(Field::TrainingObjective), "reward" | "classify");
@@ -196,12 +196,11 @@ fn arrangement(table: &mut Table, software: Software) {
     let unrecorded = table.word(Field::UnrecordedModules).to_owned();
     if matches!(software, Software::HfTransformers | Software::Xtuner) && !unrecorded.is_empty() {
         if whole {
-            let message = format!(
-                "what a layer of {unrecorded} keeps while it is computed again is taken to be what one of Llama keeps"
-            );
+            let message =
+                format!("a recomputed layer of {unrecorded} is assumed to save what a Llama layer saves");
             table.warn(Code::NotEstimated, Field::UnrecordedModules, &message);
         } else {
-            let message = "what the modules of this model type keep for the backward pass; with gradient checkpointing only the inputs of layers are kept";
+            let message = "what the modules of this model type save for the backward pass; with gradient checkpointing only layer inputs are saved";
             table.lack(Field::UnrecordedModules, &unrecorded, Effect::Memory, message);
         }
     }
@@ -222,20 +221,20 @@ fn arrangement(table: &mut Table, software: Software) {
     }
     let grouped = matches!(table.word(Field::ExpertsImplementation), "" | "grouped_mm");
     if own && variants.contains("clamped_experts") && !grouped {
-        let message = "experts of this model that are computed otherwise than by one grouped product";
+        let message = "experts of this model that are not computed by one grouped GEMM";
         table.lack(Field::ExpertsImplementation, "", Effect::Memory, message);
     }
     for (field, message) in [
-        (Field::PostNorms, "what norms behind attention and MLP keep is not estimated in this software"),
+        (Field::PostNorms, "what norms after attention and MLP save is not estimated in this software"),
         (Field::NormsOverHeads, "norms of queries and keys are taken to be over each head in this software"),
-        (Field::AttentionSoftcap, "what capped attention scores keep is not estimated in this software"),
+        (Field::AttentionSoftcap, "what soft-capped attention scores save is not estimated in this software"),
     ] {
         if table.on(field) && !software.semantics().eager_modules {
             table.warn(Code::NotEstimated, field, message);
         }
     }
     for (field, message) in [
-        (Field::NormsBehind, "norms behind attention and MLP, and none in front, in these modules"),
+        (Field::NormsBehind, "norms after attention and MLP, and none before, in these modules"),
         (Field::NormsOverHeads, "norms of queries and keys over all heads together in these modules"),
     ] {
         let known = field == Field::NormsOverHeads && !software.semantics().eager_modules;
@@ -296,7 +295,7 @@ pub(super) fn set_aside(table: &mut Table, items: &[NotModelled]) -> Vec<(Field,
                 field,
                 SettingValue::Text("adam".to_owned()),
                 Origin::Default,
-                "in the place of one not modelled",
+                "in place of one that is not modelled",
             );
         } else if field != Field::Software {
             table.clear(field);

@@ -50,7 +50,8 @@ pub(super) fn one_by_one(table: &mut Table, software: Software) {
         _ => false,
     };
     if !(whole && plain && known) || has_liger(table) {
-        let message = "modules computed again one by one, other than attention, MLP and norms of dense layers that train";
+        let message =
+            "modules recomputed one by one, other than attention, MLP and norms of trained dense layers";
         table.lack(Field::RecomputeModules, "", Effect::Memory, message);
     }
 }
@@ -96,7 +97,7 @@ pub(super) fn own_rollouts(table: &mut Table) {
     let message = if table.on(Field::UseDora) || !widths {
         "rollouts by the training model itself (no vLLM) with such adapters or such a base"
     } else if !plain {
-        "rollouts by the training model itself (no vLLM) where its layers are not Llama's: what they hold of each token"
+        "rollouts by the training model itself (no vLLM) where its layers are not Llama's: what they hold per token"
     } else if table.word(Field::AttnImplementation) == "eager" {
         "rollouts by the training model itself (no vLLM) with eager attention, whose scores grow with the prompts"
     } else if table.word(Field::DataParallelEngine).starts_with("fsdp") {

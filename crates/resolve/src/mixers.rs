@@ -54,7 +54,7 @@ fn of_hybrid(table: &mut Table, stated: u64) -> Option<Option<Vec<Mixer>>> {
     }
     let length = signs.chars().count() as u64;
     if length != stated {
-        let message = format!("hybrid_override_pattern has {length} layers, and the model has {stated}");
+        let message = format!("hybrid_override_pattern has {length} layers, but the model has {stated}");
         table.refuse(Code::LayerPattern, &fields, message, HINT);
         return None;
     }
@@ -138,7 +138,7 @@ fn window(table: &mut Table) -> Option<Window> {
         }
     }
     let Some(tokens) = table.count(Field::AttentionWindow) else {
-        let message = "layers attend to a window, and its tokens are not given".to_owned();
+        let message = "layers attend to a window whose size is not given".to_owned();
         table.refuse(Code::LayerPattern, &[Field::AttentionWindow], message, "attention_window=4096");
         return None;
     };
@@ -166,7 +166,7 @@ fn linear_mixer(table: &mut Table) -> Option<LinearMixer> {
     if state_space {
         // Not from the default of heads: Mamba's inner width is twice the hidden size.
         let width = table.degree(Field::LinearValueHeadDim).max(1);
-        let rule = "twice the hidden size / the width of a head";
+        let rule = "twice the hidden size / the head dimension";
         table.derive(Field::LinearNumValueHeads, Int((2 * hidden / width).max(1)), rule);
         table.default(Field::LinearNorm, Bool(true), why);
     }

@@ -185,10 +185,10 @@ fn shape(table: &mut Table) {
             // A learned table ends where it ends, and a longer sequence is an error there.
             && position(table) != PositionEmbedding::LearnedAbsolute
         {
-            let rule = "the sequence length: rotary positions have no table that would end";
+            let rule = "the sequence length: RoPE has no position table to run out of";
             table.overrule(Field::MaxPositionEmbeddings, Int(sequence), rule);
         }
-        let rule = "the sequence length, where nothing longer is asked for";
+        let rule = "the sequence length, unless a longer one is asked for";
         table.derive(Field::MaxPositionEmbeddings, Int(sequence), rule);
     }
     let bias = table.on(Field::AddBiasLinear);
@@ -337,7 +337,7 @@ fn expert_groups(table: &mut Table) -> Option<ExpertGroups> {
         table.refuse(Code::Topk, &fields, message, "a number of groups that divides the experts");
     } else if chosen > count {
         let message =
-            format!("a token cannot go to {chosen} of {count} groups of experts (moe_router_group_topk)");
+            format!("a token cannot be routed to {chosen} of {count} expert groups (moe_router_group_topk)");
         table.refuse(Code::Topk, &fields, message, "at most as many as there are");
     }
     // All groups chosen limits nothing.

@@ -8,7 +8,7 @@ use shardscope_source::Code;
 /// Modules that Megatron offloads and whose tensors are not known here.
 const UNKNOWN: [(&str, &str); 2] = [
     ("fused_group_mlp", "experts as one operation of Transformer Engine's operation fuser, offloaded whole"),
-    ("gdp_qkv", "gated delta products, offloaded"),
+    ("gdp_qkv", "gated delta-rule kernels, offloaded"),
 ];
 
 /// What is offloaded; the names of modules are Megatron's.
@@ -20,7 +20,7 @@ pub(super) fn offload(table: &mut Table) -> Offload {
         table.default(
             Field::MinOffloadedTensorSize,
             SettingValue::Int(LEAST_OFFLOADED),
-            "default of Megatron core",
+            "default of Megatron Core",
         );
     }
     Offload {
@@ -96,9 +96,9 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
         (
             Field::RecomputeGranularity,
             table.word(Field::RecomputeGranularity) == "full",
-            "modules offloaded in layers that are recomputed whole",
+            "modules offloaded in fully recomputed layers",
         ),
-        (Field::ActivationOffloadFraction, part, "offloading of a part of the modules' runs"),
+        (Field::ActivationOffloadFraction, part, "offloading only a fraction of the modules' runs"),
         (Field::DeltaOffloadBytesAcrossPpRanks, shifted, "modules offloaded less by later pipeline ranks"),
     ] {
         if holds && software == Software::MegatronCoreTe {

@@ -32,7 +32,7 @@ impl Display for BadValue {
                 write!(formatter, "{name} is {value}, and must be at least {least}")
             }
             Fault::TooLarge { value, most } => {
-                write!(formatter, "{name} is {}, and the limit is {most}", shown(value))
+                write!(formatter, "{name} is {}, above the limit of {most}", shown(value))
             }
             Fault::NoNumber(text) => write!(formatter, "{name} takes a number, not {}", shown(text)),
             Fault::OutOfRange { value, least, most } => {
@@ -195,7 +195,7 @@ mod tests {
         check(
             Field::NumLayers,
             "99999999999999999999999",
-            Err("num_layers is \"99999999999999999999999\", and the limit is 4096"),
+            Err("num_layers is \"99999999999999999999999\", above the limit of 4096"),
         );
         check(Field::NumLayers, "many", Err("num_layers takes a whole number, not \"many\""));
         check(Field::HiddenDropout, "0.1", Ok(SettingValue::Real(0.1)));

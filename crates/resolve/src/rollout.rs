@@ -22,7 +22,7 @@ pub(super) fn batch(table: &mut Table) {
     };
     // Of one step: rollouts of a round are shared by its optimizer steps.
     let sequences = prompts.saturating_mul(table.degree(Field::RolloutsPerPrompt)) / steps.max(1);
-    let rule = "prompts x rollouts of each / steps of a round";
+    let rule = "prompts x rollouts per prompt / optimizer steps per round";
     table.derive(Field::GlobalBatchSize, Int(sequences.max(1)), rule);
 }
 
@@ -36,7 +36,7 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
         let rows = table.degree(Field::MicroBatchSize).saturating_mul(table.degree(Field::NumMicroBatches));
         let rule = "micro-batch x gradient accumulation steps: a round of rollouts for each optimizer step";
         table.derive(Field::RolloutSequences, Int(rows), rule);
-        table.derive(Field::RolloutSleep, Bool(true), "its cache is gone while it trains");
+        table.derive(Field::RolloutSleep, Bool(true), "its KV cache is freed while it trains");
     } else {
         table.default(Field::RolloutMemoryFraction, Real(usual), &whose);
         table.default(Field::RolloutTensorParallelSize, Int(1), &whose);
@@ -45,7 +45,7 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
         table.default(Field::RolloutDtype, Text("bf16".to_owned()), &whose);
     }
     table.default(Field::RolloutsPerPrompt, Int(1), "unless given");
-    table.derive(Field::RolloutLength, Int(sequence), "as long as what is trained on");
+    table.derive(Field::RolloutLength, Int(sequence), "as long as the training sequences");
     table.default(Field::RolloutSleep, Bool(false), "unless given");
     let sleeps = table.on(Field::RolloutSleep);
     // slime counts the engine's accelerators with --colocate too, and gives it some of its own without; 0 where it starts none.

@@ -101,7 +101,7 @@ pub(super) fn dp_sharding(table: &mut Table) -> DpSharding {
         () if table.on(Field::UseDistributedOptimizer) => {
             (1, "the distributed optimizer shards optimizer states")
         }
-        () => (0, "without the distributed optimizer every replica holds all"),
+        () => (0, "without the distributed optimizer every replica holds all states"),
     };
     // Stage 0 is what a run has unless something is asked for, so that it shows as a default and not as a consequence.
     if stage == 0 {

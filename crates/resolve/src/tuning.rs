@@ -134,7 +134,7 @@ pub(super) fn tuning(table: &mut Table, software: Software, params: NumberFormat
         tuning.whole = super::whole::whole(table);
     }
     if quantized && library == AdapterLibrary::Peft {
-        let rule = "prepare_model_for_kbit_training makes the embedding's output require a gradient";
+        let rule = "prepare_model_for_kbit_training makes the embedding's output require grad";
         table.derive(Field::InputRequireGrads, Bool(true), rule);
     }
     table.default(Field::InputRequireGrads, Bool(false), &format!("default of {}", library.semantics().name));
@@ -196,7 +196,7 @@ fn lora(table: &mut Table, library: AdapterLibrary, params: NumberFormat) -> Lor
         let rule = "Float16Module casts adapters with the model";
         table.overrule(Field::AdapterDtype, Text(params.name().to_owned()), rule);
     } else if library != AdapterLibrary::Peft {
-        let rule = "adapters are built in the type of the model's weights";
+        let rule = "adapters are built in the dtype of the model's weights";
         table.derive_word(Field::AdapterDtype, params.name(), rule);
     } else {
         let rule = "PEFT holds adapters in fp32 over 16-bit weights (autocast_adapter_dtype)";

@@ -196,7 +196,7 @@ fn ask_for_images(table: &mut Table) {
     let patches = if kept.image == 0 && fits > 0 && fits < patches { fits } else { patches };
     // Whole groups: patches become tokens by groups, and a rest would not be a size that a processor makes.
     let patches = patches - patches % group.max(1);
-    let message = "the vision tower keeps tensors of every patch of a sample's images, and the text does not say how many there are";
+    let message = "the vision tower saves tensors for every patch of a sample's images, and the text does not say how many there are";
     let hint = format!(
         "set image_patches, of all images of a sample: {patches} are {origin}, as far as the sequence holds their {} tokens",
         patches / group.max(1)

@@ -49,7 +49,7 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
             (Effect::Memory, format!("{tower} {how}"))
         });
     } else if adapted(table) && adapters(table) == [false; 3] {
-        (Effect::Memory, "where a part of it trains, or adapters reach it: what it keeps for backward")
+        (Effect::Memory, "where a part of it is trained, or adapters reach it: what it saves for backward")
     } else if is_policy(table) && !in_engine(table) {
         (Effect::Memory, "in the engine that makes rollouts")
     } else if !compiled && !matches!(table.word(Field::BaseQuantization), "" | "none") {
@@ -133,9 +133,7 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         () if adapts && (!recomputes(table) || kept_whole) => {
             Some("where adapters reach it and its layers are not recomputed, of which the first keeps less")
         }
-        () if adapts && table.on(Field::UseDora) => {
-            Some("where adapters that train lengths apart (DoRA) reach it")
-        }
+        () if adapts && table.on(Field::UseDora) => Some("where weight-decomposed adapters (DoRA) reach it"),
         () if adapts && half(Field::AdapterDtype) && table.word(Field::DataParallelEngine) != "deepspeed" => {
             Some("where adapters in 16 bits reach it")
         }
@@ -143,26 +141,26 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
             Some("where its layers are recomputed and the decoder's are not")
         }
         () if liger && tower_liger(table).is_none() => {
-            Some("where it keeps tensors for backward, with Liger's kernels in its layers")
+            Some("where it saves tensors for backward, with Liger's kernels in its layers")
         }
         () if table.on(Field::OffloadSavedTensors) || !compiled && table.on(Field::OffloadLayerInputs) => {
             Some("where it keeps tensors for backward, which go to the host")
         }
         () if kept(table).is_none() => {
-            Some("where it keeps tensors for backward: those of this type are not recorded")
+            Some("where it saves tensors for backward: those of this type are not recorded")
         }
         () if gradients != TowerGradients::None
             && kept(table).is_some_and(|kept| kept.masked)
             && !table.word(Field::AttnImplementation).starts_with("flash") =>
         {
-            Some("where it keeps tensors for backward, with a mask of all patches in its attention")
+            Some("where it saves tensors for backward, with a mask of all patches in its attention")
         }
         // Trainers hand the tower the images of both halves of a pair at once (`trl/trainer/dpo_trainer.py:
         // DataCollatorForVisionPreference`, `swift/template/base.py:_rlhf_data_collator`,
         // `llamafactory/data/collator.py:PairwiseDataCollatorWithPadding`).
         () if !is_policy(table) && !matches!(table.word(Field::TrainingObjective), "" | "sft" | "dpo") => {
             Some(
-                "where it keeps tensors for backward, under another loss than the next token's or that of pairs",
+                "where it saves tensors for backward, under another loss than next-token cross entropy or that of pairs",
             )
         }
         () if trains && none => {
@@ -173,7 +171,7 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
             && table.word(Field::Autocast) == "none"
             && kept(table).is_some_and(|kept| !kept.rms_norms) =>
         {
-            Some("where it keeps tensors for backward, with LayerNorms under FSDP, with or without autocast")
+            Some("where it saves tensors for backward, with LayerNorms under FSDP, with or without autocast")
         }
         () if is_sharded(table) && adapts => Some("where adapters reach it under FSDP"),
         () if is_sharded(table)
@@ -185,7 +183,7 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
             )
         }
         () if fp32 => {
-            Some("where it keeps tensors for backward, in fp32 or under autocast over fp32 weights")
+            Some("where it saves tensors for backward, in fp32 or under autocast over fp32 weights")
         }
         () if trains && !OF_ANY_SHAPE.contains(&table.word(Field::Optimizer)) => {
             Some("where it trains, with an optimizer whose states depend on the shapes of its weights")

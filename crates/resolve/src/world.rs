@@ -87,8 +87,8 @@ fn platform(table: &mut Table) -> Option<Platform> {
         }
         None if !asked.is_empty() => {
             let names: Vec<_> = catalog::platforms().map(|platform| platform.name).collect();
-            let hint = "known are ".to_owned() + &names.join("; ");
-            let message = asked + " is not a platform of the catalog";
+            let hint = "known: ".to_owned() + &names.join("; ");
+            let message = asked + " is not a platform in the catalog";
             let warning = Diagnostic::warning(Code::UnknownPlatform, message);
             table.say(warning, &hint, table.span(Field::Platform));
         }
@@ -111,13 +111,13 @@ fn accelerator(table: &mut Table, software: Software) -> Accelerator {
     let taken = if of_xla { catalog::DEFAULT_TPU } else { catalog::DEFAULT_ACCELERATOR };
     if !asked.is_empty() {
         let names: Vec<_> = catalog::accelerator_names().collect();
-        let hint = "known are ".to_owned() + &names.join(", ");
+        let hint = "known: ".to_owned() + &names.join(", ");
         let message = format!("{asked} is not in the accelerator catalog; {taken} is used instead");
         let warning = Diagnostic::warning(Code::UnknownAccelerator, message);
         table.say(warning, &hint, table.span(Field::Accelerator));
     }
     // Also after the warning: everything below needs some accelerator, and the origin says that it is a default.
-    let note = "taken where the text names none";
+    let note = "assumed where the text names none";
     table.fill(Field::Accelerator, Text(taken.to_owned()), Origin::Default, note);
     catalog::accelerator(taken).unwrap_or_else(catalog::default_accelerator)
 }
@@ -206,7 +206,7 @@ fn both(table: &mut Table, nodes: u64, per_node: u64) -> Option<u64> {
         return Some(product);
     }
     let message = format!(
-        "{} of {} are {product}, and the world size is said to be {world}",
+        "{} of {} are {product}, but the world size is given as {world}",
         counted(nodes, "node"),
         counted(per_node, "GPU")
     );

@@ -23,6 +23,7 @@ impl Bytes {
     /// So many GiB (2^30 bytes).
     #[must_use]
     pub const fn gib(gib: u64) -> Self {
+        // Sizes come from what a reader typed: too large ends at the greatest number, never in a panic or a wrapped sum.
         Self(gib.saturating_mul(1 << 30))
     }
 
@@ -53,6 +54,7 @@ impl Bytes {
     /// The difference, zero where `other` is more.
     #[must_use]
     pub const fn less(self, other: Self) -> Self {
+        // Estimates take parts off a whole that rounding may leave a byte short: wrapping to 2^64 would be the worst answer.
         Self(self.0.saturating_sub(other.0))
     }
 

@@ -25,12 +25,14 @@ impl Count {
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn rounded_up(value: f64) -> Self {
+        // A cast from f64 saturates and takes NaN to 0, which is what untrusted fractions need.
         Self(value.ceil() as u64)
     }
 
     /// The product of a shape's dimensions.
     #[must_use]
     pub fn of_shape(shape: &[u64]) -> Self {
+        // 1 for a shape without dimensions: a scalar has one element, as in PyTorch.
         Self(shape.iter().fold(1, |so_far, &dimension| product(so_far, dimension)))
     }
 

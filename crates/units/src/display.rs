@@ -46,6 +46,7 @@ pub fn mib(bytes: Bytes) -> String {
 /// Memory in the binary unit that suits it: TiB, GiB, MiB, KiB or bytes.
 #[must_use]
 pub fn size(bytes: Bytes) -> String {
+    // Binary units for what torch and nvidia-smi count (both print MiB or GiB); links and data sheets count in GB, see `gb`.
     if bytes >= Bytes::gib(1024) {
         with(bytes.in_gib() / 1024.0, 2, " TiB")
     } else if bytes >= Bytes::gib(1) {

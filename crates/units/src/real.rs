@@ -40,6 +40,7 @@ macro_rules! real {
                 Self::new(self.0 * times as f64)
             }
             fn greater(self, other: Self) -> Self {
+                // `f64::max`, as no value here is NaN: `new` lets none in.
                 Self(self.0.max(other.0))
             }
             fn number(self) -> f64 {
@@ -77,6 +78,7 @@ macro_rules! real {
         impl std::ops::Div<f64> for $name {
             type Output = Self;
             fn div(self, divisor: f64) -> Self {
+                // Through `new`: a division by zero counts as nothing, not as infinity.
                 Self::new(self.0 / divisor)
             }
         }

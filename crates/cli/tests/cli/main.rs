@@ -267,7 +267,7 @@ fn every_number_that_has_a_reason_says_it() {
         text,
         format!(
             "{weights} = {bytes} bytes\n  P·w\n  Every parameter of the rank, w bytes each.\n    P = {parameters}  parameters of \
-             the rank\n    w = 2  bytes of an element\n  megatron/core/distributed/param_and_grad_buffer.py\n"
+             the rank\n    w = 2  bytes per element\n  megatron/core/distributed/param_and_grad_buffer.py\n"
         )
     );
     assert!(

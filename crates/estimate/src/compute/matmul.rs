@@ -135,6 +135,7 @@ impl Product {
         for &tile in &TILES {
             let across = product(self.m.div_ceil(tile.rows), self.n.div_ceil(tile.columns));
             let tiles = product(across, self.batch).max(1);
+            // Split-K pays only where tiles alone would leave multiprocessors idle.
             let splits: &[u64] = if tiles < device.multiprocessors { &[1, 2, 4] } else { &[1] };
             for &split in splits {
                 let cut = self.cut(device, rate, tile, tiles, split);

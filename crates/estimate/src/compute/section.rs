@@ -143,6 +143,7 @@ pub fn linear_products(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> [Pr
     let batch = matmul.batch;
     let product =
         |[m, n, k]: [u64; 3], result_width| Product { batch, m, n, k, low, aligned, grouped, result_width };
+    // y = x·Wᵀ, dx = dy·W, dW = dyᵀ·x: the same m·n·k each, but other tiles and other results to write.
     [product([m, n, k], width), product([m, k, n], width), product([n, k, m], accumulated_width(x))]
 }
 

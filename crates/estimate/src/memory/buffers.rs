@@ -23,10 +23,16 @@ const BLOCK: u64 = 64;
 const CONSTANT: u64 = 4;
 const DEFERRED: &str = "megatron/core/pipeline_parallel/schedules.py: deferred embedding weight gradient";
 
-static GATHER: Formula =
-    Formula::new("n·h·B", "Where sequence parallelism gathers, kept once it has grown.", MEMORY);
-static SCORES: Formula =
-    Formula::new("a·s·s·b·B", "Where unfused attention puts its scores, kept once it has grown.", MEMORY);
+static GATHER: Formula = Formula::new(
+    "n·h·B",
+    "The buffer into which sequence parallelism all-gathers; it grows to its largest user and is never freed.",
+    MEMORY,
+);
+static SCORES: Formula = Formula::new(
+    "a·s·s·b·B",
+    "The buffer for the scores of unfused attention; it grows to its largest user and is never freed.",
+    MEMORY,
+);
 static STAND_INS: Formula = Formula::new(
     "W·B",
     "A stand-in for the weight gradient for each distinct shape of weight, W elements together: gradients are \
@@ -35,7 +41,7 @@ static STAND_INS: Formula = Formula::new(
 ).letters(&[("W", "elements of weights of distinct shapes")]);
 static PREVIOUS: Formula = Formula::new(
     "S·h·Br",
-    "The gradient sent to the stage before, still referenced while the next micro-batch runs.",
+    "The gradient sent to the previous stage, still referenced while the next micro-batch runs.",
     SCHEDULE,
 );
 static CUBLAS_WORKSPACE: Formula = Formula::new(
@@ -54,14 +60,14 @@ static GROUPED_WORKSPACE: Formula = Formula::new(
 .letters(&[("Z", "bytes of a workspace")]);
 static DEFER: Formula = Formula::new(
     "L·(n·V·B + S·h·B)",
-    "Inputs and gradients of the output projection for the L micro-batches whose weight gradient is put off.",
+    "Inputs and output gradients of the output layer for the L micro-batches whose weight gradient is deferred.",
     DEFERRED,
 )
 .letters(&[("L", "micro-batches whose weight gradient is deferred")]);
 
 static DEQUANTISED: Formula = Formula::new(
     "E·(Bc + 1/16)",
-    "Where a quantized weight is put in full, and the constants of its blocks in fp32: E elements of the largest, kept once grown.",
+    "The buffer for a dequantized weight and its block scales in fp32: E elements of the largest, never freed.",
     DEQUANTIZE,
 ).letters(&[("E", "elements of the largest quantized weight")]);
 static REFERENCE: Formula = Formula::new(
@@ -71,7 +77,7 @@ static REFERENCE: Formula = Formula::new(
 );
 static RETURNING: Formula = Formula::new(
     "2·S·h·Br",
-    "Where inputs of layers come back from the host: two buffers, of which the second is given up where less than 512 MiB are free.",
+    "Buffers into which layer inputs come back from the host: two, of which the second is dropped where less than 512 MiB are free.",
     SMART,
 );
 
@@ -94,6 +100,7 @@ pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Te
 /// Stand-ins of the stage's distinct linear weights under Transformer Engine.
 fn stand_ins(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Option<Term> {
     let recipe = x.recipe();
+    // The dummies exist only where the GEMM accumulates into `main_grad`, which stays whole without sharded gradients.
     let sharded = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
     if !recipe.software.semantics().transformer_engine || !recipe.fusions.gradient_accumulation || sharded {
         return None;
@@ -102,6 +109,7 @@ fn stand_ins(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Option<Term> {
     for ((_, unit), &count) in units.iter().zip(counts) {
         if count > 0 {
             for shape in &unit.shapes {
+                // One dummy per shape, not per layer: Transformer Engine looks it up in a cache keyed by shape.
                 if !shapes.contains(shape) {
                     shapes.push(*shape);
                 }

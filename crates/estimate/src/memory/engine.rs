@@ -24,15 +24,20 @@ const FORWARD: &str = "a layer's forward pass without gradients, of as many toke
 
 static WEIGHTS: Formula =
     Formula::new("P·w", "Weights of the engine's tensor rank, P elements of w bytes.", CACHE)
-        .letters(&[("P", "parameters of a tensor rank of the engine"), ("w", "bytes of an element")]);
+        .letters(&[("P", "parameters of a tensor rank of the engine"), ("w", "bytes per element")]);
 static SHARE: Formula = Formula::new(
     "F·C - W",
-    "Key/value cache and activations: the share F of the memory C that the engine is given, less its weights W.",
+    "KV cache and activations: the share F of the memory C that the engine is given, minus its weights W.",
     VLLM,
-).letters(&[("F", "share of the memory that the engine is given"), ("C", "bytes of the memory"), ("W", "bytes of the engine's weights")]);
+)
+.letters(&[
+    ("F", "share of the memory that the engine is given"),
+    ("C", "bytes of the memory"),
+    ("W", "bytes of the engine's weights"),
+]);
 static STATIC: Formula = Formula::new(
     "F·C - W",
-    "Key/value cache: the share F of the memory C that is free when the engine starts, less its weights W.",
+    "KV cache: the share F of the memory C that is free when the engine starts, minus its weights W.",
     SGLANG,
 )
 .letters(&[
@@ -42,9 +47,9 @@ static STATIC: Formula = Formula::new(
 ]);
 static ACTIVATIONS: Formula = Formula::new(
     "T·(2·h + 3·f)·w",
-    "Activations of T tokens prefilled at once: stream, a layer's input, and the MLP's halves with their product.",
+    "Activations of T tokens prefilled at once: the residual stream, a layer's input, and gate, up and their product in the MLP.",
     FORWARD,
-).letters(&[("T", "tokens prefilled at once"), ("h", "hidden size"), ("f", "inner width of the MLP on one rank"), ("w", "bytes of an element")]);
+).letters(&[("T", "tokens prefilled at once"), ("h", "hidden size"), ("f", "FFN hidden size per rank"), ("w", "bytes per element")]);
 static IMAGES: Formula = Formula::new(
     "48·T·p·hi + M",
     "Tensors of one layer of the vision tower at most, were all T tokens prefilled at once of images, and embeddings of images that are kept for later.",
@@ -56,7 +61,7 @@ static IMAGES: Formula = Formula::new(
     ("M", "bytes of the cache of embeddings"),
 ]);
 static CAPTURED: Formula =
-    Formula::new("g·N", "CUDA graphs, g bytes for each of the N sequences decoded at once at most.", GRAPHS)
+    Formula::new("g·N", "CUDA graphs, g bytes for each of at most N sequences decoded at once.", GRAPHS)
         .letters(&[("g", "bytes per sequence"), ("N", "sequences decoded at once at most")]);
 static DRIVER: Formula = Formula::new("C", "The driver context of the engine's own process.", CONTEXT)
     .letters(&[("C", "bytes of the driver context")]);
@@ -139,6 +144,7 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
     let count = engine_parameters(plan, rollout.tensor);
     let weights = count.bytes(rollout.weights.width());
     let whole = match rollout.engine {
+        // SGLang measures free memory when it starts, vLLM takes a share of the whole device: the same fraction means other bytes.
         RolloutEngine::Sglang => accelerator.memory.less(taken),
         RolloutEngine::Vllm | RolloutEngine::Transformers => accelerator.memory,
     };
@@ -210,6 +216,7 @@ fn engine_parameters(plan: &Plan, tensor: u64) -> Count {
         let mut model = plan.model().clone();
         model.padded_vocab_size = model.padded_vocab_size.next_multiple_of(VOCAB_MULTIPLE * tensor.max(1));
         model.vocab_padding = None;
+        // The engine generates without the training's extra prediction depths.
         model.mtp_num_layers = 0;
         if let Some(tower) = &mut model.vision {
             (tower.whole, tower.in_engine_alone) = (false, false);
@@ -223,6 +230,7 @@ fn engine_parameters(plan: &Plan, tensor: u64) -> Count {
         recipe.dp_sharding = DpSharding::Replicated;
         recipe.recompute = Recompute::None;
         recipe.tuning = Tuning::default();
+        // The training's recipe must not refuse a cut that only the engine has: its precision, sharding and overlap are set aside.
         recipe.fp8 = None;
         recipe.rollout = None;
         recipe.optimizer.precision_aware = false;

@@ -23,7 +23,7 @@ const SCALARS: u64 = 2 * FLOAT;
 
 static HIDDEN: Formula = Formula::new(
     "be·s·h·B",
-    "What the last norm made of an evaluation batch of be sequences; the model's output refers to it.",
+    "The final norm's output for an evaluation batch of be sequences; the model's output refers to it.",
     LOSS,
 )
 .letters(&[("be", "sequences of an evaluation batch; of preferences, pairs")]);
@@ -72,7 +72,7 @@ static ENTROPY_PART: Formula = Formula::new(
 );
 static CAST: Formula = Formula::new(
     "2·W",
-    "Copies in 16 bits of W elements of weights, which autocast holds until the pass is over.",
+    "Copies in 16 bits of W elements of weights, which autocast caches until the forward pass is over.",
     "aten/src/ATen/autocast_mode.cpp:cached_cast",
 )
 .letters(&[("W", "elements of weights")]);

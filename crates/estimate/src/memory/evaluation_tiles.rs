@@ -15,18 +15,15 @@ const INDEX: u64 = 8;
 
 static STREAMS: Formula = Formula::new(
     "4·be·s·h·B",
-    "Embeddings, the last layer's input, its residual stream and that normalised, of an evaluation batch of be sequences.",
+    "Embeddings, the last layer's input, its residual stream and the normalized stream, of an evaluation batch of be sequences.",
     MODEL,
 )
 .letters(&[("be", BATCH)]);
 static GATES: Formula =
-    Formula::new("be·s·(1 + g)·f·Bc", "Gate, up and their product of the last layer's MLP.", MODEL)
+    Formula::new("be·s·(1 + g)·f·Bc", "Gate, up and their product in the last layer's MLP.", MODEL)
         .letters(&[("be", BATCH)]);
-static POSITIONS: Formula = Formula::new(
-    "s·(2·rot·B + 8)",
-    "Cosines and sines of the rotation, and the places they are of, int64.",
-    MODEL,
-);
+static POSITIONS: Formula =
+    Formula::new("s·(2·rot·B + 8)", "RoPE cosines and sines, and their position ids, int64.", MODEL);
 static CAST: Formula = Formula::new(
     "Bc·W",
     "Copies in 16 bits of W elements of weights, which autocast holds until the pass is over; the last layer's last is not cast yet.",

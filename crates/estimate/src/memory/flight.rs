@@ -34,6 +34,7 @@ const WALKED_PER_STAGE: u32 = 6;
 pub(super) fn flights(plan: &Plan, stage: u32, chunks: usize) -> Vec<Flight> {
     let shape = Shape::from_plan(plan);
     match shape.kind {
+        // All forwards come first: every micro-batch is alive when the first backward begins.
         PipelineSchedule::GPipe => {
             let all = u64::from(shape.micro_batches);
             vec![Flight {
@@ -129,6 +130,7 @@ impl Steps {
 fn interleaved(shape: &Shape, stage: u32) -> Vec<Flight> {
     let of = Steps::from_shape(shape);
     let steps = u64::from(shape.steps());
+    // Warm-up forwards, and the one forward that 1F1B runs before its first backward.
     let ahead = (u64::from(shape.warmup(stage)) + 1).min(steps);
     let round = (of.group * of.chunks).min(steps);
     let shorter = if of.full() == steps { steps } else { of.full().saturating_sub(ahead) };
@@ -158,6 +160,7 @@ fn walked(mut shape: Shape, stage: u32, chunks: usize) -> Vec<Flight> {
                 let waiting = if splits { waiting.clone() } else { Vec::new() };
                 let flight =
                     Flight { counts: counts.clone(), waiting, backward: chunk, forward: Some(chunk) };
+                // A flight that another covers can never be the peak; without this the list would grow with the micro-batches.
                 if !out.iter().rev().any(|other| other.covers(&flight)) {
                     out.retain(|other| !flight.covers(other));
                     out.push(flight);

@@ -25,28 +25,28 @@ static SLACK: Formula = Formula::new(
      full the allocator gives back what it can, at the price of waiting for the device; it is counted all the same.",
     ALLOCATOR,
 ).letters(&[("k", "bytes cached whatever the run"), ("q", "part of N that is cached"), ("N", "bytes allocated that are not states")]);
-static DRIVER: Formula = Formula::new("C", "The driver context and the kernels' code.", CONTEXT)
+static DRIVER: Formula = Formula::new("C", "The CUDA context and the loaded kernels.", CONTEXT)
     .letters(&[("C", "bytes of the driver context")]);
 static COMMUNICATORS: Formula = Formula::new("c·Z", "Buffers of c communicators, Z bytes each.", NCCL)
     .letters(&[("c", "communicators of the rank"), ("Z", "bytes of one")]);
 static BUCKETS: Formula =
     Formula::new("w·K", "Two buckets of K elements: to reduce gradients, and to gather weights.", DEEPSPEED)
-        .letters(&[("K", "elements"), ("w", "bytes of an element")]);
+        .letters(&[("K", "elements"), ("w", "bytes per element")]);
 static REDUCED: Formula =
-    Formula::new("w·K", "A flat copy of K elements of fp32 gradients, which is reduced.", ENGINE)
-        .letters(&[("K", "elements"), ("w", "bytes of an element")]);
+    Formula::new("w·K", "A flattened copy of K elements of fp32 gradients, which is reduced.", ENGINE)
+        .letters(&[("K", "elements"), ("w", "bytes per element")]);
 static FLAT_COPIES: Formula = Formula::new(
     "w·K",
     "Flat copies of the K elements that the rank updates: gradient in 16 and 32 bits, weight in 16 bits, less \
      those alive at the peak.",
     FLAT,
-).letters(&[("K", "elements that the rank updates"), ("w", "bytes of an element")]);
+).letters(&[("K", "elements that the rank updates"), ("w", "bytes per element")]);
 static FIRST_WEIGHTS: Formula = Formula::new(
     "w·K",
     "Blocks of the weights from before they were put into one flat buffer; freed, but cached.",
     BF16,
 )
-.letters(&[("K", "weights of the rank"), ("w", "bytes of an element")]);
+.letters(&[("K", "weights of the rank"), ("w", "bytes per element")]);
 
 static REDUCING: Formula = Formula::new(
     "G",
@@ -154,6 +154,7 @@ impl Framework {
         }
         let outside = [(!left.context).then(|| context(x)), (!left.communicators).then(|| communicators(x))];
         let flat: Vec<Term> = flat_buffers(x, load).iter().map(Flat::term).collect();
+        // Expandable segments merge free neighbours into one block, so that less is stranded by fragmentation.
         let part = if grows_segments(x) { SLACK_PART_LEAST } else { SLACK_PART };
         let slack = (!left.slack).then(|| slack(load, part));
         // Flat buffers are made when activations are gone, so that on a full device they take over their room.

@@ -14,63 +14,63 @@ const FSDP: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
 const COLLECTIVES: &str = "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py";
 
 static LAYERS: Formula =
-    Formula::new("2·W·w", "Weights of the layer that runs and of the next one, W elements each.", FSDP)
-        .letters(&[("W", "elements of the weights of a layer"), ("w", "bytes of an element")]);
-static LAYER: Formula = Formula::new("W·w", "Weights of the layer that runs, W elements.", FSDP)
-    .letters(&[("W", "elements of the weights of a layer"), ("w", "bytes of an element")]);
+    Formula::new("2·W·w", "Weights of the running layer and of the prefetched one, W elements each.", FSDP)
+        .letters(&[("W", "elements of the weights of a layer"), ("w", "bytes per element")]);
+static LAYER: Formula = Formula::new("W·w", "Weights of the running layer, W elements.", FSDP)
+    .letters(&[("W", "elements of the weights of a layer"), ("w", "bytes per element")]);
 static ENDS: Formula = Formula::new(
     "W·w",
-    "Weights outside of the layers, W elements: gathered once, kept until backward is over.",
+    "Weights outside of the layers, W elements: all-gathered once and held until backward is over.",
     FSDP,
 )
-.letters(&[("W", "elements of the weights outside of layers"), ("w", "bytes of an element")]);
+.letters(&[("W", "elements of the weights outside of layers"), ("w", "bytes per element")]);
 static HEAD: Formula = Formula::new(
     "W·w",
     "The output layer's weight, W elements, whole while the loss is made and its backward runs.",
     "deepspeed/runtime/zero/partitioned_param_coordinator.py:fetch_sub_module",
 )
-.letters(&[("W", "elements of the output layer's weight"), ("w", "bytes of an element")]);
+.letters(&[("W", "elements of the output layer's weight"), ("w", "bytes per element")]);
 static GRADIENTS: Formula =
-    Formula::new("W·w", "Gradients of the layer that runs, before they are shared.", COLLECTIVES)
-        .letters(&[("W", "elements of the gradients of a layer"), ("w", "bytes of an element")]);
+    Formula::new("W·w", "Gradients of the running layer, before they are reduced.", COLLECTIVES)
+        .letters(&[("W", "elements of the gradients of a layer"), ("w", "bytes per element")]);
 static REDUCED: Formula = Formula::new(
     "W·w",
-    "The gradients of the layer before, in the format in which they are reduced.",
+    "The gradients of the previous layer, in the dtype in which they are reduced.",
     COLLECTIVES,
 )
-.letters(&[("W", "elements of the gradients of a layer"), ("w", "bytes of an element")]);
+.letters(&[("W", "elements of the gradients of a layer"), ("w", "bytes per element")]);
 
 static WHOLE: Formula = Formula::new(
     "P·w",
-    "Gradients of the micro-batches before, P elements: FSDP2 reduces them with the last micro-batch alone.",
+    "Unsharded gradients of the previous micro-batches, P elements: FSDP2 reduces them only with the last micro-batch.",
     FSDP,
 )
-.letters(&[("P", "parameters of the rank that train"), ("w", "bytes of an element")]);
+.letters(&[("P", "parameters of the rank that train"), ("w", "bytes per element")]);
 
 static OTHERS: Formula = Formula::new(
     "(t - 1)·V·h·w",
-    "The word embedding's gradient of the micro-batches before, of the rows that other tensor ranks have: it is not cut yet.",
+    "The word embedding's gradient of the previous micro-batches for rows of other tensor ranks: it is not sharded yet.",
     "torch/distributed/tensor/_ops/_embedding_ops.py:embedding_dense_backward_strategy; torch/distributed/fsdp/_fully_shard/_fsdp_param.py:_get_grad_inner_tensor",
 )
-.letters(&[("w", "bytes of an element")]);
+.letters(&[("w", "bytes per element")]);
 
 static BUCKET: Formula = Formula::new(
     "5·10^8·w",
-    "Where gradients are put to be reduced together: `reduce_bucket_size`, which \"auto\" leaves at DeepSpeed's default.",
+    "The bucket in which gradients are reduced together: `reduce_bucket_size`, which \"auto\" leaves at DeepSpeed's default.",
     "deepspeed/runtime/zero/stage_1_and_2.py:setup_buckets, stage3.py:_setup_for_real_optimizer, config.py",
-).letters(&[("w", "bytes of an element")]);
+).letters(&[("w", "bytes per element")]);
 
 static SECOND: Formula = Formula::new(
     "P·w/D",
     "A second shard of the weights over D ranks, made by a step's first forward and dropped after it: what is gathered next comes from it (ZeRO++ hpZ).",
     "deepspeed/runtime/zero/partition_parameters.py:_partition_param_sec",
-).letters(&[("P", "parameters"), ("w", "bytes of an element"), ("D", "ranks that share them")]);
+).letters(&[("P", "parameters"), ("w", "bytes per element"), ("D", "ranks that share them")]);
 
 static ADDED: Formula = Formula::new(
     "W·w",
-    "The output layer's gradient of this micro-batch, W elements: the unit outside of layers is reduced when backward is over.",
+    "The output layer's weight gradient of this micro-batch, W elements: the root FSDP unit is reduced when backward is over.",
     FSDP,
-).letters(&[("W", "elements of the output layer's weight"), ("w", "bytes of an element")]);
+).letters(&[("W", "elements of the output layer's weight"), ("w", "bytes per element")]);
 
 static ROOTS: Formula = Formula::new(
     "8·V·h/D",

@@ -11,40 +11,41 @@ const CHECKPOINT: &str = "megatron/core/transformer/transformer_block.py:_checkp
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 
-pub(super) static INPUT: Formula = Formula::new("S·h·Br", "Input of a recomputed run of layers.", CHECKPOINT);
+pub(super) static INPUT: Formula =
+    Formula::new("S·h·Br", "The saved input of a block of recomputed layers.", CHECKPOINT);
 pub(super) static SPREAD_INPUT: Formula = Formula::new(
     "S·h·Br/t",
-    "Input of a recomputed run of layers, spread over the tensor ranks.",
+    "The saved input of a block of recomputed layers, sharded over the tensor ranks.",
     CHECKPOINT,
 );
 static ROTARY_PAIR: Formula = Formula::new(
     "2·s·rot·B",
-    "Cosines and sines of the rotation, one of each for all layers.",
+    "RoPE cosines and sines, shared by all layers.",
     "transformers: LlamaRotaryEmbedding.forward",
 );
 static HALF_PAIR: Formula = Formula::new(
     "s·rot·B",
-    "Cosines and sines of the rotation, a column for two of a head.",
+    "RoPE cosines and sines, one column for each pair of a head's columns.",
     "transformers: GptOssRotaryEmbedding.forward",
 );
 static COMPLEX_PAIR: Formula = Formula::new(
     "4·s·rot",
-    "The rotation as complex numbers of fp32, one for two columns of a head.",
+    "RoPE as complex numbers of fp32, one for each pair of a head's columns.",
     "transformers: DeepseekV2RotaryEmbedding.forward",
 );
 static WIDE_ROTARY_PAIR: Formula = Formula::new(
     "8·s·rot",
-    "Cosines and sines of the rotation in fp32, one of each for all layers.",
+    "RoPE cosines and sines in fp32, shared by all layers.",
     "transformers: Olmo2RotaryEmbedding.forward",
 );
 static LAYERS_PAIRS: Formula = Formula::new(
     "8·L·s·rot",
-    "Cosines and sines of the rotation in fp32, a pair for each layer.",
+    "RoPE cosines and sines in fp32, one pair per layer.",
     "olmo_core/nn/rope.py:RotaryEmbedding, whose cache is of its own",
 );
 pub(super) static ROTARY: Formula = Formula::new(
     "4·s·d",
-    "The fp32 rotary table, an argument of every recomputed run, one for all.",
+    "The fp32 RoPE table, an argument of every recomputed block and shared by all.",
     CHECKPOINT,
 );
 
@@ -103,7 +104,9 @@ pub(super) fn layers_kept(x: &Symbols<'_>, chunk: &Chunk) -> LayersKept {
     let all = SectionKind::layers(&section_counts(x, chunk));
     match x.recipe().recompute {
         Recompute::Uniform { num_layers, .. } => {
+            // A unit never spans chunks: each virtual stage checkpoints its own layers.
             let run = num_layers.clamp(1, all.max(1));
+            // The last unit of a chunk may be shorter; its input is saved all the same.
             let runs = all.div_ceil(run);
             let inputs = inputs_held(x, runs);
             LayersKept { runs, inputs, run: run.min(all), ..LayersKept::default() }
@@ -179,6 +182,7 @@ pub(super) fn rotary_table(x: &Symbols<'_>) -> Option<Saved> {
             .then(|| Saved::new("rotary cosines and sines", &[2, x.s, columns], width, formula));
     }
     let rotates = x.model().position_embedding == PositionEmbedding::Rope && x.model().latent.is_none();
+    // Elsewhere layers save cosines and sines made from the table, counted there; a checkpoint saves its argument, the table itself.
     (x.recomputes_layers() && rotates && !semantics.compiled_step)
         .then(|| Saved::new("rotary table", &[x.s, x.d], FLOAT, &ROTARY))
 }

@@ -72,6 +72,7 @@ impl ChunkSum {
         let counts = section_counts(x, chunk);
         let layers = layers_kept(x, chunk);
         let (mut kept, mut waiting) = (Bytes::ZERO, Bytes::ZERO);
+        // Of a recomputed block only the input of its first layer waits for backward.
         if layers.runs > 0 {
             kept += run_input(x).bytes * layers.inputs;
         }

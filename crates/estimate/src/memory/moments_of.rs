@@ -52,11 +52,13 @@ fn plain(kind: OptimizerKind, [first, second]: [u64; 2], of: Of) -> Vec<OfOptimi
         OptimizerKind::Muon if of == Of::TrainedPart => {
             vec![("first moment", first, Of::Trained), ("second moment", second, Of::Trained)]
         }
+        // Muon orthogonalizes matrices of linear layers; embeddings, norms and biases are stepped by Adam.
         OptimizerKind::Muon => vec![
             ("momentum", first, Of::Linear),
             ("first moment", first, Of::Rest),
             ("second moment", second, Of::Rest),
         ],
+        // A factored second moment: a row and a column sum per matrix in place of an element each (Shazeer and Stern 2018).
         OptimizerKind::Adafactor => vec![("sums of squares by row and column", CONSTANT, Of::Sides)],
         // `adam_mini/adam_mini.py:Adam_mini.step`. A mean for each row at most: of queries and keys it is one for each head, of a norm
         // one for the whole of it.

@@ -25,21 +25,21 @@ static CACHE: Formula = Formula::new(
 )
 .letters(&[
     ("L", "layers of the model"),
-    ("K", "width of all keys, or of all values, on one rank: k · d"),
+    ("K", "width of all keys, or of all values, per rank: k · d"),
     ("R", "sequences of a round of rollouts on the accelerator"),
     ("T", "tokens of each in the cache"),
-    ("B", "bytes of an element"),
+    ("B", "bytes per element"),
 ]);
 static PROMPTS: Formula = Formula::new(
     "R·p·(m + (4·h + 2·d)·B + z) + 8·R + 16",
     "A layer's pass over R prompts of p tokens: its MLP at the fullest m bytes a token; the embeddings, the layer's input, the stream and what the norm made of it; cosines and sines; numbers and a mask.",
     MODULES,
 )
-.letters(&[("h", "hidden size"), ("d", "width of a head"), 
+.letters(&[("h", "hidden size"), ("d", "head dimension"), 
     ("R", "sequences of a round of rollouts on the accelerator"),
-    ("p", "tokens of a prompt"),
+    ("p", "tokens per prompt"),
     ("m", "bytes of a token in the MLP"),
-    ("B", "bytes of an element"),
+    ("B", "bytes per element"),
     ("z", "bytes of a token's numbers, and of its row of the mask where attention is given one"),
 ]);
 static ATTENDED: Formula = Formula::new(
@@ -47,69 +47,69 @@ static ATTENDED: Formula = Formula::new(
     "Attention over R prompts of p tokens under autocast: queries, keys and values, repeated for every query head, and their copies in 16 bits, m bytes a token; the embeddings, the layer's input and what the norm made of it; cosines and sines; numbers and a mask.",
     MODULES,
 )
-.letters(&[("h", "hidden size"), ("d", "width of a head"), 
+.letters(&[("h", "hidden size"), ("d", "head dimension"), 
     ("R", "sequences of a round of rollouts on the accelerator"),
-    ("p", "tokens of a prompt"),
+    ("p", "tokens per prompt"),
     ("m", "bytes of a token in attention"),
-    ("B", "bytes of an element"),
+    ("B", "bytes per element"),
     ("z", "bytes of a token's numbers, and of its row of the mask where attention is given one"),
 ]);
 static GROWN: Formula = Formula::new(
     "R·(T - 1)·K·B",
-    "The last layer's values without the new token, of which the cache makes a copy with it.",
+    "The last layer's values without the new token, which the cache concatenates with it into a copy.",
     CACHED,
 )
 .letters(&[
-    ("K", "width of all keys, or of all values, on one rank: k · d"),
+    ("K", "width of all keys, or of all values, per rank: k · d"),
     ("R", "sequences of a round of rollouts on the accelerator"),
     ("T", "tokens of each in the cache"),
-    ("B", "bytes of an element"),
+    ("B", "bytes per element"),
 ]);
 static WHOLE: Formula = Formula::new(
     "f·h·Bc",
-    "A quantized weight in full, for one product.",
+    "A dequantized weight, for one GEMM.",
     "bitsandbytes/autograd/_functions.py:MatMul4Bit",
 )
 .letters(&[
-    ("f", "inner width of the MLP on one rank"),
+    ("f", "FFN hidden size per rank"),
     ("h", "hidden size"),
-    ("Bc", "bytes of an element in GEMMs: 2 under autocast, else B"),
+    ("Bc", "bytes per element in GEMMs: 2 under autocast, else B"),
 ]);
 static SAMPLED: Formula = Formula::new(
     "8·R·V",
-    "Logits and probabilities of the token before, fp32, which have names until the next ones are there.",
+    "Logits and probabilities of the previous token, fp32, which stay referenced until the next ones exist.",
     GENERATE,
 )
 .letters(&[
-    ("V", "rows of the vocabulary, padded, on one rank"),
+    ("V", "padded vocabulary size per rank"),
     ("R", "sequences of a round of rollouts on the accelerator"),
 ]);
 static LOGITS: Formula = Formula::new(
     "R·V·(B + 4 + g)",
-    "Logits of the next token, their copy in fp32, and g bytes of each that temperature and filters hold beside them.",
+    "Logits of the next token, their copy in fp32, and g bytes per logit that temperature and top-k/top-p filters hold beside them.",
     GENERATE,
 )
-.letters(&[("V", "rows of the vocabulary, padded, on one rank"), 
+.letters(&[("V", "padded vocabulary size per rank"), 
     ("R", "sequences of a round of rollouts on the accelerator"),
-    ("B", "bytes of an element"),
+    ("B", "bytes per element"),
     ("g", "bytes that sampling holds of each logit"),
 ]);
 static NARROW: Formula = Formula::new("2·R·V", "Logits of the next token.", GENERATE).letters(&[
-    ("V", "rows of the vocabulary, padded, on one rank"),
+    ("V", "padded vocabulary size per rank"),
     ("R", "sequences of a round of rollouts on the accelerator"),
 ]);
 static CASTS: Formula = Formula::new(
     "2·W",
-    "Copies in 16 bits of W elements of weights, which autocast holds until the pass is over.",
+    "Copies in 16 bits of W elements of weights, which autocast caches until the forward pass is over.",
     "aten/src/ATen/autocast_mode.cpp:cached_cast",
 )
 .letters(&[("W", "elements of weights")]);
 static GATHERED: Formula = Formula::new(
     "P·w",
-    "All weights, which are gathered while it generates, beside the shards.",
+    "All weights, gathered for generation, beside the shards.",
     "trl/models/utils.py:unwrap_model_for_generation, ds3_gather_for_generation",
 )
-.letters(&[("P", "parameters"), ("w", "bytes of an element")]);
+.letters(&[("P", "parameters"), ("w", "bytes per element")]);
 
 /// What is there while the model generates, at the fullest moment of it, beside what the trainer leaves.
 pub(super) struct OwnRollouts {

@@ -30,6 +30,7 @@ pub(super) fn peak(x: &Symbols<'_>, chunks: &[ChunkSum], rank: u64) -> (Flight, 
     let none = Flight { counts: vec![0; chunks.len()], waiting: Vec::new(), backward: 0, forward: None };
     let mut best = (none, None, i128::MIN);
     for flight in flights(x.plan, stage, chunks.len()) {
+        // Signed sums: a moment late in backward can free more than it adds.
         let held = i128::from(held(chunks, &flight).get());
         if let Some((of, moment)) = in_forward(chunks, &flight)
             && held + moment.net > best.2

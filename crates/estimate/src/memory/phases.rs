@@ -11,27 +11,28 @@ use shardscope_plan::{Bucket, DpSharding, Plan, Residence, Rollout, RolloutEngin
 use shardscope_units::{Bytes, Count, Quantity};
 
 const STATES: &str = "what torch.cuda.memory_allocated() shows between steps, less what is moved to the host";
-const COPIES: &str = "as the policy's own, cut in the same way";
+const COPIES: &str = "as the policy's own, sharded in the same way";
 
 static PEAK: Formula =
-    Formula::new("M", "The policy's training on the fullest accelerator, as the device shows it.", STATES)
+    Formula::new("M", "The policy's training on the peak GPU, as the device shows it.", STATES)
         .letters(&[("M", "bytes")]);
 static LEFT: Formula = Formula::new(
     "H - O",
-    "What the trainer leaves on the accelerator: H bytes between steps, of which O bytes are moved to the host.",
+    "What the trainer leaves on the GPU: H bytes between steps, of which O bytes are offloaded to the host.",
     STATES,
-).letters(&[("H", "bytes held between steps"), ("O", "bytes that go to the host")]);
+)
+.letters(&[("H", "bytes held between steps"), ("O", "bytes that go to the host")]);
 static OUTSIDE: Formula = Formula::new(
     "X",
-    "The trainer's context and communicator buffers, which stay.",
-    "torch: what is outside of its allocator",
+    "The trainer's CUDA context and communicator buffers, which remain.",
+    "torch: memory outside of the caching allocator",
 )
 .letters(&[("X", "bytes")]);
 static REFERENCE: Formula =
     Formula::new("W", "Weights of the reference model.", COPIES).letters(&[("W", "bytes of the weights")]);
 static CRITIC_PEAK: Formula = Formula::new(
     "M",
-    "The critic's training on the fullest accelerator: the policy's model with one value for each token in the place of the output layer.",
+    "The critic's training on the peak GPU: the policy's model with a value head (one value per token) in place of the output layer.",
     COPIES,
 ).letters(&[("M", "bytes")]);
 static CRITIC: Formula =
@@ -42,30 +43,30 @@ static CRITIC: Formula =
     ]);
 static REWARD: Formula = Formula::new(
     "M - O",
-    "The reward model's forward pass on the fullest accelerator: its gathered weights and one layer at a time, without gradients; O bytes of it are on the host.",
+    "The reward model's forward pass on the peak GPU: its gathered weights and one layer at a time, without gradients; O bytes of it are on the host.",
     "verl/workers/fsdp_workers.py:RewardModelWorker",
 ).letters(&[("M", "bytes"), ("O", "bytes of its weights that are on the host")]);
 static SCORER: Formula = Formula::new("W", "Weights of the reward model, in 16 bits.", COPIES)
     .letters(&[("W", "bytes of the weights")]);
 static LOADED: Formula = Formula::new(
     "W",
-    "The policy's weights, brought back to be handed over.",
-    "see the framework's hand-over",
+    "The policy's weights, reloaded from the host for the weight sync.",
+    "see the framework's weight sync",
 )
 .letters(&[("W", "bytes of the weights")]);
 static TENSOR: Formula = Formula::new(
     "V·h·w",
-    "The largest tensor, gathered whole: the embedding, w bytes an element.",
-    "see the framework's hand-over",
+    "The largest tensor, gathered in full: the embedding, w bytes per element.",
+    "see the framework's weight sync",
 )
-.letters(&[("V", "rows of the vocabulary, padded"), ("h", "hidden size"), ("w", "bytes of an element")]);
+.letters(&[("V", "padded vocabulary size"), ("h", "hidden size"), ("w", "bytes per element")]);
 static COPIED: Formula = Formula::new(
     "P·w·q",
-    "All weights at once, P elements: a copy that is sent, and of sharded ones the gathered weights beside it (q = 2).",
+    "All weights at once, P elements: a copy to send, and beside it the gathered weights where they are sharded (q = 2).",
     "open_instruct/vllm_utils.py:broadcast_weights_to_vllm, gather_whole_model",
-).letters(&[("P", "parameters"), ("w", "bytes of an element"), ("q", "copies at once")]);
+).letters(&[("P", "parameters"), ("w", "bytes per element"), ("q", "copies at once")]);
 static BUFFER: Formula =
-    Formula::new("u", "A buffer of weights on their way.", "slime --update-weight-buffer-size")
+    Formula::new("u", "A bucket of weights in flight to the engine.", "slime --update-weight-buffer-size")
         .letters(&[("u", "bytes")]);
 
 /// A phase of reinforcement learning.
@@ -145,6 +146,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
     let beside = beside(plan, rollout, totals, [critic.as_ref(), reward.as_ref()]);
     let left = left(rollout, totals);
     let sum = |parts: &[Breakdown<Bytes>]| -> Bytes { parts.iter().map(Breakdown::value).sum() };
+    // SGLang sizes its KV cache by what is free when it starts: what the trainer left counts only on shared GPUs.
     let taken = if shared { sum(&left) + sum(&beside) } else { Bytes::ZERO };
     let engine = engine(plan, rollout, taken);
     let cache_rollouts = engine.cache_rollouts;
@@ -165,6 +167,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         &[("M", totals.peak_reserved.number())],
     )];
     training.extend(beside.iter().cloned());
+    // An engine that does not sleep keeps weights and KV cache on the GPU while the policy trains.
     if shared {
         training.extend(if rollout.sleeps { engine.asleep() } else { engine.awake() });
     }

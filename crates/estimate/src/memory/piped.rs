@@ -12,23 +12,23 @@ const BACKWARD: &str = "torch/distributed/pipelining/_backward.py:stage_backward
 
 static INPUTS: Formula = Formula::new(
     "i·S·h·Br",
-    "Buffers for the inputs of i micro-batches: each has its own, made once; those in flight are with the activations.",
+    "Receive buffers for the inputs of i micro-batches, allocated once each; those in flight are counted with the activations.",
     STAGE,
 ).letters(&[("i", "micro-batches")]);
 static INPUT_GRADIENTS: Formula = Formula::new(
     "i·S·h·Br",
-    "Gradients of the inputs of i micro-batches whose backward is over: they stay on the buffers until the next step.",
+    "Gradients of the inputs of i micro-batches whose backward is over: they stay attached to the receive buffers until the next step.",
     BACKWARD,
 ).letters(&[("i", "micro-batches")]);
 static OUTPUT_GRADIENTS: Formula = Formula::new(
     "i·S·h·Br",
-    "Buffers for the gradients of the outputs of i micro-batches: each has its own, made once.",
+    "Receive buffers for the output gradients of i micro-batches, allocated once each.",
     STAGE,
 )
 .letters(&[("i", "micro-batches")]);
 static OUTPUTS: Formula = Formula::new(
     "i·n·V·B",
-    "The logits of i micro-batches: the last stage gathers its outputs until the next step begins.",
+    "The logits of i micro-batches: the last stage keeps its outputs until the next step begins.",
     STAGE,
 )
 .letters(&[("i", "micro-batches")]);

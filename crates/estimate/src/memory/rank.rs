@@ -21,7 +21,7 @@ use shardscope_units::{Bytes, Count, Quantity};
 
 static RECEIVED: Formula = Formula::new(
     "2·chunks·S·h·Br",
-    "The last input of every chunk that receives one, and its gradient: the model refers to them until the next.",
+    "The last input of every chunk that receives one, and its gradient: the model references them until the next.",
     "megatron/core/transformer/transformer_block.py:set_input_tensor",
 ).letters(&[("chunks", "chunks of layers that receive an input")]);
 
@@ -81,6 +81,7 @@ impl Common {
         }
         let layout = x.plan.layout();
         let mut held = Vec::with_capacity(2 * kinds.len());
+        // Experts may have fewer replicas than dense weights (expert DP), so that their states are sharded over other ranks.
         states(x.plan, kinds, parameters.dense, layout.dense_shards(), &mut held);
         states(x.plan, kinds, parameters.expert, layout.expert_shards(), &mut held);
         let mut parts = [Bytes::ZERO; 4];
@@ -243,6 +244,8 @@ impl<'a> Rank<'a> {
         let mut more = piped_bytes(&vec![0; common.chunks.len()]).less(piped_bytes(&self.flight.counts));
         let whole: Bytes = self.gathered().iter().map(|term| term.bytes).sum();
         let in_step: Bytes = common.gathered.in_step().iter().map(|term| term.bytes).sum();
+        // The optimizer step is a moment of its own: no activations are alive, but all gradients (those `absent` at the other moment
+        // among them) and the step's own temporaries are.
         if step + received + more + absent + in_step > activations + running + whole {
             absent = Bytes::ZERO;
             (self.in_step, self.moment) = (true, None);
@@ -289,7 +292,9 @@ impl<'a> Rank<'a> {
             framework,
             outside: self.framework.outside(),
             peak_reserved: peak_allocated + framework,
+            // What has to fit: cached blocks that the allocator can return do not run a device out of memory.
             peak_required: (peak_allocated + framework).less(self.framework.returnable()),
+            // Gradients that backward had yet to make at the peak are there once it is over.
             between_steps: (states + absent).less(dropped) + self.lasting() + received + more + stays,
         }
     }

@@ -141,6 +141,7 @@ fn worst(ranks: &[RankMemory], capacity: Bytes) -> Worst {
     let mut most = (false, Bytes::ZERO);
     for rank in ranks {
         let totals = &rank.totals;
+        // A rank that does not fit outweighs any peak: peaks are reserved bytes, while fitting is decided by required ones.
         let weight = (!rank.fits, totals.peak_reserved);
         if weight > most {
             most = weight;

@@ -11,19 +11,19 @@ const OPTIMIZER: &str = "megatron/core/optimizer/distrib_optimizer.py";
 const ENGINE: &str = "transformer_engine/pytorch/module/base.py";
 
 static WHOLE: Formula = Formula::new("P·w", "Every parameter of the rank, w bytes each.", WEIGHTS)
-    .letters(&[("P", "parameters of the rank"), ("w", "bytes of an element")]);
+    .letters(&[("P", "parameters of the rank"), ("w", "bytes per element")]);
 static SHARED: Formula =
-    Formula::new("P·w/D", "Every parameter of the rank, w bytes each, spread over D ranks.", OPTIMIZER)
+    Formula::new("P·w/D", "Every parameter of the rank, w bytes each, sharded over D ranks.", OPTIMIZER)
         .letters(&[
             ("P", "parameters of the rank"),
-            ("w", "bytes of an element"),
+            ("w", "bytes per element"),
             ("D", "ranks that share them"),
         ]);
 static HOST: Formula =
-    Formula::new("P·w/D·q", "Spread over D ranks, of which the part q stays on the device.", OPTIMIZER)
+    Formula::new("P·w/D·q", "Sharded over D ranks, of which the fraction q stays on the device.", OPTIMIZER)
         .letters(&[
             ("P", "parameters of the rank"),
-            ("w", "bytes of an element"),
+            ("w", "bytes per element"),
             ("D", "ranks that share them"),
             ("q", "part that stays on the device"),
         ]);
@@ -32,7 +32,7 @@ static COPIES: Formula = Formula::new(
     "fp8 copies of the linear layers' weights, kept from micro-batch to micro-batch.",
     ENGINE,
 )
-.letters(&[("P", "parameters of the rank's linear layers"), ("w", "bytes of an element")]);
+.letters(&[("P", "parameters of the rank's linear layers"), ("w", "bytes per element")]);
 
 /// Which of the report's terms a state belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,6 +250,7 @@ impl State {
     /// Bytes on one rank.
     pub(super) fn bytes(&self) -> Bytes {
         let whole = self.count.bytes(self.width).get();
+        // Rounded up: the ranks at the front of an uneven split hold the larger shard, and the peak is theirs.
         let share = Bytes::new(whole.div_ceil(self.shards.max(1)));
         if self.stays >= 1.0 { share } else { Count::rounded_up(share.number() * self.stays).bytes(1) }
     }

@@ -75,6 +75,8 @@ fn weights(recipe: &Recipe, out: &mut Vec<Kind>) {
     let spread = recipe.dp_sharding == DpSharding::Parameters;
     let mut add = |name, width, spread, of| out.push(Kind { name, part, width, spread, of });
     let width = recipe.params_dtype.width();
+    // PyTorch's mixed precision keeps the shards in fp32 and casts what it gathers: these shards are the master weights, and there
+    // is no further copy (`MixedPrecisionPolicy.param_dtype`).
     if is_torch_fsdp(recipe) {
         add("fp32 weights", NumberFormat::Fp32.width(), true, Of::All);
         if !spread {
@@ -141,6 +143,7 @@ fn optimizer(plan: &Plan, out: &mut Vec<Kind>) {
 
 /// Bytes of the optimizer's own copy of a parameter; none where the weight itself is fp32.
 fn master_width(recipe: &Recipe) -> Option<u64> {
+    // fp32 weights are their own master copy.
     if recipe.params_dtype == NumberFormat::Fp32 || is_torch_fsdp(recipe) {
         return None;
     }

@@ -26,7 +26,7 @@ static ADDED_UP: Formula = Formula::new(
     "Shards of the gradients that backward has made, P elements: FSDP2 adds them up across groups of replicas in the format of \
      reduction, and holds them until backward is over.",
     "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py:_all_reduce_state",
-).letters(&[("P", "parameters of the rank that train"), ("w", "bytes of an element")]);
+).letters(&[("P", "parameters of the rank that train"), ("w", "bytes per element")]);
 
 /// The whole rank: what is allocated, and what the device shows beside it.
 pub(super) fn tree(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
@@ -94,6 +94,7 @@ fn activations(x: &Symbols<'_>, units: &Units, rank: &Rank<'_>) -> Tree {
             }
             _ => Bytes::ZERO,
         };
+        // The micro-batch in its backward pass has freed a part of what it saved: it is shown apart, the others are equal.
         let waiting = if returned > Bytes::ZERO { count.saturating_sub(1) } else { count };
         if waiting > 0 && x.recipe().offload.saved_tensors {
             let before = units.iter().zip(&chunk.counts).filter(|((kind, _), _)| kind.is_before_layers());

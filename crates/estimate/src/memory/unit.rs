@@ -81,6 +81,7 @@ impl Unit {
                 WeightGroup::Expert => &mut unit.expert,
             };
             counts.add(&weight, quantization(x, &weight));
+            // Only a weight with a gradient gets a dummy of its shape from Transformer Engine.
             if weight.linear && weight.role.trains() {
                 unit.add_shape(&weight);
             }
@@ -138,6 +139,7 @@ impl Unit {
     }
 
     fn add_shape(&mut self, weight: &Weight) {
+        // Routed weights are stored expert by expert: the first dimension counts experts and is no part of a GEMM's shape.
         let sizes = if weight.is_routed() { weight.local.get(1..) } else { weight.local.get(..) };
         if let Some(&[out, inner]) = sizes
             && !self.shapes.contains(&[out, inner])
@@ -226,6 +228,7 @@ struct Kept {
 impl Kept {
     fn new(x: &Symbols<'_>, operators: &[Operator], modules: OffloadModules) -> Self {
         let kept = kept_by_each(x, operators);
+        // Under whole-layer recomputation a layer keeps its input alone, which the chunk counts: within the layer nothing differs.
         let selective = matches!(x.recipe().recompute, Recompute::Selective(_));
         let full = if selective { kept_by_each(&x.recomputed(), operators) } else { kept.clone() };
         let left = operators.iter().map(|&operator| left_by(x, operator, modules)).collect();

@@ -19,6 +19,7 @@ impl Verdict {
     /// holds `capacity`, of which the share `headroom` is to stay free.
     #[must_use]
     pub fn judge(reserved: Bytes, required: Bytes, capacity: Bytes, headroom: f64) -> Self {
+        // Two figures on purpose: out of memory is what cannot be freed, tight is what the device would show, cached blocks included.
         if required > capacity {
             Self::OutOfMemory
         } else if reserved.number() > capacity.number() * (1.0 - headroom) {

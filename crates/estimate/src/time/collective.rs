@@ -58,6 +58,7 @@ impl Ring {
         let part = bytes.number() * (real(self.size) - 1.0) / real(self.size);
         let start = start + self.hops(device, collective);
         let moving = match collective {
+            // NCCL's convention: bus bandwidth is what a ring sends per rank over the time, so that one figure fits every collective.
             Collective::AllReduce => 2.0 * part / bandwidth,
             Collective::AllGather | Collective::ReduceScatter => part / bandwidth,
             Collective::AllToAll => self.exchange(device, bytes.number()),

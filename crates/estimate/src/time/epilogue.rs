@@ -128,6 +128,7 @@ impl Setting<'_> {
         };
         let sum = |collective: Collective, width: u64| self.summed(rank, collective, width);
         match recipe.dp_sharding {
+            // Every replica steps all weights itself: no gather follows.
             DpSharding::Replicated => (sum(Collective::AllReduce, gradient), Seconds::ZERO),
             DpSharding::OptimizerStates | DpSharding::Gradients => {
                 let scattered = if self.reduces_at_once() {
@@ -248,6 +249,7 @@ impl Setting<'_> {
     /// The all-reduce of a tied embedding's gradient between first and last stage.
     pub(super) fn tied(&self) -> Seconds {
         let plan = self.x.plan;
+        // On a single stage the tied weight is one tensor, whose two gradients are summed on the rank.
         if plan.model().embeddings != Embeddings::Tied || plan.layout().pipeline < 2 {
             return Seconds::ZERO;
         }

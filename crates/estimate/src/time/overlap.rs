@@ -34,6 +34,7 @@ impl Overlaps {
         let recipe = plan.recipe();
         Self {
             bounds,
+            // Userbuffers pipeline the gathers and scatters of sequence parallelism; Megatron refuses the flag without it.
             tensor: recipe.overlap.tensor && plan.layout().sequence_parallel,
             expert: recipe.overlap.expert,
             issue: issue(plan, bounds),
@@ -59,6 +60,7 @@ impl Traffic {
         let list = match dimension {
             Dimension::Tensor => &mut self.tensor,
             Dimension::Context | Dimension::ContextInner | Dimension::ContextOuter => &mut self.context,
+            // Within a section only experts are left: messages of replicas and between stages are counted around it.
             _ => &mut self.expert,
         };
         if let Some(slot) = list.get_mut(usize::from(hidden)) {
@@ -94,6 +96,7 @@ pub(super) fn exposed(
     } else {
         traffic.tensor[0] + beyond(traffic.tensor[1], products, calibration.contention)
     };
+    // The ring's next keys and values travel while attention works on those that have arrived.
     parts.context =
         traffic.context[0] + beyond(traffic.context[1], compute.attention, calibration.contention);
     parts

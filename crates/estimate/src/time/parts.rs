@@ -126,6 +126,7 @@ impl Setting<'_> {
             } else {
                 (&mut backward, &mut passes.input_gradient)
             };
+            // A group of one issues no call that the host would spend time on.
             if ring.size > 1 {
                 pass.messages += real(message.calls) * whole(message.collective);
             }
@@ -145,6 +146,7 @@ impl Setting<'_> {
         }
         let domains = ring.size.div_ceil(ring.together.max(1));
         let visited = self.x.model().experts.as_ref().map_or(1.0, |experts| visited(experts, domains));
+        // The message counts a token once for each rank that holds one of its experts; divided by that fan-out it is one copy of all tokens.
         let copy = message.bytes().number() / real(self.x.moe.fan.max(1));
         let remote = visited * (1.0 - 1.0 / real(domains));
         ring.spread(&self.device, copy, remote, real(self.x.moe.fan))

@@ -280,12 +280,14 @@ impl Setting<'_> {
     /// gathered on arrival (`--no-scatter-gather-tensors-in-pipeline` turned it off).
     fn send(&self) -> Seconds {
         let plan = self.x.plan;
+        // The lower bound assumes that every send hides behind compute.
         if plan.layout().pipeline < 2 || self.overlaps.bounds == Bounds::Lower {
             return Seconds::ZERO;
         }
         let whole = Bytes::new(self.x.n * self.x.h * self.x.residual_width);
         let cut = plan.layout().sequence_parallel;
         let scattered = plan.recipe().software.semantics().scatters_between_stages && !cut;
+        // Under sequence parallelism a stage's output is sharded over tensor ranks, each of which sends its own shard.
         let part = if cut || scattered { Bytes::new(whole.get() / self.x.t) } else { whole };
         let mut send = self.rings.pipeline.time(&self.device, Collective::SendRecv, part);
         if scattered {

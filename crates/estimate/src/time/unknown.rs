@@ -63,11 +63,11 @@ impl Unknown {
                 "Saved tensors are copied to the host and back at PCIe 4's 31 GB/s each way; where the link is faster the step is shorter."
             }
             Self::ModuleCopies => {
-                "Copies of offloaded modules are taken to hide behind arithmetic as far as it lasts, at what one accelerator's link reaches while no other uses the host's memory."
+                "Offloaded modules' copies are assumed to overlap with compute as far as it lasts, at the rate of one accelerator's link with no contention for host memory."
             }
             Self::Modules => "Selective recomputation is costed by the kernels of the named modules.",
             Self::Copies => {
-                "The two copies of DualPipe add up their gradients over the replicas of each; what they exchange with each other is not counted."
+                "DualPipe's two copies of the model reduce gradients over the replicas of each; what they exchange with each other is not counted."
             }
             Self::Continued => {
                 "The step has more events than are simulated one by one; the rest is extrapolated at the same pace, within 1% of the full simulation."

@@ -108,6 +108,7 @@ pub fn time_with(plan: &Plan, calibration: Calibration) -> Time {
     Time {
         interval: Interval::new(plan, step, host.get() / seconds),
         lower_bound: lowest.step(pipe_lowest),
+        // Contention is charged for what overlaps, which the upper bound has nothing of: the estimate may come out above it.
         upper_bound: highest.step(pipe_highest).greater(step),
         step,
         tokens_per_second: tokens,
@@ -198,7 +199,7 @@ static TENSOR: Formula =
         .letters(&[("m", "micro-batches of a step"), ("t", "s per micro-batch, on the slowest stage")]);
 static PIPELINE: Formula = Formula::new(
     "T - Tf",
-    "Exposed pipeline communication: the pipeline's time with stage-to-stage sends less its time without.",
+    "Exposed pipeline communication: the pipeline's time with stage-to-stage sends minus its time without.",
     MODEL,
 )
 .letters(&[
@@ -213,7 +214,7 @@ static BUBBLE: Formula = Formula::new(
 .letters(&[
     ("Tf", "s of the pipeline with sends that take no time"),
     ("m", "micro-batches of a step"),
-    ("t", "s of work per micro-batch, on the slowest stage"),
+    ("t", "s of compute per micro-batch, on the slowest stage"),
 ]);
 static DATA: Formula = Formula::new(
     "g + e + m·t",
@@ -241,9 +242,9 @@ static HOST: Formula = Formula::new(
 ).letters(&[("m", "micro-batches of a step"), ("t", "s per micro-batch in which the device waits for the host")]);
 static OTHER: Formula = Formula::new(
     "i + m·t + w",
-    "The fixed cost of an iteration; gradients added outside of the products; waiting for the slowest of many ranks.",
+    "The fixed cost of an iteration; gradients accumulated outside of GEMMs; waiting for the slowest of many ranks.",
     MODEL,
-).letters(&[("i", "s of an iteration whatever it computes"), ("m", "micro-batches of a step"), ("t", "s per micro-batch to add up gradients outside of GEMMs"), ("w", "s of waiting for the slowest of many ranks")]);
+).letters(&[("i", "s of an iteration whatever it computes"), ("m", "micro-batches of a step"), ("t", "s per micro-batch to accumulate gradients outside of GEMMs"), ("w", "s of waiting for the slowest of many ranks")]);
 
 /// Share of a sum within which two orders of summing it differ: no bubble.
 const ROUNDING: f64 = 1e-12;

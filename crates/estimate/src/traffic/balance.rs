@@ -10,12 +10,12 @@ use shardscope_topology::GroupKind;
 
 static COUNTS: Formula = Formula::new(
     "elements·8",
-    "How many tokens each expert got, int64, for the balancing loss; done once, in the pass that records gradients.",
+    "Tokens per expert, int64, for the load-balancing loss; sent once, in the forward pass that records gradients.",
     "megatron/core/transformer/moe/moe_utils.py:switch_load_balancing_loss_func",
 ).letters(&[("elements", "experts of a layer")]);
 static BIAS: Formula = Formula::new(
     "elements·4",
-    "How many tokens each expert of each layer got in the step, fp32; their biases follow.",
+    "Tokens per expert of each layer in the step, fp32, from which the expert biases are updated.",
     "megatron/core/distributed/finalize_model_grads.py:_update_router_expert_bias",
 )
 .letters(&[("elements", "experts of all layers")]);
@@ -35,6 +35,7 @@ fn loss(builder: &mut Builder<'_>) {
         LoadBalancing::AuxiliaryLoss => (x.moe.experts, GroupKind::TensorContext),
         LoadBalancing::SequenceAuxiliaryLoss => (x.moe.experts.saturating_mul(x.b), GroupKind::TensorContext),
         LoadBalancing::GlobalAuxiliaryLoss => (x.moe.experts, GroupKind::TensorDataContext),
+        // Sinkhorn balances by its assignment, without a loss that would need counts of other ranks.
         LoadBalancing::Sinkhorn | LoadBalancing::None => return,
     };
     let stages = &x.plan.layout().stages.stages;

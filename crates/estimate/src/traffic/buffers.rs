@@ -174,6 +174,7 @@ impl Rules {
         let bucket_size = (recipe.overlap.grad_reduce && first)
             .then(|| LEAST_BUCKET.max(BUCKET_PER_RANK.saturating_mul(replicas)));
         let plain = Self { start: 1, end: 1, own_bucket: false, bucket_size };
+        // Padding serves to cut a buffer into equal shards; an all-reduce needs none.
         if recipe.dp_sharding == DpSharding::Replicated {
             plain
         } else if recipe.software.semantics().gradient_buffers == GradientBuffers::MegatronLegacy {
@@ -214,7 +215,10 @@ impl Filling {
     fn add(&mut self, plan: &Plan, weight: &Weight) {
         let pieces = if weight.is_routed() { weight.local.first().copied().unwrap_or(1).max(1) } else { 1 };
         let elements = weight.count().get() / pieces;
+        // In a bucket of its own both stages shard the tied embedding alike, so that the reduce-scatter over replicas can come before
+        // the all-reduce between stages (`_does_param_require_new_bucket` of Megatron core).
         let own = self.rules.own_bucket && is_tied(plan, weight);
+        // Each local expert's weight is a parameter of its own, which may close a bucket.
         for _ in 0..pieces {
             self.place(elements, own);
         }

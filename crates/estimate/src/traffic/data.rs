@@ -13,36 +13,48 @@ const FSDP: &str = "megatron/core/distributed/fsdp; torch.distributed.fsdp";
 /// Elements of one reduction or gathering of DeepSpeed (`reduce_bucket_size`, `allgather_bucket_size`).
 const DEEPSPEED_BUCKET: u64 = 500_000_000;
 
-static REDUCE: Formula =
-    Formula::new("elements·Bg", "Every replica ends up with the sum of all gradients of a bucket.", BUFFER)
-        .letters(&[("elements", "elements of the tensor that is sent")]);
+static REDUCE: Formula = Formula::new(
+    "elements·Bg",
+    "All-reduce: every replica ends up with the sum of all gradients of a bucket.",
+    BUFFER,
+)
+.letters(&[("elements", "elements of the tensor passed to the collective")]);
 static SCATTER: Formula = Formula::new(
     "elements·Bg",
-    "Each replica ends up with the summed gradients of the part whose optimizer state it holds.",
+    "Reduce-scatter: each replica ends up with the summed gradients of the shard whose optimizer states it holds.",
     BUFFER,
 )
-.letters(&[("elements", "elements of the tensor that is sent")]);
+.letters(&[("elements", "elements of the tensor passed to the collective")]);
 static ACROSS: Formula = Formula::new(
     "elements·Bg",
-    "The shards of the gradients are added up across optimizer instances.",
+    "Gradient shards are all-reduced across distributed optimizer instances.",
     BUFFER,
 )
-.letters(&[("elements", "elements of the tensor that is sent")]);
-static GATHER: Formula =
-    Formula::new("elements·B", "Each replica gets the weights that the others have stepped.", BUFFER)
-        .letters(&[("elements", "elements of the tensor that is sent")]);
-static GATHER_FP8: Formula =
-    Formula::new("elements", "Each replica gets the weights that the others have stepped, in fp8.", BUFFER)
-        .letters(&[("elements", "elements of the tensor that is sent")]);
-static UNIT_GATHER: Formula =
-    Formula::new("elements·B", "The weights of a unit are gathered just before they are used.", FSDP)
-        .letters(&[("elements", "elements of the tensor that is sent")]);
-static UNIT_SCATTER: Formula = Formula::new(
-    "elements·Bg",
-    "The gradients of a unit are added up and cut as soon as they are there.",
+.letters(&[("elements", "elements of the tensor passed to the collective")]);
+static GATHER: Formula = Formula::new(
+    "elements·B",
+    "All-gather: each replica gets the weights that the others have updated.",
+    BUFFER,
+)
+.letters(&[("elements", "elements of the tensor passed to the collective")]);
+static GATHER_FP8: Formula = Formula::new(
+    "elements",
+    "All-gather: each replica gets the weights that the others have updated, in fp8.",
+    BUFFER,
+)
+.letters(&[("elements", "elements of the tensor passed to the collective")]);
+static UNIT_GATHER: Formula = Formula::new(
+    "elements·B",
+    "The weights of an FSDP unit are all-gathered just before they are used.",
     FSDP,
 )
-.letters(&[("elements", "elements of the tensor that is sent")]);
+.letters(&[("elements", "elements of the tensor passed to the collective")]);
+static UNIT_SCATTER: Formula = Formula::new(
+    "elements·Bg",
+    "The gradients of an FSDP unit are reduce-scattered as soon as they are computed.",
+    FSDP,
+)
+.letters(&[("elements", "elements of the tensor passed to the collective")]);
 
 static COLUMNS: Formula = Formula::new(
     "n·h·B",
@@ -73,6 +85,7 @@ fn whole_buffers(builder: &mut Builder<'_>) {
     let sharding = plan.recipe().dp_sharding;
     for bucket in all_buckets(builder) {
         let once = once_on(builder, &bucket);
+        // After an all-reduce every replica steps all weights by itself: nothing is gathered.
         if sharding == DpSharding::Replicated {
             gradients(builder, &bucket, Collective::AllReduce, once);
             continue;
@@ -245,6 +258,7 @@ fn units(builder: &mut Builder<'_>) {
                 shape: Shape::new(&[elements]),
                 width: recipe.module_dtype().width(),
                 dtype: recipe.module_dtype().name(),
+                // One unit ahead, beside the compute of the unit before.
                 overlapped: true,
                 formula: &UNIT_GATHER,
             };

@@ -12,7 +12,7 @@ use shardscope_topology::GroupKind;
 
 static CHECKPOINT: Formula = Formula::new(
     "s·b·h·B",
-    "A kept layer input that was spread over the tensor ranks is gathered for its recomputation.",
+    "A saved layer input that was sharded over the tensor ranks is all-gathered for its recomputation.",
     "megatron/core/tensor_parallel/random.py:CheckpointFunction",
 );
 
@@ -55,6 +55,7 @@ pub(super) fn add(builder: &mut Builder<'_>) {
             let calls = builder.chunk_calls(&|stage, chunk| {
                 let Some(run) = runs.get(stage).and_then(|chunks| chunks.get(chunk)) else { return 0 };
                 let again = match (message.pass, message.in_layer) {
+                    // Recomputation runs forward again, messages included; those of backward come once, whatever is recomputed.
                     (Pass::Forward, _) if repeated => run.times[index],
                     (Pass::Forward, true) => run.again[index],
                     _ => 0,
@@ -73,6 +74,7 @@ fn distributed_checkpoints(builder: &mut Builder<'_>, runs: &[Vec<Runs>]) {
         Recompute::Uniform { distribute, .. } | Recompute::Block { distribute, .. } => distribute,
         Recompute::None | Recompute::Selective(_) | Recompute::Every { .. } => false,
     };
+    // Under sequence parallelism a layer's input is a shard already, which its recomputation starts from.
     if !spread || x.t <= 1 || x.plan.layout().sequence_parallel {
         return;
     }

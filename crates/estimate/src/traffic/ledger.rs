@@ -181,6 +181,7 @@ impl Totals {
         self.bytes += operation.bytes() * calls;
         let wire = operation.wire(Algorithm::Ring) * calls;
         self.wire += wire;
+        // The slowest group's link stands for all groups of its kind: a step waits for that one.
         if operation.link == Link::Network {
             self.network += wire;
         }

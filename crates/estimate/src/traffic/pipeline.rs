@@ -12,9 +12,9 @@ use shardscope_topology::GroupKind;
 const SOURCE: &str = "megatron/core/pipeline_parallel/schedules.py:get_tensor_shapes";
 
 static ACTIVATION: Formula =
-    Formula::new("S·h·Br", "The output of a stage's last layer goes to the next stage.", SOURCE);
+    Formula::new("S·h·Br", "The output of a stage's last layer is sent to the next stage.", SOURCE);
 static GRADIENT: Formula =
-    Formula::new("S·h·Br", "The gradient of a stage's input goes back to the stage before.", SOURCE);
+    Formula::new("S·h·Br", "The gradient of a stage's input is sent back to the previous stage.", SOURCE);
 
 /// Adds what stages send each other, counted where it is sent.
 pub(super) fn add(builder: &mut Builder<'_>) {

@@ -17,22 +17,25 @@ const OPTIMIZER: &str = "megatron/core/optimizer/optimizer.py";
 
 static TIED: Formula = Formula::new(
     "V·h·Bg",
-    "First and last stage hold the same embedding: their gradients are added up.",
+    "The first and last stages hold the same tied embedding: their gradients are all-reduced.",
     FINALIZE,
 );
 static WHOLE: Formula = Formula::new(
     "elements·Bg",
-    "Each tensor rank has seen a part of the sequence: gradients of weights that all hold are added up.",
+    "Each tensor rank has seen only its shard of the sequence: gradients of replicated weights are all-reduced.",
     FINALIZE,
 )
-.letters(&[("elements", "elements of the tensor that is sent")]);
+.letters(&[("elements", "elements of the tensor passed to the collective")]);
 static NORM: Formula =
-    Formula::new("4", "The sum of squares of all gradients, for clipping, fp32.", OPTIMIZER);
-static OVERFLOW: Formula =
-    Formula::new("4", "Whether any gradient has overflowed, for the loss scale, fp32.", OPTIMIZER);
+    Formula::new("4", "The sum of squares of all gradients, for gradient clipping, fp32.", OPTIMIZER);
+static OVERFLOW: Formula = Formula::new(
+    "4",
+    "Whether any gradient has overflowed (found_inf), for the loss scaler, fp32.",
+    OPTIMIZER,
+);
 static LOSS: Formula = Formula::new(
     "2·4",
-    "Sum of losses and count of tokens, for the log, fp32.",
+    "Sum of losses and number of tokens, for logging, fp32.",
     "megatron/training/training.py",
 );
 
@@ -76,6 +79,7 @@ fn tied_embedding(builder: &mut Builder<'_>) {
 fn whole_weights(builder: &mut Builder<'_>) {
     let x = builder.symbols;
     let layout = x.plan.layout();
+    // One tensor rank sees all tokens and heads: its gradients are whole.
     if layout.tensor <= 1 {
         return;
     }
@@ -115,9 +119,12 @@ fn scalars(builder: &mut Builder<'_>) {
     let recipe = builder.plan().recipe();
     let every = builder.step_calls(&|_| 1);
     let sharded = recipe.dp_sharding != DpSharding::Replicated;
+    // With sharded gradients every rank of an optimizer instance holds another part of the sum; replicated, only model-parallel
+    // ranks differ.
     let group = if sharded { GroupKind::OptimizerInstance } else { GroupKind::Model };
     let norm = number(builder, ("gradient norm", "square"), 1, &NORM);
     builder.add(Parallelism::Scalars, group, norm, every.clone());
+    // bf16 has the exponent range of fp32 and trains without a loss scaler.
     if recipe.params_dtype == NumberFormat::Fp16 {
         let scale = number(builder, ("loss scale", "overflow"), 1, &OVERFLOW);
         builder.add(Parallelism::Scalars, group, scale, every);

@@ -17,6 +17,7 @@ pub(super) fn weights(operator: Operator, x: &Symbols<'_>, lora: Lora) -> Vec<We
 
 /// How A and B are cut.
 pub(super) const fn cuts(linear: &Linear, library: &AdapterSemantics) -> [Axis; 2] {
+    // The side that meets the layer's sharded dimension is sharded with it; the side of rank r as the library does it.
     let shared = if library.cuts_both { Axis::Output } else { Axis::Neither };
     match linear.cut {
         Cut::Column => [shared, Axis::Output],

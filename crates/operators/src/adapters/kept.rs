@@ -50,12 +50,12 @@ macro_rules! sites {
             middle: concat!($name, " LoRA B input"),
             all_input: Formula::new(
                 concat!($all, "·", $columns, "·B"),
-                "The adapter's input, for A's gradient: what the frozen layer reads, behind the adapter's dropout.",
+                "The adapter's input, for A's weight gradient: the frozen layer's input after the adapter's dropout.",
                 ADAPTER,
             ),
             own_input: Formula::new(
                 concat!($own, "·", $columns, "·B"),
-                "The adapter's input, for A's gradient: what the frozen layer reads, behind the adapter's dropout.",
+                "The adapter's input, for A's weight gradient: the frozen layer's input after the adapter's dropout.",
                 ADAPTER,
             ),
             all_mask: Formula::new(
@@ -70,12 +70,12 @@ macro_rules! sites {
             ),
             all_middle: Formula::new(
                 concat!($all, "·r·B"),
-                "What goes from A to B, for B's gradient.",
+                "The output of A, for B's weight gradient.",
                 ADAPTER,
             ),
             own_middle: Formula::new(
                 concat!("S", "·r·B"),
-                "What goes from A to B, for B's gradient.",
+                "The output of A, for B's weight gradient.",
                 ADAPTER,
             ),
             all_gradient: Formula::new(

@@ -23,19 +23,19 @@ macro_rules! calls {
 }
 
 calls! {
-    GATHER_MIDDLE forward TENSOR AllGather "A's output" "s·b·r·B" BRIDGE "A is cut by its rows, so that each rank has some of its columns.";
-    REDUCE_INPUT backward TENSOR AllReduce "A's input gradient" "s·b·h·B" BRIDGE "Every rank has a summand of the input gradient of A, which is cut by its rows.";
+    GATHER_MIDDLE forward TENSOR AllGather "A's output" "s·b·r·B" BRIDGE "A is sharded by rows, so each rank holds some columns of its output.";
+    REDUCE_INPUT backward TENSOR AllReduce "A's input gradient" "s·b·h·B" BRIDGE "Every rank holds a partial sum of the input gradient of A, which is sharded by rows.";
     GATHER_INPUT forward TENSOR AllGather "A's input" "s·b·h·B" BRIDGE "A reads the tokens of all tensor ranks.";
-    SCATTER_INPUT backward TENSOR ReduceScatter "A's input gradient" "s·b·h·B" BRIDGE "The mirror of gathering A's input.";
-    REDUCE_MIDDLE forward TENSOR AllReduce "A's output" "s·b·r·B" BRIDGE "Every rank has a summand of the output of A, which is cut by its columns.";
-    REDUCE_MIDDLE_GRADIENT backward TENSOR AllReduce "B's input gradient" "s·b·r·B" BRIDGE "Every rank has a summand of the input gradient of B, which is cut by its rows.";
-    GATHER_OUTPUT forward TENSOR AllGather "B's output" "s·b·h·B" BRIDGE "B is cut by its rows and its output gathered whole, although only a part of the sequence is kept of it.";
-    GATHER_GRADIENT backward TENSOR AllGather "B's output gradient" "s·b·h·B" BRIDGE "The mirror of keeping a part of the sequence.";
-    SPREAD_MIDDLE forward TENSOR AllGather "B's input" "s·b·r·B" MCORE "B is cut by its rows and reads the tokens of all tensor ranks.";
-    SPREAD_MIDDLE_AGAIN backward TENSOR AllGather "B's input again" "s·b·r·B" MCORE "B's gradient needs all tokens, of which a part was kept.";
-    COLLECT_MIDDLE backward TENSOR ReduceScatter "B's input gradient" "s·b·r·B" MCORE "Every rank has a summand of B's input gradient; it is cut by sequence.";
-    SCATTER_MIDDLE forward TENSOR ReduceScatter "A's output" "s·b·r·B" MCORE "Every rank has a summand of A's output; it is cut by sequence.";
-    GATHER_MIDDLE_GRADIENT backward TENSOR AllGather "A's output gradient" "s·b·r·B" MCORE "The mirror of adding it up.";
+    SCATTER_INPUT backward TENSOR ReduceScatter "A's input gradient" "s·b·h·B" BRIDGE "The backward pass of gathering A's input.";
+    REDUCE_MIDDLE forward TENSOR AllReduce "A's output" "s·b·r·B" BRIDGE "Every rank holds a partial sum of the output of A, which is sharded by columns.";
+    REDUCE_MIDDLE_GRADIENT backward TENSOR AllReduce "B's input gradient" "s·b·r·B" BRIDGE "Every rank holds a partial sum of the input gradient of B, which is sharded by rows.";
+    GATHER_OUTPUT forward TENSOR AllGather "B's output" "s·b·h·B" BRIDGE "B is sharded by rows and its whole output gathered, although only a shard of the sequence is used.";
+    GATHER_GRADIENT backward TENSOR AllGather "B's output gradient" "s·b·h·B" BRIDGE "The backward pass of taking this rank's shard of the sequence.";
+    SPREAD_MIDDLE forward TENSOR AllGather "B's input" "s·b·r·B" MCORE "B is sharded by rows and reads the tokens of all tensor ranks.";
+    SPREAD_MIDDLE_AGAIN backward TENSOR AllGather "B's input again" "s·b·r·B" MCORE "B's weight gradient needs all tokens; only this rank's shard was saved.";
+    COLLECT_MIDDLE backward TENSOR ReduceScatter "B's input gradient" "s·b·r·B" MCORE "Every rank holds a partial sum of B's input gradient; it is reduced and scattered along the sequence.";
+    SCATTER_MIDDLE forward TENSOR ReduceScatter "A's output" "s·b·r·B" MCORE "Every rank holds a partial sum of A's output; it is reduced and scattered along the sequence.";
+    GATHER_MIDDLE_GRADIENT backward TENSOR AllGather "A's output gradient" "s·b·r·B" MCORE "The backward pass of this reduction.";
 }
 
 /// What `operator`'s adapters send for one micro-batch.

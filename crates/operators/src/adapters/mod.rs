@@ -81,6 +81,7 @@ pub(super) fn adapt_work(operator: Operator, x: &Symbols<'_>, work: &mut Vec<Wor
     let trains = trains(operator, x);
     for one in work.iter_mut() {
         if let Work::Matmul(matmul) = one {
+            // Gradients still pass a frozen layer (dx = dy·W); its dW is what freezing saves.
             matmul.trains &= trains;
         }
     }

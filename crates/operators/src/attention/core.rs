@@ -17,14 +17,14 @@ const TWICE: &[OffloadModule] = &[OffloadModule::CoreAttention, OffloadModule::C
 const OUTPUT_TWICE: &[OffloadModule] = &[OffloadModule::CoreAttention, OffloadModule::AttentionProjection];
 
 static SCALAR: Formula = Formula::new("4", "One fp32 or int32 scalar.", CHECKPOINT);
-static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, in fp32.", KERNEL);
+static LSE: Formula = Formula::new("4·n·a", "Log-sum-exp per head and token, fp32.", KERNEL);
 static SOFTMAX: Formula = Formula::new("a·s·s·b·B", "The attention probabilities.", UNFUSED);
 static SOFTMAX_FP32: Formula =
     Formula::new("a·s·s·b·4", "The attention probabilities, computed in fp32.", UNFUSED);
 static PROBABILITIES: Formula =
     Formula::new("a·s·s·b·B", "The attention probabilities, cast back to 16 bits.", UNFUSED);
 static DROPOUT: Formula =
-    Formula::new("a·s·s·b", "Dropout mask of the probabilities, one byte each.", UNFUSED);
+    Formula::new("a·s·s·b", "Dropout mask of the attention probabilities, one byte each.", UNFUSED);
 static DROPPED: Formula = Formula::new("a·s·s·b·B", "The probabilities after dropout.", UNFUSED);
 static CAUSAL: Formula = Formula::new("s·s", "The causal mask, one byte each.", UNFUSED);
 
@@ -76,6 +76,7 @@ fn as_given(core: &Core) -> Vec<Saved> {
             out.push(operand.own);
         }
     }
+    // All views share one storage: it is counted once, however many of them the kernel saves.
     if views {
         out.extend(core.buffer);
     }
@@ -143,6 +144,8 @@ fn fused(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
 fn unfused(x: &Symbols<'_>, core: &Core) -> Vec<Saved> {
     let mut out = match core.repeated {
         Some(repeated) => {
+            // `repeat_interleave` copies keys and values to the queries' width before the product (`dot_product_attention.py:forward`):
+            // the products save the copies, and nobody the grouped originals.
             let mut out = vec![core.operands[0].own];
             out.extend(repeated);
             out
@@ -159,6 +162,7 @@ fn probabilities(x: &Symbols<'_>) -> Vec<Saved> {
     let shape = [x.b, x.a, x.s, x.s];
     let fused = softmax_is_fused(x);
     let wide = recipe.fusions.softmax_in_fp32 && !fused && recipe.params_dtype != NumberFormat::Fp32;
+    // With a cast or dropout between them, softmax and product save different tensors; without, one storage is saved by both.
     let again = if wide || recipe.attention_dropout { ONCE } else { TWICE };
     let mut out = vec![if wide {
         Saved::new("softmax", &shape, STATISTIC, &SOFTMAX_FP32).by(again)

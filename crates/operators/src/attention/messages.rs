@@ -14,19 +14,23 @@ static REDUCE_KEYS: Call = Call::backward(
     TENSOR,
     Collective::AllReduce,
     "gradient of keys and values",
-    Formula::new("2·s·b·K·B", "Every rank has a summand of it, from its own query heads.", WHOLE_KEYS),
+    Formula::new("2·s·b·K·B", "Every rank holds a partial sum of it, from its own query heads.", WHOLE_KEYS),
 );
 static GATHER_KEYS: Call = Call::forward(
     TENSOR,
     Collective::AllGather,
     "keys and values",
-    Formula::new("2·s·b·K·B", "Each rank makes them of its part of the sequence.", WHOLE_KEYS),
+    Formula::new("2·s·b·K·B", "Each rank computes them for its shard of the sequence.", WHOLE_KEYS),
 );
 static SCATTER_KEYS: Call = Call::backward(
     TENSOR,
     Collective::ReduceScatter,
     "gradient of keys and values",
-    Formula::new("2·s·b·K·B", "Every rank has a summand of it; it is cut by sequence.", WHOLE_KEYS),
+    Formula::new(
+        "2·s·b·K·B",
+        "Every rank holds a partial sum of it; it is reduced and scattered along the sequence.",
+        WHOLE_KEYS,
+    ),
 );
 
 static CONTEXT: ContextCalls = ContextCalls::new(&Sizes {

@@ -17,7 +17,7 @@ const CORE: &[OffloadModule] = &[OffloadModule::CoreAttention];
 const VIEWS: &[OffloadModule] = &[OffloadModule::CoreAttention; 3];
 const PROJ: &[OffloadModule] = &[OffloadModule::AttentionProjection];
 
-static INPUT: Formula = Formula::new("S·h·Bi", "The QKV projection's input, the norm's output.", ATTENTION);
+static INPUT: Formula = Formula::new("S·h·Bi", "The QKV projection's input: the norm output.", ATTENTION);
 static GATHERED: Formula = Formula::new("n·h·Bi", "The QKV projection's input, gathered.", ATTENTION);
 static QUERY: Formula = Formula::new("n·A·B", "The queries.", ATTENTION);
 static REORDERED: Formula = Formula::new(
@@ -30,25 +30,18 @@ static VALUE: Formula = Formula::new("n·K·B", "The values.", ATTENTION);
 static BUFFER: Formula =
     Formula::new("n·Q·B", "The whole QKV projection's output, held by a view of a part of it.", ATTENTION);
 static REPEATED: Formula =
-    Formula::new("n·A·B", "Keys or values of the groups, repeated for every query head.", ATTENTION);
-static OUTPUT: Formula =
-    Formula::new("n·A·B", "The attention's output in the kernel's own layout.", ATTENTION);
+    Formula::new("n·A·B", "Keys or values of the query groups, repeated for every query head.", ATTENTION);
+static OUTPUT: Formula = Formula::new("n·A·B", "The attention output in the kernel's own layout.", ATTENTION);
 static PROJECTION: Formula =
-    Formula::new("n·A·Bi", "The output projection's input, the attention's output.", ATTENTION);
+    Formula::new("n·A·Bi", "The output projection's input: the attention output.", ATTENTION);
 static QUERY_STATISTICS: Formula =
     Formula::new("4·n·a", "The query norm's fp32 statistics, one per head and token.", ATTENTION);
 static KEY_STATISTICS: Formula =
     Formula::new("4·n·k", "The key norm's fp32 statistics, one per head and token.", ATTENTION);
-static COS: Formula = Formula::new(
-    "2·s·d·B",
-    "Cosines for the rotation of queries and of keys, without a batch dimension.",
-    ROPE,
-);
-static SIN: Formula = Formula::new(
-    "2·s·d·B",
-    "Sines for the rotation of queries and of keys, without a batch dimension.",
-    ROPE,
-);
+static COS: Formula =
+    Formula::new("2·s·d·B", "RoPE cosines for queries and for keys, without a batch dimension.", ROPE);
+static SIN: Formula =
+    Formula::new("2·s·d·B", "RoPE sines for queries and for keys, without a batch dimension.", ROPE);
 static UNGATED: Formula =
     Formula::new("n·A·B", "The attention's output before the gate, for the gate's gradient.", ATTENTION);
 static GATE: Formula = Formula::new("n·A·B", "The gate before its sigmoid.", ATTENTION);

@@ -14,12 +14,12 @@ const UNFUSED: &str =
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 
-static OUTPUT: Formula = Formula::new("n·A·B", "Gradient of the attention's output.", ATTENTION);
+static OUTPUT: Formula = Formula::new("n·A·B", "Gradient of the attention output.", ATTENTION);
 static PROJECTION: Formula = Formula::new("A·h·B", "The output projection's weight gradient.", ATTENTION);
 static PACKED: Formula = Formula::new("n·(A + 2·K)·B", "Gradients of queries, keys and values.", ATTENTION);
-static SUMMED: Formula = Formula::new("4·n·A", "The queries' gradient while it is summed in fp32.", FLASH);
+static SUMMED: Formula = Formula::new("4·n·A", "The gradient of the queries, accumulated in fp32.", FLASH);
 static UNNORMED: Formula = Formula::new("a·s·s·b·B", "The attention scores, before the softmax.", UNFUSED);
-static MASK: Formula = Formula::new("s·s", "Which tokens see which, one byte each.", UNFUSED);
+static MASK: Formula = Formula::new("s·s", "The attention mask, one byte per query and key.", UNFUSED);
 static BY_HEAD: Formula = Formula::new("n·A·B", "The attention's output.", UNFUSED);
 static SCORES: Formula = Formula::new("a·s·s·b·B", "Gradient of the attention probabilities.", ATTENTION);
 static BEFORE: Formula =
@@ -36,6 +36,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
 
     let mut projection = vec![residual(x)];
     projection.extend(masked(x));
+    // A row-parallel layer's output gradient arrives as this rank's shard of the sequence, and its GEMMs need it whole.
     projection.extend(gathered(x, "gathered gradient"));
     projection.push(output);
     let gradient = Saved::new("linear_proj weight gradient", &[width, x.h], x.width, &PROJECTION);
@@ -46,6 +47,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     core.extend(kernel(x, width));
 
     let mut qkv = vec![residual(x), inputs];
+    // Forward saved only this rank's shard of the input: the weight gradient gathers it again.
     qkv.extend(gathered_again(x));
     qkv.push(Saved::new("gradient of the input", &[x.n, x.h], x.width, &INPUT));
     qkv.extend(scattered(x));
@@ -81,6 +83,7 @@ pub(crate) fn forward_points(x: &Symbols<'_>) -> Vec<Transient> {
 /// What the kernel itself needs for its gradients.
 fn kernel(x: &Symbols<'_>, width: u64) -> Vec<Saved> {
     if x.recipe().attention_kernel != AttentionKernel::Unfused {
+        // Blocks of keys add to one query's gradient in no order: flash-attn accumulates it in fp32 and casts it at the end.
         return vec![Saved::new("fp32 query gradient", &[x.n, width], FLOAT, &SUMMED)];
     }
     let shape = [x.b, x.a, x.s, x.s];

@@ -12,7 +12,7 @@ const FLOAT: u64 = 4;
 
 static MLP: Formula = Formula::new(
     "6·n·f·Bc",
-    "Both halves of the MLP worked out again, their product, and the gradients of all three.",
+    "Gate and up of the MLP recomputed, their product, and the gradients of all three.",
     LAYERS,
 );
 static ATTENTION: Formula = Formula::new(
@@ -20,15 +20,14 @@ static ATTENTION: Formula = Formula::new(
     "Queries, keys and values, rotated, and the attention's output.",
     LAYERS,
 );
-static BEFORE_NORMS: Formula =
-    Formula::new("n·(a + k)·d·Bc", "Queries and keys in front of their norms.", LAYERS);
+static BEFORE_NORMS: Formula = Formula::new("n·(a + k)·d·Bc", "Queries and keys before their norms.", LAYERS);
 static STREAM: Formula = Formula::new(
     "4·n·h·Bc",
     "The stream behind attention, its norm, the normalised input, and the gradient of the layer's output.",
     LAYERS,
 );
 static SUMS: Formula =
-    Formula::new("4·n·(a + 2)", "Statistics of both norms and logs of the softmax's sums, fp32.", LAYERS);
+    Formula::new("4·n·(a + 2)", "Statistics of both norms and log-sum-exp of attention, fp32.", LAYERS);
 static HEAD_SUMS: Formula =
     Formula::new("4·n·(a + k)", "Statistics of the norms of queries and keys, fp32.", LAYERS);
 

@@ -39,35 +39,36 @@ static CLIPPED: Formula = Formula::new(
 );
 static BUFFER: Formula =
     Formula::new("n·(A + 2·K)·Bc", "The fused projection's output, of which the values are a view.", SDPA);
-static ROTATION: Formula = Formula::new("2·s·d·Bc", "Cosines and sines, cast to the heads' type.", QWEN);
+static ROTATION: Formula =
+    Formula::new("2·s·d·Bc", "RoPE cosines and sines, cast to the heads' dtype.", QWEN);
 static REPEATED_TABLES: Formula = Formula::new(
     "2·s·rot·B",
-    "Cosines and sines, repeated for pairs of columns in each layer.",
+    "RoPE cosines and sines, repeated for pairs of columns in each layer.",
     "transformers/models/glm/modeling_glm.py:apply_rotary_pos_emb",
 );
 static EACH_TABLES: Formula = Formula::new(
     "4·s·rot·Bc",
-    "Cosines and sines, repeated for pairs of columns, for queries and again for keys.",
+    "RoPE cosines and sines, repeated for pairs of columns, once for queries and once for keys.",
     "transformers/models/gptj/modeling_gptj.py:apply_rotary_pos_emb",
 );
 static WIDE_TABLES: Formula = Formula::new(
     "8·s·rot",
-    "Cosines and sines in fp32, repeated for pairs of columns in each layer.",
+    "RoPE cosines and sines in fp32, repeated for pairs of columns in each layer.",
     "transformers/models/ernie4_5/modeling_ernie4_5.py:apply_rotary_pos_emb",
 );
 static TEMPERATURE: Formula = Formula::new(
     "4·s",
-    "What queries are multiplied by at each position, fp32.",
+    "The scale of the queries at each position, fp32.",
     "transformers/models/llama4/modeling_llama4.py:Llama4TextAttention",
 );
 static TYPED_TEMPERATURE: Formula = Formula::new(
     "s·B",
-    "What queries are multiplied by at each position.",
+    "The scale of the queries at each position.",
     "transformers/models/ministral3/modeling_ministral3.py:Ministral3Attention.forward",
 );
 static SINK_SOFTMAX: Formula =
     Formula::new("a·s·(s + 1)·b·B", "The attention probabilities, the sink's among them.", SINKS);
-static LARGEST: Formula = Formula::new("8·a·s·b", "Where the largest score of each row is, int64.", SINKS);
+static LARGEST: Formula = Formula::new("8·a·s·b", "The index of each row's largest score, int64.", SINKS);
 static REPEATED: Formula = Formula::new("n·A·Bc", "Keys or values, repeated for every query head.", EAGER);
 static WIDE_OPERAND: Formula = Formula::new(
     "4·n·A",
@@ -79,8 +80,8 @@ static OUT: Formula =
 static GATE: Formula = Formula::new("n·A·Bc", "The gate's sigmoid.", GATED);
 static UNGATED: Formula =
     Formula::new("n·A·Bc", "A copy of the attention's output, for the gate's gradient.", GATED);
-static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, fp32.", SDPA);
-static RNG: Formula = Formula::new("16", "State of the random numbers, two int64.", FLASH);
+static LSE: Formula = Formula::new("4·n·a", "Log-sum-exp per head and token, fp32.", SDPA);
+static RNG: Formula = Formula::new("16", "The random number generator's state, two int64.", FLASH);
 static PADDING: Formula = Formula::new(
     "b·s·s·Bc",
     "The mask that padding or a window makes, added to the scores of every head.",
@@ -94,13 +95,12 @@ static OWN_MASK: Formula = Formula::new(
 static TANH: Formula = Formula::new("a·s·s·b·Bc", "The capped scores.", EAGER);
 static SOFTMAX: Formula = Formula::new("4·a·s·s·b", "The attention probabilities in fp32.", EAGER);
 static TYPED_SOFTMAX: Formula =
-    Formula::new("a·s·s·b·Bc", "The attention probabilities, in the scores' type.", EAGER);
+    Formula::new("a·s·s·b·Bc", "The attention probabilities, in the scores' dtype.", EAGER);
 static DROPPED_MASK: Formula =
-    Formula::new("a·s·s·b", "Which probabilities dropout leaves, one byte each.", DROPOUT);
+    Formula::new("a·s·s·b", "Dropout mask of the probabilities, one byte each.", DROPOUT);
 static DROPPED: Formula =
-    Formula::new("a·s·s·b·Bc", "The probabilities behind dropout, for the values' gradient.", DROPOUT);
-static MASK: Formula =
-    Formula::new("n·h", "Which elements of its output dropout leaves, one byte each.", DROPOUT);
+    Formula::new("a·s·s·b·Bc", "The probabilities after dropout, for the gradient of the values.", DROPOUT);
+static MASK: Formula = Formula::new("n·h", "Dropout mask of its output, one byte each.", DROPOUT);
 static PROBABILITIES: Formula = Formula::new("a·s·s·b·Bc", "The probabilities in 16 bits.", EAGER);
 
 /// Whether attention keeps the norm's output, so that an MLP that reads it too need not.

@@ -51,21 +51,20 @@ static LABELLED_INPUT: Formula =
     Formula::new("b·(s - 1)·h·B", "The output layer's input for tokens that have a label.", LINEAR_CHUNKS);
 static LABELLED: Formula = Formula::new("8·b·(s - 1)", "Which tokens have a label, int64.", LINEAR_CHUNKS);
 static LABELLED_LABELS: Formula =
-    Formula::new("8·b·(s - 1)", "The labels that there are, int64.", LINEAR_CHUNKS);
+    Formula::new("8·b·(s - 1)", "The labels that are not ignored, int64.", LINEAR_CHUNKS);
 static LABELLED_DROPPED: Formula =
-    Formula::new("b·(s - 1)·h·Ba", "The same behind the adapter's dropout.", LINEAR_CHUNKS);
+    Formula::new("b·(s - 1)·h·Ba", "The same after the adapter's dropout.", LINEAR_CHUNKS);
 static VIEWED_LOGITS: Formula =
     Formula::new("s·V·Bc", "The logits, of which all but the last are read.", FUSED_LOGITS);
 static SHIFTED_LOGITS: Formula =
     Formula::new("b·(s - 1)·V·Bc", "A copy of the logits but the last of each sequence.", FUSED_LOGITS);
-static SHIFTED_SUMS: Formula =
-    Formula::new("4·b·(s - 1)", "Each token's log of the softmax's sum, fp32.", FUSED_LOGITS);
+static SHIFTED_SUMS: Formula = Formula::new("4·b·(s - 1)", "Each token's log-sum-exp, fp32.", FUSED_LOGITS);
 static SHIFTED_SOFTMAX: Formula =
     Formula::new("4·b·(s - 1)·V", "Log-softmax over the vocabulary, which autocast casts to fp32.", SHIFTED);
 static LABELLED_MASK: Formula =
     Formula::new("b·(s - 1)·h", "The dropout mask of the adapter's input, one byte each.", LINEAR_CHUNKS);
 static LABELLED_MIDDLE: Formula =
-    Formula::new("b·(s - 1)·r·Ba", "What goes from the adapter's first matrix to its second.", LINEAR_CHUNKS);
+    Formula::new("b·(s - 1)·r·Ba", "The output of lora_A, input of lora_B.", LINEAR_CHUNKS);
 static COUNTED: Formula =
     Formula::new("8", "Tokens that have a label, which the recipe multiplies by, int64.", CHUNKS);
 static LABELLED_SOFTMAX: Formula = Formula::new(
@@ -73,20 +72,20 @@ static LABELLED_SOFTMAX: Formula = Formula::new(
     "Log-softmax over the vocabulary of every token that has a label, fp32.",
     LINEAR_CHUNKS,
 );
-static IDS: Formula = Formula::new("8·n", "Token numbers, int64.", EMBEDDING);
+static IDS: Formula = Formula::new("8·n", "Token ids, int64.", EMBEDDING);
 static WORD_IDS: Formula =
-    Formula::new("8·(n - np)", "Numbers of the tokens that are of no image, int64.", EMBEDDING);
+    Formula::new("8·(n - np)", "Indices of the tokens that belong to no image, int64.", EMBEDDING);
 static IMAGES: Formula = Formula::new(
     "n",
-    "Which tokens are of an image, one byte each: their embeddings take the places of words'.",
+    "The mask of image tokens, one byte each: their embeddings replace those of the text.",
     "torch.Tensor.masked_scatter, as transformers/models/qwen2_vl/modeling_qwen2_vl.py calls it",
 );
-static EMBEDDED: Formula = Formula::new("n·h·B", "What the norm behind the embedding reads.", BLOOM);
+static EMBEDDED: Formula = Formula::new("n·h·B", "The input of the norm after the embedding.", BLOOM);
 static EMBEDDED_MOMENTS: Formula =
-    Formula::new("8·n", "Mean and inverse deviation of each token, fp32.", BLOOM);
+    Formula::new("8·n", "Mean and reciprocal standard deviation of each token, fp32.", BLOOM);
 static DROPPED: Formula = Formula::new(
     "n·h",
-    "Which elements of the embedding dropout leaves, one byte each.",
+    "Dropout mask of the embedding, one byte each.",
     "aten/src/ATen/native/cuda/Dropout.cu:native_dropout",
 );
 static CAP: Formula = Formula::new("n·V·Bc", "The logits' tanh.", CAPPED);
@@ -97,14 +96,14 @@ static PADDED_LABELS: Formula = Formula::new("8·(s + 1)", "A view of the labels
 static TOTAL: Formula = Formula::new("4", "The loss's total weight, one fp32 number.", LOSS);
 static COUNT: Formula = Formula::new("8", "Tokens of the batch, one int64.", LOSS);
 static INPUT_GRADIENT: Formula =
-    Formula::new("n·h·B", "The gradient of the output layer's input, made in the forward pass.", LINEAR);
+    Formula::new("n·h·B", "The gradient of the output layer's input, computed in the forward pass.", LINEAR);
 static WEIGHT_GRADIENT: Formula =
-    Formula::new("V·h·B", "The gradient of the output layer's weight, made in the forward pass.", LINEAR);
+    Formula::new("V·h·B", "The gradient of the output layer's weight, computed in the forward pass.", LINEAR);
 static SUMMED_GRADIENT: Formula =
-    Formula::new("4·V·h", "The gradient of the output layer's weight, summed in fp32.", LINEAR);
+    Formula::new("4·V·h", "The gradient of the output layer's weight, accumulated in fp32.", LINEAR);
 
 static LAST_TOKENS: Formula =
-    Formula::new("16·b", "Numbers of the sequences and of their last tokens, int64.", HEAD);
+    Formula::new("16·b", "Indices of the sequences and of their last tokens, int64.", HEAD);
 static REWARD_MARGINS: Formula =
     Formula::new("b·Bl", "Margin of each pair and its sigmoid's buffer.", REWARDS);
 static CLASSES: Formula = Formula::new("b·labels·Bl", "Log-softmax of each sequence over the classes.", HEAD);
@@ -125,11 +124,11 @@ static SAMPLED_SOFTMAX: Formula = Formula::new(
 );
 static ENTROPY: Formula = Formula::new(
     "10·n",
-    "Each token's greatest logit, the softmax's sum and the logits' mean under it, from which the entropy's gradient is worked out.",
+    "Each token's max logit, sum of exponentials and mean logit under the softmax, from which the entropy's gradient is computed.",
     "verl/utils/torch_functional.py:entropy_from_logits, which torch compiles",
 );
 static SAMPLED_ROWS: Formula =
-    Formula::new("n·V·Bc", "Log-softmax of every sampled sequence, in the logits' type.", PREFERENCE);
+    Formula::new("n·V·Bc", "Log-softmax of every sampled sequence, in the logits' dtype.", PREFERENCE);
 static SAMPLED_SCALED_IN_PLACE: Formula = Formula::new(
     "4·n·V",
     "The logits over the temperature, from which the sampled tokens' are picked, fp32.",
@@ -138,10 +137,10 @@ static SAMPLED_SCALED_IN_PLACE: Formula = Formula::new(
 static SAMPLED_SCALED: Formula =
     Formula::new("n·V·Bc", "The logits over the temperature, of which a part is read.", COMPILED);
 static SAMPLED_EXTREMES: Formula =
-    Formula::new("8·b·(s - 1)", "Each token's largest logit and log of the softmax's sum, fp32.", COMPILED);
+    Formula::new("8·b·(s - 1)", "Each token's max logit and log-sum-exp, fp32.", COMPILED);
 static SAMPLED_ROWS_EXTREMES: Formula = Formula::new(
     "8·n",
-    "Each token's largest logit and log of the softmax's sum, fp32.",
+    "Each token's max logit and log-sum-exp, fp32.",
     "areal/utils/functional/vocab_parallel.py:_gather_logprobs_entropy, which torch compiles",
 );
 static SAMPLED_NEXT: Formula = Formula::new("8·b·(s - 1)", "The sampled tokens, int64.", COMPILED);
@@ -152,7 +151,7 @@ static SAMPLED_LOSS: Formula = Formula::new(
 );
 static SAMPLED_DISTANCE: Formula =
     Formula::new("6·b·(s - 1)", "What the distance to the reference keeps of each token, in 16 bits.", GRPO);
-static SAMPLED_SUM: Formula = Formula::new("4·n", "Each token's log of the softmax's sum, fp32.", SAMPLING);
+static SAMPLED_SUM: Formula = Formula::new("4·n", "Each token's log-sum-exp, fp32.", SAMPLING);
 static SAMPLED: Formula = Formula::new("8·n", "The sampled tokens, int64.", SAMPLING);
 
 /// Tokens, where the word embedding trains.

@@ -25,10 +25,10 @@ const INDEX: u64 = 8;
 /// Name of the tensor that router and experts read.
 const NORMED: &str = "router input";
 
-static INPUT: Formula = Formula::new("n·h·Bc", "The router's input, the norm's output.", ROUTING);
+static INPUT: Formula = Formula::new("n·h·Bc", "The router's input: the norm output.", ROUTING);
 static SOFTMAX: Formula = Formula::new("4·n·E", "Softmax over all experts, fp32.", ROUTING);
 static SCORES: Formula = Formula::new("n·E·Bp", "Each expert's score, a sigmoid.", SIGMOID);
-static CHOSEN_SCORES: Formula = Formula::new("n·topk·Bp", "The chosen scores.", SIGMOID);
+static CHOSEN_SCORES: Formula = Formula::new("n·topk·Bp", "The top-k scores.", SIGMOID);
 static WIDE_INPUT: Formula = Formula::new("4·n·h", "The router's input in fp32.", SIGMOID);
 static WIDE_WEIGHT: Formula = Formula::new("4·E·h", "The router's weight in fp32.", SIGMOID);
 static CLAMPED_SUM: Formula = Formula::new(
@@ -57,24 +57,21 @@ static NARROW_INPUT: Formula = Formula::new("n·h·Bc", "The router's input, to 
 static NARROW_WEIGHT: Formula = Formula::new("E·h·Bc", "The router's weight, to fp32 and back.", SIGMOID);
 static CHOICE: Formula = Formula::new(
     "4·n·topk",
-    "Softmax over the chosen experts, fp32.",
+    "Softmax over the top-k experts, fp32.",
     "transformers/models/granitemoe/modeling_granitemoe.py:GraniteMoeTopKGating",
 );
-static TYPED_CHOICE: Formula = Formula::new("n·topk·Bc", "Softmax over the chosen experts.", CLAMPED);
+static TYPED_CHOICE: Formula = Formula::new("n·topk·Bc", "Softmax over the top-k experts.", CLAMPED);
 static CLAMPED_STEPS: Formula = Formula::new(
     "4·T·fm·Bx",
     "The clamped gate, its sigmoid, their product, and the other half plus one.",
     CLAMPED,
 );
 static BIASED: Formula = Formula::new("8·T", "The expert of each copy, whose bias is added, int64.", EXPERTS);
-static TOPK: Formula = Formula::new("8·n·topk", "The chosen experts of each token, int64.", ROUTING);
-static SUM: Formula = Formula::new("4·n", "The sum of the chosen probabilities, fp32.", ROUTING);
-static TYPED_SUM: Formula = Formula::new(
-    "n·Bp",
-    "The sum of the chosen scores.",
-    "transformers/models/lfm2_moe/modeling_lfm2_moe.py",
-);
-static CHOSEN: Formula = Formula::new("4·n·topk", "The chosen probabilities, fp32.", ROUTING);
+static TOPK: Formula = Formula::new("8·n·topk", "The top-k experts of each token, int64.", ROUTING);
+static SUM: Formula = Formula::new("4·n", "The sum of the top-k probabilities, fp32.", ROUTING);
+static TYPED_SUM: Formula =
+    Formula::new("n·Bp", "The sum of the top-k scores.", "transformers/models/lfm2_moe/modeling_lfm2_moe.py");
+static CHOSEN: Formula = Formula::new("4·n·topk", "The top-k probabilities, fp32.", ROUTING);
 static GATE_UP: Formula =
     Formula::new("g·T·fm·Bx", "The experts' first product: both halves where it is gated.", EXPERTS);
 static ACTIVATED: Formula = Formula::new("T·fm·Bx", "The activated half.", EXPERTS);
@@ -84,8 +81,8 @@ static OUTPUT: Formula =
 static GATHERED: Formula = Formula::new("T·h·Bx", "The tokens in the order of their experts.", EXPERTS);
 static PRODUCT: Formula = Formula::new("T·fm·Bx", "The input of the experts' second product.", EXPERTS);
 static ORDER: Formula =
-    Formula::new("24·T", "Where each copy comes from and goes to, three indices of int64.", EXPERTS);
-static OFFSETS: Formula = Formula::new("4·E", "Where each expert's tokens end, int32.", EXPERTS);
+    Formula::new("24·T", "Source and destination of each routed copy: three int64 indices.", EXPERTS);
+static OFFSETS: Formula = Formula::new("4·E", "The end offset of each expert's tokens, int32.", EXPERTS);
 static FOUND: Formula = Formula::new("16·T", "Which tokens and ranks each expert has, int64.", EXPERTS);
 static SUMMED: Formula =
     Formula::new("T·h·B", "What the loop adds to the output, expert by expert.", EXPERTS);

@@ -21,14 +21,11 @@ const RUNNING: u64 = 7;
 static LABELLED: Formula =
     Formula::new("b·(s - 1)·h·B", "The output layer's input for tokens that have a label.", HEAD);
 static MASK: Formula = Formula::new("b·(s - 1)", "Which tokens have a label, one byte each.", HEAD);
-static LABELS: Formula = Formula::new("8·b·(s - 1)", "The labels that there are, int64.", HEAD);
-static SUMS: Formula = Formula::new(
-    "8·b·(s - 1)",
-    "Each token's log of the softmax's sum and the entropy of its words, fp32.",
-    KERNEL,
-);
+static LABELS: Formula = Formula::new("8·b·(s - 1)", "The labels that are not ignored, int64.", HEAD);
+static SUMS: Formula =
+    Formula::new("8·b·(s - 1)", "Each token's log-sum-exp and entropy over the vocabulary, fp32.", KERNEL);
 static COUNTS: Formula =
-    Formula::new("16", "Tokens of the batch, and their number where it is no less than one, int64.", HEAD);
+    Formula::new("16", "Number of tokens in the batch, and the same clamped to at least one, int64.", HEAD);
 static COUNT: Formula = Formula::new("8", "Tokens that have a label, int64.", HEAD);
 static MARGINS: Formula = Formula::new(
     "4·b",
@@ -37,39 +34,39 @@ static MARGINS: Formula = Formula::new(
 );
 static SIGNS: Formula = Formula::new(
     "20·b + 16",
-    "Places of good and of bad samples, their margins, weighted losses and counts.",
+    "Indices of desirable and undesirable samples, their margins, weighted losses and counts.",
     "trl/trainer/kto_trainer.py:KTOTrainer._compute_loss",
 );
 static TILE: Formula =
     Formula::new("rows·words·Bc", "Logits of a tile, overwritten by their gradient.", KERNEL);
 static RUNNING_SUMS: Formula =
-    Formula::new("28·b·(s - 1)", "Each token's running maxima and sums, fp32.", KERNEL);
+    Formula::new("28·b·(s - 1)", "Each token's running max and sum of exponentials, fp32.", KERNEL);
 static HIDDEN: Formula =
     Formula::new("n·h·B", "The last norm's output, of which tokens with a label are taken.", HEAD);
 static BESIDE: Formula =
     Formula::new("b·(s - 1)·h·B", "The same of the reference, whose log-probabilities are taken too.", HEAD);
 static CAST: Formula = Formula::new(
     "(rows + vw)·h·Bc",
-    "Copies of a tile's input and weights in the type of the product.",
+    "Copies of a tile's input and weights in the dtype of the GEMM.",
     KERNEL,
 );
 static CAST_TWICE: Formula = Formula::new(
     "(rows + vww)·h·Bc",
-    "Copies of a tile's input and weights in the type of the product, and of the tile's weights before.",
+    "Copies of a tile's input and weights in the dtype of the GEMM, and of the previous tile's weights.",
     KERNEL,
 );
 static INPUT: Formula =
-    Formula::new("4·b·(s - 1)·h", "Gradient of the output layer's input, summed in fp32.", KERNEL);
+    Formula::new("4·b·(s - 1)·h", "Gradient of the output layer's input, accumulated in fp32.", KERNEL);
 static WEIGHT: Formula =
-    Formula::new("4·V·h", "Gradient of the output layer's weight, summed in fp32.", KERNEL);
+    Formula::new("4·V·h", "Gradient of the output layer's weight, accumulated in fp32.", KERNEL);
 static NARROW_INPUT: Formula =
-    Formula::new("b·(s - 1)·h·B", "Gradient of the output layer's input in its own type.", KERNEL);
+    Formula::new("b·(s - 1)·h·B", "Gradient of the output layer's input in its own dtype.", KERNEL);
 static NARROW_WEIGHT: Formula =
-    Formula::new("V·h·B", "Gradient of the output layer's weight in its own type.", KERNEL);
+    Formula::new("V·h·B", "Gradient of the output layer's weight in its own dtype.", KERNEL);
 
 static APART: Formula = Formula::new(
     "V·h·B",
-    "The output layer's weight, an FSDP unit of its own: gathered when it runs and freed behind it.",
+    "The output layer's weight, an FSDP unit of its own: all-gathered before it runs and freed after it.",
     "torch/distributed/fsdp/_runtime_utils.py:_pre_backward_hook",
 );
 

@@ -12,12 +12,12 @@ const INDEX: u64 = 8;
 
 /// What is kept of one to three adapted parts.
 static MIDDLES: [Formula; 3] = [
-    Formula::new("n·r·Ba", "What goes from the adapter's A to the B of one part.", JOINED),
-    Formula::new("2·n·r·Ba", "What goes from the adapter's A to the B of each of two parts.", JOINED),
-    Formula::new("3·n·r·Ba", "What goes from the adapter's A to the B of each part.", JOINED),
+    Formula::new("n·r·Ba", "The adapter's A output, input of the B of one part.", JOINED),
+    Formula::new("2·n·r·Ba", "The adapter's A output, input of the B of each of two parts.", JOINED),
+    Formula::new("3·n·r·Ba", "The adapter's A output, input of the B of each part.", JOINED),
 ];
 static INPUT: Formula =
-    Formula::new("n·h·Ba", "The projection's input, behind dropout where there is one.", JOINED);
+    Formula::new("n·h·Ba", "The projection's input, after dropout where there is any.", JOINED);
 static MASK: Formula = Formula::new("n·h", "The dropout mask of the adapters' input, one byte each.", JOINED);
 
 /// Results of the adapted parts before they are spread, and where they go; by whether queries are adapted, and how many of
@@ -30,7 +30,7 @@ static SPREAD: [[[Formula; 2]; 3]; 2] = [
 const fn spread(result: &'static str, place: &'static str) -> [Formula; 2] {
     [
         Formula::new(result, "What the adapted parts make, before it is spread over all.", JOINED),
-        Formula::new(place, "Where each column of it goes, int64.", JOINED),
+        Formula::new(place, "The index of each of its columns, int64.", JOINED),
     ]
 }
 

@@ -48,7 +48,7 @@ macro_rules! linears {
             lora_cast_b: concat!($name, " LoRA B in 16 bits"),
             input_formula: Formula::new(
                 concat!("n·", $inner, "·B"),
-                "The layer's input, kept because its weight trains.",
+                "The layer's input, saved because its weight is trained.",
                 LINEAR,
             ),
             cast_input_formula: Formula::new(
@@ -58,22 +58,22 @@ macro_rules! linears {
             ),
             int8_input_formula: Formula::new(
                 concat!("n·", $inner, "·B"),
-                "The layer's input in its own type, which bitsandbytes holds beside an int8 weight although it does not train.",
+                "The layer's input in its own dtype, which bitsandbytes saves beside an int8 weight although the weight is frozen.",
                 INT8,
             ),
             cast_weight_formula: Formula::new(
                 concat!("(", $inner, ")·(", $outer, ")·Bc"),
-                "The weight in 16 bits, kept for its input's gradient whether it trains or not.",
+                "The weight in 16 bits, saved for its input's gradient whether or not the weight is trained.",
                 AUTOCAST,
             ),
             lora_copy_formula: Formula::new(
                 concat!("n·", $inner, "·Ba"),
-                "The input in the adapter's type, cast for it alone: PEFT holds adapters in fp32.",
+                "The input cast to the adapter's dtype: PEFT holds adapters in fp32.",
                 LORA,
             ),
             lora_dropped_formula: Formula::new(
                 concat!("n·", $inner, "·Ba"),
-                "The input behind this adapter's dropout.",
+                "The input after this adapter's dropout.",
                 LORA,
             ),
             lora_mask_formula: Formula::new(
@@ -83,23 +83,23 @@ macro_rules! linears {
             ),
             lora_cast_a_formula: Formula::new(
                 concat!("r·", $inner, "·Bc"),
-                "The adapter's first matrix in 16 bits.",
+                "lora_A in 16 bits.",
                 AUTOCAST,
             ),
             lora_cast_b_formula: Formula::new(
                 concat!("r·(", $outer, ")·Bc"),
-                "The adapter's second matrix in 16 bits.",
+                "lora_B in 16 bits.",
                 AUTOCAST,
             ),
             dora: [
                 (concat!($name, " DoRA identity"), Formula::new(
                     concat!("(", $inner, ")·(", $inner, ")·Bd"),
-                    "An identity that goes through the adapter to multiply its matrices.",
+                    "An identity matrix passed through the adapter to multiply its two matrices.",
                     DORA,
                 )),
                 (concat!($name, " DoRA A times identity"), Formula::new(
                     concat!("(", $inner, ")·r·Bd"),
-                    "What the adapter's first matrix makes of it.",
+                    "The output of lora_A.",
                     DORA,
                 )),
                 (concat!($name, " DoRA norm"), Formula::new(
@@ -119,17 +119,17 @@ macro_rules! linears {
                 )),
                 (concat!($name, " DoRA result"), Formula::new(
                     concat!("n·(", $outer, ")·Bd"),
-                    "What the adapter makes, for its scale's gradient.",
+                    "The adapter's output, for its scale's gradient.",
                     DORA,
                 )),
                 (concat!($name, " DoRA base result"), Formula::new(
                     concat!("n·(", $outer, ")·Bc"),
-                    "What the layer itself makes, for its scale's gradient.",
+                    "The base layer's output, for its scale's gradient.",
                     DORA,
                 )),
                 (concat!($name, " DoRA weight"), Formula::new(
                     concat!("(", $inner, ")·(", $outer, ")·Bd"),
-                    "The weight in the adapter's type, for the gradient of what was dropped.",
+                    "The weight in the adapter's dtype, for the gradient of the dropped input.",
                     DORA,
                 )),
             ],
@@ -167,10 +167,9 @@ linears! {
     SCORE OutputLayer "score" "h" "labels";
 }
 
-static MIDDLE: Formula =
-    Formula::new("n·r·Ba", "What goes from the adapter's first matrix to its second.", LORA);
+static MIDDLE: Formula = Formula::new("n·r·Ba", "The output of lora_A, input of lora_B.", LORA);
 static CAST_MIDDLE: Formula =
-    Formula::new("n·r·Bc", "What goes from the adapter's first matrix to its second, in 16 bits.", LORA);
+    Formula::new("n·r·Bc", "The output of lora_A, input of lora_B, in 16 bits.", LORA);
 
 /// The tensor a linear layer reads.
 #[derive(Clone, Copy)]
@@ -276,12 +275,14 @@ impl Linear {
         } else {
             tape.keep(true, name, &wide, x.width, &self.input_formula);
         }
+        // Backward reads the mask for the input's gradient only; A's weight gradient takes the dropped input.
         tape.keep(dropout && input.needed, self.lora_mask, &wide, 1, &self.lora_mask_formula);
         let rank = x.lora_rank;
         let middle = [x.n, rank];
         if autocast {
             tape.keep(true, self.lora_middle, &middle, x.compute_width, &CAST_MIDDLE);
             let shape = [rank, inner];
+            // A weight is read in backward for its input's gradient only: B's input, A's output, always needs one, A's own input may not.
             tape.keep(input.needed, self.lora_cast_a, &shape, x.compute_width, &self.lora_cast_a_formula);
             tape.keep(true, self.lora_cast_b, &[rank, outer], x.compute_width, &self.lora_cast_b_formula);
         } else {

@@ -19,20 +19,27 @@ const FLOAT: u64 = 4;
 const NORMED: &str = "mixer input";
 
 static CONVOLVED: Formula = Formula::new("n·(2·lk + lv)·Bc", "The convolution's input.", MODULE);
-static UNIT: Formula = Formula::new("n·lk·Bc", "Queries or keys, of unit length.", RULE);
-static LENGTHS: Formula = Formula::new("4·n·hk", "The inverse length of each query or key head, fp32.", RULE);
+static UNIT: Formula = Formula::new("n·lk·Bc", "Queries or keys, L2-normalized.", RULE);
+static LENGTHS: Formula =
+    Formula::new("4·n·hk", "The reciprocal L2 norm of each query or key head, fp32.", RULE);
 static VALUE: Formula = Formula::new("n·lv·Bc", "The values.", RULE);
 static INVERSE: Formula =
     Formula::new("64·n·hv·Bc", "The inverse of a chunk's own products, 64 columns for each token.", RULE);
-static STEP: Formula = Formula::new("n·hv·Bc", "The step, behind its sigmoid.", RULE);
-static DECAY: Formula =
-    Formula::new("12·n·hv", "The decay before and behind softplus and summed in its chunk, fp32.", RULE);
-static FROZEN_DECAY: Formula =
-    Formula::new("8·n·hv", "The decay before softplus and summed in its chunk, fp32.", RULE);
+static STEP: Formula = Formula::new("n·hv·Bc", "The step after its sigmoid.", RULE);
+static DECAY: Formula = Formula::new(
+    "12·n·hv",
+    "The decay before and after softplus, and its cumulative sum within each chunk, fp32.",
+    RULE,
+);
+static FROZEN_DECAY: Formula = Formula::new(
+    "8·n·hv",
+    "The decay before softplus, and its cumulative sum within each chunk, fp32.",
+    RULE,
+);
 static RATE: Formula = Formula::new("8·hv", "The exponential of A and its negative, fp32.", MODULE);
 static FROZEN_RATE: Formula = Formula::new("4·hv", "The negative exponential of A, fp32.", SCAN);
 static NORM_INPUT: Formula = Formula::new("4·n·lv", "The rule's output in fp32.", NORM);
-static DEVIATION: Formula = Formula::new("4·n·hv", "The norm's inverse deviation, fp32.", NORM);
+static DEVIATION: Formula = Formula::new("4·n·hv", "The norm's reciprocal standard deviation, fp32.", NORM);
 static NORM_OUTPUT: Formula =
     Formula::new("n·lv·Bc", "The normalised output, for the weight's gradient.", NORM);
 static WEIGHTED: Formula = Formula::new("n·lv·B", "The norm's output, for the gate's gradient.", NORM);
@@ -40,17 +47,20 @@ static CAST_AGAIN: Formula =
     Formula::new("n·h·Bc", "The input in 16 bits, once more for the projection of step and decay.", CASTS);
 static CAST_THRICE: Formula =
     Formula::new("3·n·h·Bc", "The input in 16 bits, once more for gate, step and decay each.", CASTS);
-static GATE: Formula = Formula::new("8·n·lv", "The gate before and behind its activation, fp32.", NORM);
+static GATE: Formula = Formula::new("8·n·lv", "The gate before and after its activation, fp32.", NORM);
 static PROJECTED: Formula =
     Formula::new("n·(2·lv + 2·lk + hv)·Bc", "The projection's output: gate, values, B, C and step.", SCAN);
 static SCANNED: Formula = Formula::new("n·lv·Bc", "The scan's output before the gate.", SCAN);
 static CAST_WEIGHT: Formula = Formula::new("lv·h·Bc", "The output projection's weight in 16 bits.", SCAN);
-static GROUPS: Formula =
-    Formula::new("4·n·hk", "The inverse deviation of each group; the norm is inside the kernel.", SCAN);
+static GROUPS: Formula = Formula::new(
+    "4·n·hk",
+    "The reciprocal standard deviation of each group; the norm is inside the kernel.",
+    SCAN,
+);
 
 static GATES: Formula =
     Formula::new("n·(2·lk + lv)·Bc", "The projection's output: both gates and what they act on.", SHORT);
-static GATED: Formula = Formula::new("n·lv·Bc", "The convolution's input, behind the first gate.", SHORT);
+static GATED: Formula = Formula::new("n·lv·Bc", "The convolution's input, after the first gate.", SHORT);
 static SHORT_OUTPUT: Formula =
     Formula::new("n·lv·Bc", "The convolution's output, for the second gate.", SHORT);
 

@@ -20,29 +20,28 @@ const BLOCK: u64 = 64;
 const FLOAT: u64 = 4;
 
 static INPUT: Formula = Formula::new("n·h·Bc", "The input, for the gradients of the adapters.", FUNCTIONS);
-static DROPPED: Formula = Formula::new("n·h·Bc", "The input behind the adapters' dropout.", AXOLOTL);
-static MASK: Formula = Formula::new("n·h", "The mask of that dropout, one byte each.", AXOLOTL);
-static DROPPED_HEADS: Formula = Formula::new("n·A·Bc", "The input behind the adapter's dropout.", AXOLOTL);
-static MASK_HEADS: Formula = Formula::new("n·A", "The mask of that dropout, one byte each.", AXOLOTL);
+static DROPPED: Formula = Formula::new("n·h·Bc", "The input after the adapters' dropout.", AXOLOTL);
+static MASK: Formula = Formula::new("n·h", "The mask of this dropout, one byte each.", AXOLOTL);
+static DROPPED_HEADS: Formula = Formula::new("n·A·Bc", "The input after the adapter's dropout.", AXOLOTL);
+static MASK_HEADS: Formula = Formula::new("n·A", "The mask of this dropout, one byte each.", AXOLOTL);
 static INPUT_GRADIENT: Formula = Formula::new("n·h·Bc", "The gradient of an input.", AXOLOTL);
 static OUTPUT_GRADIENT: Formula = Formula::new("n·A·Bc", "The gradient of an input.", AXOLOTL);
 static PRODUCT: Formula = Formula::new(
     "n·f·Bc",
-    "The product of both halves in the forward pass done again, then its gradient.",
+    "The product of gate and up in the recomputed forward pass, then its gradient.",
     FUNCTIONS,
 );
-static WHOLE_MLP: Formula =
-    Formula::new("f·h·Bc", "A quantized weight in full, for one product.", DEQUANTIZE);
-static WHOLE: Formula = Formula::new("A·h·Bc", "A quantized weight in full, for one product.", DEQUANTIZE);
-static SCALES_MLP: Formula = Formula::new("f·h/16", "The constants of its blocks, fp32.", DEQUANTIZE);
-static SCALES: Formula = Formula::new("A·h/16", "The constants of its blocks, fp32.", DEQUANTIZE);
+static WHOLE_MLP: Formula = Formula::new("f·h·Bc", "A dequantized weight, for one GEMM.", DEQUANTIZE);
+static WHOLE: Formula = Formula::new("A·h·Bc", "A dequantized weight, for one GEMM.", DEQUANTIZE);
+static SCALES_MLP: Formula = Formula::new("f·h/16", "Its block scales (absmax), fp32.", DEQUANTIZE);
+static SCALES: Formula = Formula::new("A·h/16", "Its block scales (absmax), fp32.", DEQUANTIZE);
 static LOGITS: Formula = Formula::new(
     "2·rows·V·B",
-    "Logits of a chunk of rows and their gradient, in the type of the weight: torch.compile fuses the casts to fp32.",
+    "Logits of a chunk of rows and their gradient, in the weight's dtype: torch.compile fuses the casts to fp32.",
     LOSS,
 );
 static HEAD: Formula =
-    Formula::new("V·h·B", "The weight's gradient of a chunk, before it is added to that of all.", LOSS);
+    Formula::new("V·h·B", "The weight gradient of one chunk, before it is accumulated.", LOSS);
 static STATES: Formula = Formula::new("n·h·B", "The output layer's input.", LOSS);
 static PART: Formula = Formula::new("rows·h·B", "The gradient of a chunk's input before it is copied.", LOSS);
 

@@ -21,27 +21,29 @@ const ACTIVATION: &str = "activation output";
 const NORMED: &str = "MLP input";
 
 static GATED: Formula = Formula::new("n·f·Bc", "The activation's input.", MLP);
-static ACTIVATED: Formula = Formula::new("n·f·Bc", "The activated half, for the other half's gradient.", MLP);
-static OTHER: Formula = Formula::new("n·f·Bc", "The other half, for the activated half's gradient.", MLP);
+static ACTIVATED: Formula =
+    Formula::new("n·f·Bc", "The activated gate, for the gradient of the up projection.", MLP);
+static OTHER: Formula =
+    Formula::new("n·f·Bc", "The up projection's output, for the gradient of the activated gate.", MLP);
 static RECTIFIED: Formula = Formula::new(
     "n·f·Bc",
-    "The rectifier's output, which tells where its gradient is none.",
+    "The ReLU's output, which tells where its gradient is zero.",
     "torch.nn.functional.relu",
 );
 static NEW_GELU_STEPS: Formula =
     Formula::new("3·n·f·Bc", "Half the input, the tanh, and one plus the tanh.", NEW_GELU);
 static WIDENED: Formula =
-    Formula::new("4·n·f", "The activation's input, which autocast casts to fp32 for its third power.", POWER);
+    Formula::new("4·n·f", "The activation's input, which autocast casts to fp32 for its cube.", POWER);
 static HALF: Formula = Formula::new("n·f·Bc", "Half of the activation's input.", POWER);
 static WIDE_STEPS: Formula =
-    Formula::new("8·n·f", "The hyperbolic tangent and one plus it, in fp32 as the third power is.", POWER);
+    Formula::new("8·n·f", "The tanh and one plus it, in fp32 as the cube is.", POWER);
 static MASK: Formula = Formula::new(
     "n·h",
-    "Which elements of its output dropout leaves, one byte each.",
+    "Dropout mask of its output, one byte each.",
     "aten/src/ATen/native/cuda/Dropout.cu:native_dropout",
 );
-static BOTH: Formula = Formula::new("2·n·f·Bc", "Both halves in one storage.", MLP);
-static KERNEL: Formula = Formula::new("n·f·Bc", "The gate's half; its activation is computed again.", LIGER);
+static BOTH: Formula = Formula::new("2·n·f·Bc", "Gate and up in one storage.", MLP);
+static KERNEL: Formula = Formula::new("n·f·Bc", "The gate's half; its activation is recomputed.", LIGER);
 
 pub(super) fn mlp(tape: &mut Tape<'_, '_>) {
     let x = tape.x;

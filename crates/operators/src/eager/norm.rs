@@ -29,9 +29,12 @@ static CAPPED: Formula = Formula::new(
     "The tanh of the last norm's output.",
     "torchtune/models/gemma2/_component_builders.py:Gemma2FinalNorm.forward",
 );
-static INPUT: Formula =
-    Formula::new("4·S·h", "The norm's input in fp32: a copy of 16 bits, or the stream itself.", RMS);
-static DEVIATION: Formula = Formula::new("4·S", "The inverse root mean square of each token, fp32.", RMS);
+static INPUT: Formula = Formula::new(
+    "4·S·h",
+    "The norm's input in fp32: a cast of the 16-bit input, or the residual stream itself.",
+    RMS,
+);
+static DEVIATION: Formula = Formula::new("4·S", "The reciprocal RMS of each token, fp32.", RMS);
 static NORMED: Formula = Formula::new("S·h·B", "The normalised input, for the weight's gradient.", RMS);
 static POST_NORMED: Formula = Formula::new("n·h·Bc", "The normalised input, for the weight's gradient.", GLM);
 static NORMED_FP32: Formula =
@@ -40,15 +43,18 @@ static WIDE: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", OLMO);
 static UNCAST: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", FUNCTIONAL);
-static CENTRED: Formula =
-    Formula::new("4·n·h", "The input less its mean in fp32, made a second time for the product.", COHERE);
+static CENTRED: Formula = Formula::new(
+    "4·n·h",
+    "The input minus its mean in fp32, computed a second time for the multiplication.",
+    COHERE,
+);
 static CENTRED_NORMED: Formula =
     Formula::new("4·n·h", "The normalised input in fp32, for the weight's gradient.", COHERE);
 static CENTRED_WEIGHT: Formula = Formula::new("4·h", "The weight in fp32.", COHERE);
 static WIDE_WEIGHT: Formula = Formula::new("4·h", "The weight in fp32.", WIDENED);
 static SCALE: Formula = Formula::new("4·h", "One plus the weight, in fp32.", GEMMA);
 static OWN_SCALE: Formula = Formula::new("h·B", "One plus the weight.", NEMOTRON);
-static OWN_INPUT: Formula = Formula::new("S·h·B", "The norm's input in its own type.", LIGER);
+static OWN_INPUT: Formula = Formula::new("S·h·B", "The norm's input in its own dtype.", LIGER);
 static KERNEL_INPUT: Formula =
     Formula::new("n·h·B", "The norm's input, which is the residual stream.", LAYER);
 static LAYER_INPUT: Formula =
@@ -58,7 +64,8 @@ static QUERY_SCALE: Formula =
     Formula::new("4·A", "The weight, or the bias, of the queries' norm in fp32.", AUTOCAST);
 static KEY_SCALE: Formula =
     Formula::new("4·K", "The weight, or the bias, of the keys' norm in fp32.", AUTOCAST);
-static MOMENTS: Formula = Formula::new("8·n", "Mean and inverse deviation of each token, fp32.", LAYER);
+static MOMENTS: Formula =
+    Formula::new("8·n", "Mean and reciprocal standard deviation of each token, fp32.", LAYER);
 static QUERY_INPUT: Formula = Formula::new("4·n·A", "The queries in fp32.", RMS);
 static QUERY_DEVIATION: Formula = Formula::new("4·n·a", "One statistic for each query head, fp32.", RMS);
 static QUERY_NORMED: Formula = Formula::new("n·A·Bc", "The normalised queries.", RMS);
@@ -68,8 +75,8 @@ static KEY_NORMED: Formula = Formula::new("n·K·Bc", "The normalised keys.", RM
 
 static WHOLE_DEVIATION: Formula =
     Formula::new("4·n", "One statistic for each token: the norm is over all heads.", OLMO);
-static QUERY_OWN: Formula = Formula::new("n·A·Bc", "The queries in front of their norm.", UNSLOTH);
-static KEY_OWN: Formula = Formula::new("n·K·Bc", "The keys in front of their norm.", UNSLOTH);
+static QUERY_OWN: Formula = Formula::new("n·A·Bc", "The queries before their norm.", UNSLOTH);
+static KEY_OWN: Formula = Formula::new("n·K·Bc", "The keys before their norm.", UNSLOTH);
 static QUERY_AND_GATE: Formula =
     Formula::new("8·n·A", "The queries, and the gate beside them, in fp32.", GEMMA);
 static PROJECTED: Formula = Formula::new(

@@ -20,44 +20,40 @@ const INDEX: u64 = 8;
 
 static POLICY: Formula = Formula::new(
     "b·(s - 1)·V·Bl",
-    "Log-softmax of every sequence of the pair, in the logits' type.",
+    "Log-softmax of every sequence of the pair, in the logits' dtype.",
     PREFERENCE,
 );
 static POLICY_FP32: Formula =
     Formula::new("4·n·V", "The logits, from which each token's is picked.", PREFERENCE);
-static NORMALISER: Formula =
-    Formula::new("4·b·(s - 1)", "Each token's log of the softmax's sum, fp32.", PREFERENCE);
-static INDICES: Formula = Formula::new("8·n", "Token numbers that are picked, int64.", PREFERENCE);
-static COMPLETION: Formula =
-    Formula::new("4·b·(s - 1)", "Which tokens are of the completion, fp32.", PREFERENCE);
+static NORMALISER: Formula = Formula::new("4·b·(s - 1)", "Each token's log-sum-exp, fp32.", PREFERENCE);
+static INDICES: Formula = Formula::new("8·n", "Token ids that are gathered, int64.", PREFERENCE);
+static COMPLETION: Formula = Formula::new("4·b·(s - 1)", "The completion mask, fp32.", PREFERENCE);
 static SIGMOID: Formula =
     Formula::new("4·b", "Margin of each pair and its sigmoid's buffer, fp32.", PREFERENCE);
-static OWN_MASK: Formula =
-    Formula::new("b·(s - 1)", "Which tokens are of the completion, one byte each.", OWN);
+static OWN_MASK: Formula = Formula::new("b·(s - 1)", "The completion mask, one byte each.", OWN);
 static OWN_MARGINS: Formula =
-    Formula::new("b·Bl", "Margin of each pair behind its sigmoid, and the scaled difference before it.", OWN);
+    Formula::new("b·Bl", "Each pair's margin after its sigmoid, and the scaled difference before it.", OWN);
 static SIGNS_PLACES: Formula = Formula::new(
     "8·(b + 1)",
-    "Places of good and of bad samples, and how many of their losses are numbers, int64.",
+    "Indices of desirable and undesirable samples, and how many of their losses are not NaN, int64.",
     SIGNS,
 );
 static SIGNS_MARGINS: Formula = Formula::new(
     "(3·b + 2)·Bl",
-    "Each sample's margin behind its sigmoid, its weighted loss and whether that is a number.",
+    "Each sample's margin after its sigmoid, its weighted loss and whether that is NaN.",
     SIGNS,
 );
 static WIDE_POLICY: Formula =
     Formula::new("4·b·(s - 1)·V", "Log-softmax of every sequence's logits, cast to fp32.", FACTORY);
-static WIDE_INDICES: Formula = Formula::new("8·b·(s - 1)", "Token numbers that are picked, int64.", FACTORY);
-static WIDE_COMPLETION: Formula =
-    Formula::new("b·(s - 1)", "Which tokens are of the completion, one byte each.", FACTORY);
+static WIDE_INDICES: Formula = Formula::new("8·b·(s - 1)", "Token ids that are gathered, int64.", FACTORY);
+static WIDE_COMPLETION: Formula = Formula::new("b·(s - 1)", "The completion mask, one byte each.", FACTORY);
 static WIDE_MARGINS: Formula = Formula::new(
     "8·b",
     "Margins and buffers of the sigmoids of DPO, fp32; losses without a reference have up to 12 bytes more of each sequence.",
     FACTORY,
 );
 static WHOLE_POLICY: Formula =
-    Formula::new("b·(s - 1)·V·Bl", "Log-softmax of every sequence's logits, in the logits' type.", WHOLE);
+    Formula::new("b·(s - 1)·V·Bl", "Log-softmax of every sequence's logits, in the logits' dtype.", WHOLE);
 static WHOLE_COUNTS: Formula = Formula::new("8·b", "Tokens of each completion, int64.", WHOLE);
 static WHOLE_MARGINS: Formula =
     Formula::new("2·b·Bl", "Margins and buffers of both sigmoids of each pair.", WHOLE);

@@ -9,8 +9,8 @@ use shardscope_plan::RecomputeModule;
 const MODULES: &str =
     "nemo_automodel/components/distributed/activation_checkpointing.py:apply_submodule_checkpointing";
 
-static STREAM: Formula = Formula::new("S·h·B", "What the checkpointed norm is given.", MODULES);
-static NORMED: Formula = Formula::new("n·h·B", "What the checkpointed module is given.", MODULES);
+static STREAM: Formula = Formula::new("S·h·B", "The checkpointed norm's input.", MODULES);
+static NORMED: Formula = Formula::new("n·h·B", "The checkpointed module's input.", MODULES);
 
 /// What `operator` keeps where the software runs such modules; none where it runs others.
 pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {

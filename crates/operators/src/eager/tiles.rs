@@ -17,8 +17,7 @@ const BACKWARD: u64 = 22;
 
 static HIDDEN: Formula = Formula::new("n·h·B", "Input of the output layer.", TILES);
 static LABELS: Formula = Formula::new("8·n", "The tokens whose log-probabilities are taken, int64.", TILES);
-static SUMS: Formula =
-    Formula::new("8·n", "Each token's temperature and the log of its softmax's sum, fp32.", TILES);
+static SUMS: Formula = Formula::new("8·n", "Each token's temperature and log-sum-exp, fp32.", TILES);
 static FORTH: Formula = Formula::new(
     "14·rows·words",
     "A tile's logits in 16 bits and in fp32, their exponentials and products with these.",

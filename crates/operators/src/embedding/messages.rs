@@ -13,13 +13,13 @@ static REDUCE: Call = Call::forward(
     Dimension::Tensor,
     Collective::AllReduce,
     "output",
-    Formula::new(SIZE, "The vocabulary lies on all tensor ranks: what each found is added up.", SOURCE),
+    Formula::new(SIZE, "The vocabulary is sharded over the tensor ranks: what each found is summed.", SOURCE),
 );
 static SCATTER: Call = Call::forward(
     Dimension::Tensor,
     Collective::ReduceScatter,
     "output",
-    Formula::new(SIZE, "What each rank found is added up and cut by sequence.", SOURCE),
+    Formula::new(SIZE, "What each rank found is reduced and scattered along the sequence.", SOURCE),
 );
 static GATHER_GRADIENT: Call = Call::backward(
     Dimension::Tensor,
@@ -29,6 +29,7 @@ static GATHER_GRADIENT: Call = Call::backward(
 );
 
 pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
+    // With the whole vocabulary on the rank nothing is left to sum.
     if x.t <= 1 {
         return Vec::new();
     }

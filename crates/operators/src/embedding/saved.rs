@@ -9,10 +9,10 @@ const VOCABULARY: &str = "megatron/core/tensor_parallel/layers.py:VocabParallelE
 /// Bytes of a torch index (int64).
 const INDEX: u64 = 8;
 
-static TOKENS: Formula = Formula::new("8·n", "Token numbers, int64.", EMBEDDING);
+static TOKENS: Formula = Formula::new("8·n", "Token ids, int64.", EMBEDDING);
 static MASK: Formula =
-    Formula::new("n", "Which tokens are in this rank's part of the vocabulary, one byte each.", VOCABULARY);
-static POSITIONS: Formula = Formula::new("8·n", "Position numbers, int64.", EMBEDDING);
+    Formula::new("n", "Which tokens are in this rank's shard of the vocabulary, one byte each.", VOCABULARY);
+static POSITIONS: Formula = Formula::new("8·n", "Position ids, int64.", EMBEDDING);
 static DROPOUT: Formula = Formula::new("S·h", "Dropout mask of the embedding, one byte each.", EMBEDDING);
 
 static IMAGES: Formula = Formula::new(
@@ -41,10 +41,12 @@ fn images(x: &Symbols<'_>, out: &mut Vec<Saved>) {
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::new();
     images(x, &mut out);
+    // Only the gradient of the table reads the token ids: over a frozen one autograd records nothing.
     if !x.recipe().tuning.embedding {
         return out;
     }
     out.push(Saved::new("token ids", &[x.b, x.s], INDEX, &TOKENS));
+    // A rank masks ids outside of its shard of the vocabulary; with the whole table there is no mask (`layers.py:VocabParallelEmbedding.forward`).
     if x.t > 1 {
         out.push(Saved::new("vocabulary mask", &[x.b, x.s], 1, &MASK));
     }

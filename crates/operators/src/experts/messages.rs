@@ -24,36 +24,37 @@ macro_rules! calls {
 }
 
 calls! {
-    GATHER_MAP forward TensorExpert AllGather "routing map" "et·e·S·E" "Which expert each token of every rank goes to.";
+    GATHER_MAP forward TensorExpert AllGather "routing map" "et·e·S·E" "The routing map of every rank's tokens.";
     GATHER_PROBABILITIES forward TensorExpert AllGather "probabilities" "et·e·S·E·Bp" "The routing probabilities of every rank's tokens.";
-    SCATTER_PROBABILITIES backward TensorExpert ReduceScatter "probability gradients" "et·e·S·E·Bp" "The mirror of gathering them.";
-    GATHER_TOKENS forward TensorExpert AllGather "tokens" "et·e·S·hm·B" "Every rank gets all tokens and picks those of its experts.";
-    SCATTER_TOKENS backward TensorExpert ReduceScatter "token gradients" "et·e·S·hm·B" "The mirror of gathering the tokens.";
-    SCATTER_OUTPUTS forward TensorExpert ReduceScatter "expert outputs" "et·e·S·hm·B" "The experts' outputs are added up; each rank gets those of its tokens.";
-    GATHER_OUTPUTS backward TensorExpert AllGather "output gradients" "et·e·S·hm·B" "The mirror of adding them up.";
-    COUNTS forward TensorExpert AllGather "token counts" "et·e·E·8" "How many tokens each rank has for each expert, int64.";
-    DISPATCH forward Expert AllToAll "tokens" "T·hm·B" "Each token goes to each of its experts: a copy each, on one rank or not.";
-    DISPATCH_BACK backward Expert AllToAll "token gradients" "T·hm·B" "The mirror of dispatching.";
+    SCATTER_PROBABILITIES backward TensorExpert ReduceScatter "probability gradients" "et·e·S·E·Bp" "The backward pass of the gather.";
+    GATHER_TOKENS forward TensorExpert AllGather "tokens" "et·e·S·hm·B" "Every rank gathers all tokens and picks those routed to its experts.";
+    SCATTER_TOKENS backward TensorExpert ReduceScatter "token gradients" "et·e·S·hm·B" "The backward pass of gathering the tokens.";
+    SCATTER_OUTPUTS forward TensorExpert ReduceScatter "expert outputs" "et·e·S·hm·B" "The experts' outputs are reduced; each rank gets those of its own tokens.";
+    GATHER_OUTPUTS backward TensorExpert AllGather "output gradients" "et·e·S·hm·B" "The backward pass of this reduction.";
+    COUNTS forward TensorExpert AllGather "token counts" "et·e·E·8" "Token counts per rank and expert, int64.";
+    DISPATCH forward Expert AllToAll "tokens" "T·hm·B" "Each token is sent once per expert it is routed to, whether or not these experts share a rank.";
+    DISPATCH_BACK backward Expert AllToAll "token gradients" "T·hm·B" "The backward pass of the dispatch.";
     PROBABILITIES forward Expert AllToAll "probabilities" "T·Bp" "The routing probability of every copy.";
-    PROBABILITIES_BACK backward Expert AllToAll "probability gradients" "T·Bp" "The mirror of sending them.";
-    COMBINE forward Expert AllToAll "expert outputs" "T·hm·B" "What the experts made of the copies goes back.";
-    COMBINE_BACK backward Expert AllToAll "output gradients" "T·hm·B" "The mirror of combining.";
+    PROBABILITIES_BACK backward Expert AllToAll "probability gradients" "T·Bp" "The backward pass of sending them.";
+    COMBINE forward Expert AllToAll "expert outputs" "T·hm·B" "The experts' outputs go back.";
+    COMBINE_BACK backward Expert AllToAll "output gradients" "T·hm·B" "The backward pass of the combine.";
     SPREAD forward ExpertTensor AllGather "dispatched tokens" "et·T·hm·B" "Ranks that share an expert need each other's tokens.";
-    SPREAD_BACK backward ExpertTensor ReduceScatter "dispatched token gradients" "et·T·hm·B" "The mirror of spreading them.";
+    SPREAD_BACK backward ExpertTensor ReduceScatter "dispatched token gradients" "et·T·hm·B" "The backward pass of scattering them.";
     SPREAD_PROBABILITIES forward ExpertTensor AllGather "dispatched probabilities" "et·T·Bp" "And the probabilities of these tokens.";
-    SPREAD_PROBABILITIES_BACK backward ExpertTensor ReduceScatter "dispatched probability gradients" "et·T·Bp" "The mirror of spreading them.";
-    ADD_UP forward ExpertTensor ReduceScatter "expert summands" "et·T·hm·B" "Each of the ranks that share an expert has a summand of its output.";
-    ADD_UP_BACK backward ExpertTensor AllGather "expert output gradients" "et·T·hm·B" "The mirror of adding them up.";
-    FUSED forward TensorExpert AllToAll "tokens" "S·fan·hm·B" "A token goes once to each rank that has one of its experts, its probabilities with it.";
-    FUSED_BACK backward TensorExpert AllToAll "token gradients" "S·fan·hm·B" "The mirror of dispatching.";
-    FUSED_COMBINE forward TensorExpert AllToAll "expert outputs" "S·fan·hm·B" "One sum comes back from each of these ranks.";
-    FUSED_COMBINE_BACK backward TensorExpert AllToAll "output gradients" "S·fan·hm·B" "The mirror of combining.";
+    SPREAD_PROBABILITIES_BACK backward ExpertTensor ReduceScatter "dispatched probability gradients" "et·T·Bp" "The backward pass of scattering them.";
+    ADD_UP forward ExpertTensor ReduceScatter "expert summands" "et·T·hm·B" "Each of the ranks that share an expert holds a partial sum of its output.";
+    ADD_UP_BACK backward ExpertTensor AllGather "expert output gradients" "et·T·hm·B" "The backward pass of this reduction.";
+    FUSED forward TensorExpert AllToAll "tokens" "S·fan·hm·B" "A token is sent once to each rank that holds one of its experts, along with its probabilities.";
+    FUSED_BACK backward TensorExpert AllToAll "token gradients" "S·fan·hm·B" "The backward pass of the dispatch.";
+    FUSED_COMBINE forward TensorExpert AllToAll "expert outputs" "S·fan·hm·B" "Each of these ranks returns one partial sum.";
+    FUSED_COMBINE_BACK backward TensorExpert AllToAll "output gradients" "S·fan·hm·B" "The backward pass of the combine.";
 }
 
 pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     let Some(experts) = &x.model().experts else { return Vec::new() };
     let layout = x.plan.layout();
     let mut messages = Vec::new();
+    // With all experts on the rank the dispatcher only permutes.
     if layout.expert * layout.expert_tensor > 1 {
         let routed = match x.recipe().moe.dispatcher {
             Dispatcher::AllGather => gathered(x),

@@ -22,15 +22,16 @@ const ACT: &[OffloadModule] = &[OffloadModule::MoeActivation];
 static CHECKPOINTED: Formula = Formula::new("S·h·B", "The recomputed MoE layer's input.", LAYER);
 static INPUT: Formula =
     Formula::new("S·h·B", "The router's input, which is the shared experts' too: the norm's output.", ROUTER);
-static TOPK: Formula = Formula::new("S·topk·8", "The chosen experts of each token, int64.", ROUTER);
-static CHOSEN: Formula = Formula::new("S·topk·4", "Softmax over the chosen experts, fp32.", ROUTER);
+static TOPK: Formula = Formula::new("S·topk·8", "The top-k experts of each token, int64.", ROUTER);
+static CHOSEN: Formula = Formula::new("S·topk·4", "Softmax over the top-k experts, fp32.", ROUTER);
 static SCORES: Formula = Formula::new("S·E·4", "Softmax over all experts, fp32.", ROUTER);
 static AUX_SCORES: Formula =
-    Formula::new("S·E·4", "Scores of all experts for the balancing loss, fp32.", ROUTER);
-static AUX_COUNTS: Formula = Formula::new("E·8", "Tokens per expert for the balancing loss, int64.", ROUTER);
-static AUX_SCALAR: Formula = Formula::new("4", "The balancing loss's coefficient, fp32.", ROUTER);
+    Formula::new("S·E·4", "Scores of all experts for the load-balancing loss, fp32.", ROUTER);
+static AUX_COUNTS: Formula =
+    Formula::new("E·8", "Tokens per expert for the load-balancing loss, int64.", ROUTER);
+static AUX_SCALAR: Formula = Formula::new("4", "The load-balancing loss's coefficient, fp32.", ROUTER);
 static CAPACITY: Formula =
-    Formula::new("S·E", "Which tokens an expert's capacity takes, one byte each.", ROUTER);
+    Formula::new("S·E", "Which tokens fit an expert's capacity, one byte each.", ROUTER);
 static PERMUTE: Formula = Formula::new("T·8", "Source row of every sent copy, int64.", DISPATCHER);
 static UNPERMUTE: Formula = Formula::new("T·8", "Source row of every returned copy, int64.", DISPATCHER);
 static SORTED_MAP: Formula =
@@ -107,6 +108,7 @@ fn latent(x: &Symbols<'_>) -> Vec<Saved> {
         return Vec::new();
     }
     let mut out = Vec::with_capacity(2);
+    // In 16 bits the down-projection's input is the router's, one storage that is counted there; fp8 saves a copy of its own.
     if x.recipe().fp8.is_some() {
         out.push(Saved::new("latent down input", &[x.s_local, x.h], x.input_width, &LATENT_INPUT));
     }
@@ -117,6 +119,7 @@ fn latent(x: &Symbols<'_>) -> Vec<Saved> {
 fn dispatcher(x: &Symbols<'_>) -> Vec<Saved> {
     let moe = x.moe;
     let map = [x.s_local, moe.experts];
+    // A capacity changes what permutation saves, whatever the dispatcher is.
     if x.recipe().moe.capacity_factor.is_some() {
         let mask = Saved::new("capacity mask", &map, 1, &CAPACITY);
         if x.recipe().moe.permute_fusion {
@@ -162,6 +165,7 @@ fn experts(x: &Symbols<'_>) -> Vec<Saved> {
         }
     }
     out.push(Saved::new("experts probabilities", &[moe.received], moe.probability, &PROBABILITIES).by(ACT));
+    // `--recompute-modules moe_act` discards the activation's output; its inputs stay, from which backward makes it again.
     let alive = if x.recomputes(RecomputeModule::MoeActivation) { Alive::Recomputed } else { Alive::No };
     let input = Saved::new("experts fc2 input", &inner, x.input_width, &EXPERT_OUTPUT);
     out.extend(EXPERTS_FC2.row(x, input, inner, alive, true));
@@ -184,6 +188,7 @@ fn shared(x: &Symbols<'_>) -> Vec<Saved> {
     if width == 0 {
         return out;
     }
+    // Recomputed, they need their input alone, which the router saves anyway.
     if !x.recomputes(RecomputeModule::SharedExperts) {
         // The router keeps what the shared experts read.
         let input = Saved::new("router input", &[x.s_local, x.h], x.width, &INPUT);

@@ -80,6 +80,7 @@ fn combination(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = match x.recipe().moe.dispatcher {
         Dispatcher::AllToAll => {
             let mut out = vec![Saved::new("sent tokens", &sent, x.width, &SENT)];
+            // A rank with a single expert gets its tokens in the expert's order: there is nothing to sort after the all-to-all.
             if spread && local > 1 {
                 out.push(Saved::new("arrived tokens", &received, x.width, &ARRIVED));
             }

@@ -25,6 +25,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
 
 fn router(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
     let count = experts.num_experts;
+    // Never in fp8: Megatron's router is a plain product (`router.py:Router.gating`), not a Transformer Engine layer.
     work.push(Work::plain_linear("router", [x.s_local, count, x.h], [x.full_tokens(), count, x.h]));
     // Scores in fp32: softmax or sigmoid, top-k, auxiliary loss, map of chosen experts.
     let scores = Bytes::new(x.s_local * count * 4 * 6);
@@ -69,6 +70,7 @@ fn grouped(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
     let layout = x.plan.layout();
     let (count, width) = (experts.num_experts.max(1), experts.ffn_hidden_size);
     let here = (count / layout.expert.max(1)).max(1);
+    // Experts are sharded over ETP, which may differ from TP: their widths never divide by t.
     let inner = (width / layout.expert_tensor.max(1)).max(1);
     let outer = experts.latent_size.unwrap_or(x.h);
     // Copies that the tokens of all ranks of the expert and expert-tensor groups bring to each expert.

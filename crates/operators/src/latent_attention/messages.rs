@@ -39,7 +39,11 @@ static SCATTER_ROTATED: Call = Call::backward(
     Dimension::Tensor,
     Collective::ReduceScatter,
     "rotated key gradient",
-    Formula::new("s·b·dr·B", "Its gradient is added up over all heads and cut by sequence.", SOURCE),
+    Formula::new(
+        "s·b·dr·B",
+        "Its gradient is summed over all heads and scattered along the sequence.",
+        SOURCE,
+    ),
 );
 
 pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
@@ -65,6 +69,7 @@ fn columns(x: &Symbols<'_>, latent: LatentAttention) -> HeadColumns {
 }
 
 fn rotated_keys(x: &Symbols<'_>, latent: LatentAttention) -> Vec<Message> {
+    // The down-projection is duplicated on every rank: without sequence parallelism each has made the key of every token itself.
     if x.t <= 1 || !x.plan.layout().sequence_parallel {
         return Vec::new();
     }

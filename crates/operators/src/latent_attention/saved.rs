@@ -15,7 +15,7 @@ const QKV_TWICE: &[OffloadModule] = &[OffloadModule::QkvLinear, OffloadModule::Q
 const CORE: &[OffloadModule] = &[OffloadModule::CoreAttention];
 const PROJ: &[OffloadModule] = &[OffloadModule::AttentionProjection];
 
-static INPUT: Formula = Formula::new("S·h·Bi", "Input of both down-projections, the norm's output.", SOURCE);
+static INPUT: Formula = Formula::new("S·h·Bi", "Input of both down-projections: the norm output.", SOURCE);
 static QUERY_NORM: Formula = Formula::new("S·ql·B", "The query latent's norm input.", SOURCE);
 static GATHERED_QUERY_NORM: Formula = Formula::new(
     "n·ql·B",
@@ -33,20 +33,19 @@ static ROTATED: Formula =
 static STATISTICS: Formula = Formula::new("4·S", "A latent norm's fp32 statistics.", SOURCE);
 static QUERY_UP: Formula = Formula::new("S·ql·Bi", "The query up-projection's input.", SOURCE);
 static NORMED_QUERY: Formula =
-    Formula::new("S·h·Bi", "The query projection's input, behind the norm that it begins with.", SOURCE);
+    Formula::new("S·h·Bi", "The query projection's input, after the norm that it begins with.", SOURCE);
 static KV_UP: Formula = Formula::new("S·kl·Bi", "The key/value up-projection's input.", SOURCE);
-static COS: Formula = Formula::new("2·s·dr·B", "Cosines for the rotation of queries and of keys.", SOURCE);
-static SIN: Formula = Formula::new("2·s·dr·B", "Sines for the rotation of queries and of keys.", SOURCE);
+static COS: Formula = Formula::new("2·s·dr·B", "RoPE cosines for queries and for keys.", SOURCE);
+static SIN: Formula = Formula::new("2·s·dr·B", "RoPE sines for queries and for keys.", SOURCE);
 static FREQUENCIES: Formula =
-    Formula::new("4·s·dr", "The fp32 rotary table, an argument of the recomputed part.", SOURCE);
+    Formula::new("4·s·dr", "The fp32 RoPE table, an argument of the recomputed function.", SOURCE);
 static WIDE: Formula =
     Formula::new("n·a·(dn + dr)·B", "Queries or keys: unrotated and rotated part side by side.", SOURCE);
 static VALUE: Formula = Formula::new("n·a·dv·B", "The values.", SOURCE);
-static OUTPUT: Formula =
-    Formula::new("n·a·dv·B", "The attention's output in the kernel's own layout.", SOURCE);
+static OUTPUT: Formula = Formula::new("n·a·dv·B", "The attention output in the kernel's own layout.", SOURCE);
 static PROJECTION: Formula =
-    Formula::new("n·a·dv·Bi", "The output projection's input, the attention's output.", SOURCE);
-static NOTHING: Formula = Formula::new("0", "Given back and recomputed in backward.", SOURCE);
+    Formula::new("n·a·dv·Bi", "The output projection's input: the attention output.", SOURCE);
+static NOTHING: Formula = Formula::new("0", "Freed, and recomputed in the backward pass.", SOURCE);
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(18);
@@ -144,6 +143,7 @@ fn rotation(x: &Symbols<'_>) -> Vec<Saved> {
     if recomputes_up_projection(x) {
         return vec![Saved::new("rotary frequencies", &[x.s, rotary], STATISTIC, &FREQUENCIES).by(QKV)];
     }
+    // The fused kernel reads a cached table that outlives the layer, and saves no cosines and sines of its own.
     if x.recipe().fusions.rope {
         return Vec::new();
     }

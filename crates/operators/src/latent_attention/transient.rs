@@ -10,11 +10,11 @@ const SOURCE: &str = "megatron/core/transformer/multi_latent_attention.py, backw
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 
-static OUTPUT: Formula = Formula::new("n·a·dv·B", "Gradient of the attention's output.", SOURCE);
+static OUTPUT: Formula = Formula::new("n·a·dv·B", "Gradient of the attention output.", SOURCE);
 static PACKED: Formula =
     Formula::new("n·a·(2·dn + 2·dr + dv)·B", "Gradients of queries, keys and values.", SOURCE);
 static SUMMED: Formula =
-    Formula::new("4·n·a·(dn + dr)", "The queries' gradient while it is summed in fp32.", SOURCE);
+    Formula::new("4·n·a·(dn + dr)", "The gradient of the queries, accumulated in fp32.", SOURCE);
 static SCORES: Formula = Formula::new("a·s·s·b·B", "Gradient of the attention probabilities.", SOURCE);
 
 pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {

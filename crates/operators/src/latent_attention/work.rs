@@ -39,6 +39,7 @@ fn keys_and_values(x: &Symbols<'_>, latent: &LatentAttention, work: &mut Vec<Wor
     work.push(latent_norm(x, "kv_layernorm", rank));
     let before = work.len();
     work.push(linear(x, "linear_kv_up_proj", [x.n, x.a * width, rank], [heads * width, rank]));
+    // The rotated part of every query head, and of one key that all heads share.
     work.push(rotary(x, (x.a + 1) * rotated));
     // Rotated and plain parts are put together: queries and keys are read and written once.
     let moved = x.bytes(4 * x.n * x.a * latent.query_width());

@@ -10,24 +10,26 @@ const MODULE: &str = "megatron/core/ssm/gated_delta_net.py:GatedDeltaNet.forward
 const NORM: &str = "fla/modules/norm/l2norm.py:L2NormFunction";
 const RULE: &str = "fla/ops/gated_delta_rule/chunk.py:ChunkGatedDeltaRuleFunction";
 
-static INPUT: Formula = Formula::new("S·h·Bi", "The projection's input, the norm's output.", MODULE);
+static INPUT: Formula = Formula::new("S·h·Bi", "The projection's input: the norm output.", MODULE);
 static GATHERED: Formula = Formula::new("n·h·Bi", "The projection's input, gathered.", MODULE);
 static CONVOLVED: Formula = Formula::new("n·(2·lk + lv)·B", "The convolution's input.", MODULE);
-static QUERY: Formula = Formula::new("n·lk·B", "The queries, of unit length.", NORM);
-static KEY: Formula = Formula::new("n·lk·B", "The keys, of unit length.", NORM);
-static LENGTHS: Formula = Formula::new("4·n·hk", "The inverse length of each query or key head, fp32.", NORM);
+static QUERY: Formula = Formula::new("n·lk·B", "The queries, L2-normalized.", NORM);
+static KEY: Formula = Formula::new("n·lk·B", "The keys, L2-normalized.", NORM);
+static LENGTHS: Formula =
+    Formula::new("4·n·hk", "The reciprocal L2 norm of each query or key head, fp32.", NORM);
 static REPEATED: Formula =
     Formula::new("n·hv·dk·B", "Queries or keys repeated for every value head.", MODULE);
 static VALUE: Formula = Formula::new("n·lv·B", "The values.", RULE);
-static DECAY: Formula = Formula::new("4·n·hv", "The decay summed within each chunk, fp32.", RULE);
-static STEP: Formula = Formula::new("n·hv·B", "The step, behind its sigmoid.", RULE);
+static DECAY: Formula =
+    Formula::new("4·n·hv", "The cumulative sum of the decay within each chunk, fp32.", RULE);
+static STEP: Formula = Formula::new("n·hv·B", "The step after its sigmoid.", RULE);
 static WITHIN: Formula =
     Formula::new("64·n·hv·B", "The inverse of a chunk's own products, 64 columns for each token.", RULE);
 static SOFTPLUS_INPUT: Formula =
     Formula::new("4·n·hv", "The decay's projection in fp32, before softplus.", MODULE);
 static SOFTPLUS: Formula = Formula::new("4·n·hv", "The decay's softplus, fp32.", MODULE);
 static SCANNED: Formula = Formula::new("n·lv·B", "The rule's output, which the norm reads.", MODULE);
-static DEVIATION: Formula = Formula::new("4·n·hv", "The norm's inverse deviation, fp32.", MODULE);
+static DEVIATION: Formula = Formula::new("4·n·hv", "The norm's reciprocal standard deviation, fp32.", MODULE);
 static NORMED: Formula = Formula::new("n·lv·B", "The norm's output, for the gate's gradient.", MODULE);
 static GATE: Formula = Formula::new("n·lv·B", "The gate.", MODULE);
 static OUTPUT: Formula = Formula::new("n·lv·Bi", "The output projection's input.", MODULE);

@@ -10,23 +10,25 @@ const MODULE: &str = "fla/layers/kda.py:KimiDeltaAttention.forward";
 const RULE: &str = "fla/ops/kda/chunk.py:ChunkKDAFunction";
 const NORM: &str = "fla/modules/norm/fused_norm_gate.py:LayerNormGatedFunction";
 
-static INPUT: Formula = Formula::new("S·h·Bi", "The projections' input, the norm's output.", MODULE);
+static INPUT: Formula = Formula::new("S·h·Bi", "The projections' input: the norm output.", MODULE);
 static GATHERED: Formula = Formula::new("n·h·Bi", "The projections' input, gathered.", MODULE);
 static PROJECTED: Formula =
     Formula::new("n·(2·lk + lv)·B", "The convolutions' inputs: queries, keys and values.", MODULE);
-static QUERY: Formula = Formula::new("n·lk·B", "The queries, of unit length.", RULE);
-static KEY: Formula = Formula::new("n·lk·B", "The keys, of unit length.", RULE);
-static LENGTHS: Formula = Formula::new("4·n·hk", "The inverse length of each query or key head, fp32.", RULE);
+static QUERY: Formula = Formula::new("n·lk·B", "The queries, L2-normalized.", RULE);
+static KEY: Formula = Formula::new("n·lk·B", "The keys, L2-normalized.", RULE);
+static LENGTHS: Formula =
+    Formula::new("4·n·hk", "The reciprocal L2 norm of each query or key head, fp32.", RULE);
 static VALUE: Formula = Formula::new("n·lv·B", "The values.", RULE);
-static LOW: Formula = Formula::new("n·lr·B", "What goes between the two products of a low rank.", MODULE);
+static LOW: Formula =
+    Formula::new("n·lr·B", "What passes between the two GEMMs of a low-rank projection.", MODULE);
 static DECAY: Formula = Formula::new("n·hv·dk·B", "The decay of every channel, before its softplus.", RULE);
 static STEP: Formula = Formula::new("n·hv·B", "The step before its sigmoid.", RULE);
-static STEP_BEHIND: Formula = Formula::new("n·hv·B", "The step behind its sigmoid.", RULE);
+static STEP_BEHIND: Formula = Formula::new("n·hv·B", "The step after its sigmoid.", RULE);
 static WITHIN: Formula =
     Formula::new("64·n·hv·B", "A chunk's own products, 64 columns for each token.", RULE);
 static SCANNED: Formula = Formula::new("n·lv·B", "The rule's output, which the norm reads.", NORM);
 static GATE: Formula = Formula::new("n·lv·B", "The gate.", NORM);
-static DEVIATION: Formula = Formula::new("4·n·hv", "The norm's inverse deviation, fp32.", NORM);
+static DEVIATION: Formula = Formula::new("4·n·hv", "The norm's reciprocal standard deviation, fp32.", NORM);
 static OUTPUT: Formula = Formula::new("n·lv·Bi", "The output projection's input.", MODULE);
 
 pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {

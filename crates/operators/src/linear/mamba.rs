@@ -12,7 +12,7 @@ const SCAN: &str = "mamba_ssm/ops/selective_scan_interface.py:SelectiveScanFn";
 /// Tokens between two kept states (`csrc/selective_scan/selective_scan.cpp`: `n_chunks`).
 const KEPT_EVERY: u64 = 2048;
 
-static INPUT: Formula = Formula::new("S·h·Bi", "The projection's input, the norm's output.", MODULE);
+static INPUT: Formula = Formula::new("S·h·Bi", "The projection's input: the norm output.", MODULE);
 static GATHERED: Formula = Formula::new("n·h·Bi", "The projection's input, gathered.", MODULE);
 static PROJECTED: Formula =
     Formula::new("2·n·lv·B", "The projection's output: the convolution's input and the gate.", MODULE);

@@ -8,15 +8,14 @@ use shardscope_explain::Formula;
 const MODULE: &str = "megatron/core/ssm/mamba_mixer.py:MambaMixer._ssm_training";
 const KERNEL: &str = "mamba_ssm/ops/triton/ssd_combined.py:MambaSplitConv1dScanCombinedFn";
 
-static INPUT: Formula = Formula::new("S·h·Bi", "The projection's input, the norm's output.", MODULE);
+static INPUT: Formula = Formula::new("S·h·Bi", "The projection's input: the norm output.", MODULE);
 static GATHERED: Formula = Formula::new("n·h·Bi", "The projection's input, gathered.", MODULE);
 static PROJECTED: Formula =
     Formula::new("n·(2·lv + 2·lk + hv)·B", "The projection's output: gate, values, B, C and step.", KERNEL);
 static SCANNED: Formula = Formula::new("n·lv·B", "The scan's output before the gate.", KERNEL);
-static GATED: Formula =
-    Formula::new("n·lv·B", "The norm's input, the scan's output behind the gate.", MODULE);
+static GATED: Formula = Formula::new("n·lv·B", "The norm's input: the scan's output after the gate.", MODULE);
 static DEVIATION: Formula =
-    Formula::new("4·n·hk", "The norm's inverse deviation in each group, fp32.", MODULE);
+    Formula::new("4·n·hk", "The norm's reciprocal standard deviation in each group, fp32.", MODULE);
 static OUTPUT: Formula = Formula::new("n·lv·Bi", "The output projection's input.", MODULE);
 
 pub(super) fn weights(x: &Symbols<'_>) -> Vec<Weight> {

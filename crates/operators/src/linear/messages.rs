@@ -16,7 +16,7 @@ static TO_HEADS: [Call; 2] = [
         Dimension::Context,
         SWAP,
         "projected input",
-        Formula::new("n·(2·lv + 2·lk + hv)·B", "Sequence is exchanged for heads before the scan.", SOURCE),
+        Formula::new("n·(2·lv + 2·lk + hv)·B", "All-to-all from sequence to heads before the scan.", SOURCE),
     ),
     Call::backward(
         Dimension::Context,
@@ -30,7 +30,7 @@ static TO_SEQUENCE: [Call; 2] = [
         Dimension::Context,
         SWAP,
         "scanned output",
-        Formula::new("n·lv·B", "Heads are exchanged for sequence behind the scan.", SOURCE),
+        Formula::new("n·lv·B", "All-to-all from heads back to sequence after the scan.", SOURCE),
     ),
     Call::backward(
         Dimension::Context,
@@ -42,6 +42,7 @@ static TO_SEQUENCE: [Call; 2] = [
 
 pub(crate) fn messages(_kind: LinearKind, x: &Symbols<'_>) -> Vec<Message> {
     let mut messages = column(x, &FROM_RESIDUAL, "in_proj", x.h);
+    // A scan runs along the whole sequence: ranks exchange heads for it, as Ulysses does around attention.
     if x.plan.layout().context > 1 {
         let sizes = x.linear;
         let wide = 2 * (sizes.values() + sizes.keys()) + sizes.value_heads;

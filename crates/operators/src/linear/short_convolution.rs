@@ -11,11 +11,11 @@ use shardscope_units::Bytes;
 const MODULE: &str = "transformers/models/lfm2/modeling_lfm2.py:Lfm2ShortConv.forward";
 const AUTOGRAD: &str = "torch autograd: a node's gradients are alive while it runs";
 
-static INPUT: Formula = Formula::new("S·h·Bi", "The projection's input, the norm's output.", MODULE);
+static INPUT: Formula = Formula::new("S·h·Bi", "The projection's input: the norm output.", MODULE);
 static GATHERED: Formula = Formula::new("n·h·Bi", "The projection's input, gathered.", MODULE);
 static PROJECTED: Formula =
     Formula::new("n·(2·lk + lv)·B", "The projection's output: both gates and what they act on.", MODULE);
-static GATED: Formula = Formula::new("n·lv·B", "The convolution's input, behind the first gate.", MODULE);
+static GATED: Formula = Formula::new("n·lv·B", "The convolution's input, after the first gate.", MODULE);
 static CONVOLVED: Formula = Formula::new("n·lv·B", "The convolution's output, for the second gate.", MODULE);
 static OUTPUT: Formula = Formula::new("n·lv·Bi", "The output projection's input.", MODULE);
 static GRADIENT: Formula = Formula::new("n·lv·B", "Gradient of the output projection's input.", AUTOGRAD);

@@ -15,12 +15,12 @@ static INPUTS: Formula =
     Formula::new("n·(2·lk + 2·lv)·B", "Gradients of queries, keys, values and the gate.", AUTOGRAD);
 static AGAIN: Formula = Formula::new(
     "n·(2·hv·dk + 2·lv)·B",
-    "Keys and values of the chunks, worked out once more, and their gradients.",
+    "Keys and values of the chunks, recomputed, and their gradients.",
     SCAN,
 );
 static STATES: Formula = Formula::new(
     "2·n·hv·dk·dl·B/64",
-    "The state at every chunk of 64 tokens, worked out once more, and its gradient.",
+    "The state at every chunk of 64 tokens, recomputed, and its gradient.",
     SCAN,
 );
 static PROJECTED: Formula = Formula::new("n·(2·lk + 2·lv)·B", "Gradient of the projected input.", AUTOGRAD);
@@ -30,9 +30,11 @@ static WEIGHT: Formula =
 static LAST_WEIGHT: Formula = Formula::new("lv·h·B", "The output projection's weight gradient.", AUTOGRAD);
 
 pub(crate) fn transients(kind: LinearKind, x: &Symbols<'_>) -> Vec<Transient> {
+    // The input waits for in_proj's weight gradient, the last of these steps; all else is free by then.
     let own = |saved: &Saved| saved.name != "in_proj input";
     let given_back: Bytes =
         super::kinds::saved(kind, x).iter().filter(|saved| own(saved)).map(|saved| saved.bytes).sum();
+    // It has no scan: two gates and a convolution, whose gradients are other tensors.
     if kind == LinearKind::ShortConvolution {
         return super::short_convolution::transients(x, given_back);
     }

@@ -8,16 +8,18 @@ use shardscope_plan::{GatedActivation, RecomputeModule};
 
 const MLP: &str = "megatron/core/transformer/mlp.py";
 
-static INPUT: Formula = Formula::new("S·h·Bi", "The first projection's input, the norm's output.", MLP);
+static INPUT: Formula = Formula::new("S·h·Bi", "The first projection's input: the norm output.", MLP);
 static GATHERED: Formula = Formula::new("n·h·Bi", "The first projection's input, gathered.", MLP);
-static CHECKPOINTED: Formula = Formula::new("S·h·B", "The recomputed MLP's input, the norm's output.", MLP);
+static CHECKPOINTED: Formula = Formula::new("S·h·B", "The recomputed MLP's input: the norm output.", MLP);
 static ACTIVATION: Formula =
     Formula::new("g·n·f·B", "The activation's input, both halves of a gated pair.", MLP);
-static SILU: Formula = Formula::new("n·f·B", "The activated half, kept by the product when not fused.", MLP);
-static LINEAR: Formula =
-    Formula::new("n·f·B", "The linear half with its offset added, a copy made when not fused.", MLP);
-static OUTPUT: Formula =
-    Formula::new("n·f·Bi", "The second projection's input, the activation's output.", MLP);
+static SILU: Formula = Formula::new("n·f·B", "The activated gate, saved by the unfused multiplication.", MLP);
+static LINEAR: Formula = Formula::new(
+    "n·f·B",
+    "The linear (up) half with its offset added: a copy made by the unfused activation.",
+    MLP,
+);
+static OUTPUT: Formula = Formula::new("n·f·Bi", "The second projection's input: the activation output.", MLP);
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = Vec::with_capacity(6);
@@ -33,6 +35,7 @@ pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
         let joined = x.recipe().software.semantics().norm_in_projection;
         out.extend(LINEAR_FC1.column(x, input, [joined, needed], norm::alive(Operator::PreMlpNorm, x)));
         let between = needed || LINEAR_FC1.is_adapted(x);
+        // Where neither fc1's input needs a gradient nor an adapter beside fc1 trains, backward ends at fc2: autograd saves nothing here.
         if between {
             out.push(Saved::new("activation input", &[x.n, x.gate * x.f], x.width, &ACTIVATION));
             out.extend(unfused(x));

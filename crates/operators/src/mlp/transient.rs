@@ -25,6 +25,7 @@ pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
 
     let mut second = vec![residual(x)];
     second.extend(masked(x));
+    // As behind attention: a row-parallel layer's output gradient is gathered along the sequence before its GEMMs.
     second.extend(gathered(x, "gathered gradient"));
     second.push(inner);
     second.extend(weight.then_some(fc2));

@@ -16,7 +16,7 @@ static GATHER_OUTPUT: Call = Call::forward(
     "output",
     Formula::new(
         "s·b·h·B",
-        "The projection's columns are gathered: the layer behind wants them whole.",
+        "The projection's output columns are gathered: the layer after it reads them whole.",
         SOURCE,
     ),
 );
@@ -26,7 +26,7 @@ static GATHER_GRADIENT: Call = Call::backward(
     "output gradient",
     Formula::new(
         "s·b·h·B",
-        "Behind the projection the sequence is cut, so its gradient is gathered.",
+        "After the projection the sequence is scattered, so its gradient is gathered.",
         SOURCE,
     ),
 );
@@ -36,6 +36,7 @@ pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
     messages.extend(column(x, &FROM_BOTH, "mtp.eh_proj", 2 * x.h));
     if x.t > 1 {
         let both = [&GATHER_OUTPUT, &GATHER_GRADIENT];
+        // Without sequence parallelism the gathered output is whole on every rank, and so is its gradient.
         let calls = if x.plan.layout().sequence_parallel { &both[..] } else { &both[..1] };
         messages.extend(Message::each(x, calls, "mtp.eh_proj", &[x.s, x.b, x.h], 1));
     }

@@ -22,6 +22,7 @@ static CHECKPOINTED: Formula =
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let mut out = embedding::saved(x);
+    // The checkpoint spans projection and layer; final norm, output layer and loss stand outside of it and save as ever.
     if x.recomputes_layers() {
         out.push(Saved::new("recomputed depth's inputs", &[2, x.s_local, x.h], x.width, &CHECKPOINTED));
     } else {

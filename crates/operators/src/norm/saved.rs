@@ -12,9 +12,11 @@ const STATISTIC: u64 = 4;
 
 static INPUT: Formula = Formula::new("S·h·Br", "The norm's input, which is the residual stream.", SOURCE);
 static MEAN: Formula = Formula::new("4·S", "The mean of each token, in fp32 (LayerNorm only).", SOURCE);
-static DEVIATION: Formula = Formula::new("4·S", "The inverse deviation of each token, in fp32.", SOURCE);
+static DEVIATION: Formula =
+    Formula::new("4·S", "The reciprocal standard deviation of each token, fp32.", SOURCE);
 
 pub(crate) fn saved(operator: Operator, x: &Symbols<'_>) -> Vec<Saved> {
+    // A frozen norm over an input without gradient is no node of autograd's graph.
     if !input_needs_gradient(operator, x) {
         return Vec::new();
     }

@@ -4,10 +4,12 @@ use crate::{Account, Created, Operator, Symbols, Weight, WeightPart};
 use shardscope_plan::{NormPlaces, Normalization};
 
 pub(crate) fn weights(operator: Operator, x: &Symbols<'_>) -> Vec<Weight> {
+    // OLMo 2 has no norms before attention and MLP: theirs are counted by `post`.
     if operator != Operator::FinalNorm && x.model().arrangement.norm_places == NormPlaces::Behind {
         return Vec::new();
     }
     let modules = x.recipe().software.semantics().eager_modules;
+    // Attention and MLP of Phi and Cohere read one norm, which is the input norm.
     if operator != Operator::FinalNorm
         && operator != Operator::InputNorm
         && modules

@@ -16,7 +16,7 @@ const fn reduced(tensor: &'static str, formula: Formula) -> Call {
 
 static GREATEST: Call = reduced(
     "greatest logits",
-    Formula::new("s·b·4", "The greatest logit of each token over the whole vocabulary, fp32.", LOSS),
+    Formula::new("s·b·4", "Each token's max logit over the whole vocabulary, fp32.", LOSS),
 );
 static TARGET: Call = reduced(
     "target logits",
@@ -42,7 +42,11 @@ static ALL_THREE: Call = Call::forward(
     Dimension::Tensor,
     Collective::AllGather,
     "greatest, sum and target",
-    Formula::new("3·t·s·b·4", "Everyone gathers every rank's greatest logit, sum and target logit.", TRITON),
+    Formula::new(
+        "3·t·s·b·4",
+        "Every rank gathers the max logit, sum of exponentials and target logit of all others.",
+        TRITON,
+    ),
 );
 
 pub(crate) fn messages(x: &Symbols<'_>) -> Vec<Message> {
@@ -72,12 +76,15 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
         | LossKind::DistributedWideChunks(_)
         | LossKind::Tiled(_)
         | LossKind::FusedTiles => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
+        // One all-reduce less: latency counts here, each of these messages is only a few bytes per token.
         LossKind::NativeFused => &[(&GREATEST, 1), (&TARGET_AND_SUM, 2)],
+        // An all-gather's message is the gathered tensor: three fp32 values per token from each of t ranks.
         LossKind::TransformerEngine => &[(&ALL_THREE, 3 * x.t)],
     };
     let mut messages = Vec::with_capacity(calls.len());
     for (call, rows) in calls {
         let message = Message::new(x, call, "cross_entropy", &[rows * x.s, x.b]);
+        // Statistics of the softmax are fp32 whatever the format of the logits is.
         messages.push(message.in_format(NumberFormat::Fp32));
     }
     messages

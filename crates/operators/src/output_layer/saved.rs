@@ -19,14 +19,19 @@ const INDEX: u64 = 8;
 
 static INPUT: Formula = Formula::new("S·h·B", "The output projection's input.", OUTPUT);
 static GATHERED: Formula = Formula::new("n·h·B", "The output projection's input, gathered.", OUTPUT);
-static INPUT_GRADIENT: Formula =
-    Formula::new("S·h·B", "The gradient of the output projection's input, made in forward.", LINEAR_LOSS);
-static WEIGHT_GRADIENT: Formula =
-    Formula::new("V·h·B", "The gradient of the output projection's weight, made in forward.", LINEAR_LOSS);
+static INPUT_GRADIENT: Formula = Formula::new(
+    "S·h·B",
+    "The gradient of the output projection's input, computed in the forward pass.",
+    LINEAR_LOSS,
+);
+static WEIGHT_GRADIENT: Formula = Formula::new(
+    "V·h·B",
+    "The gradient of the output projection's weight, computed in the forward pass.",
+    LINEAR_LOSS,
+);
 static KEPT: Formula =
-    Formula::new("n·V·B", "The logits in 16 bits: a compiled loss works the softmax out again.", COMPILED);
-static STATISTICS: Formula =
-    Formula::new("8·n", "The greatest logit and the logarithm of the sum, fp32.", COMPILED);
+    Formula::new("n·V·B", "The logits in 16 bits: a compiled loss recomputes the softmax.", COMPILED);
+static STATISTICS: Formula = Formula::new("8·n", "Max logit and log-sum-exp, fp32.", COMPILED);
 static SOFTMAX: Formula = Formula::new("4·n·V", "Softmax over the vocabulary, fp32.", LOSS);
 static LOGITS: Formula =
     Formula::new("n·V·B", "The logits, overwritten by their gradient in forward.", FUSED_LOSS);
@@ -34,17 +39,20 @@ static CAST: Formula =
     Formula::new("4·n·V", "The logits, which were cast to fp32 before their loss.", CHUNKS);
 static NARROW: Formula = Formula::new("n·V·B", "The logits as the output projection made them.", CHUNKS);
 static MASK: Formula =
-    Formula::new("n", "Which targets are in this rank's part of the vocabulary, one byte each.", LOSS);
-static TARGETS: Formula = Formula::new("8·n", "Target numbers within this rank's part, int64.", LOSS);
+    Formula::new("n", "Which targets are in this rank's shard of the vocabulary, one byte each.", LOSS);
+static TARGETS: Formula =
+    Formula::new("8·n", "Target ids within this rank's shard of the vocabulary, int64.", LOSS);
 
 pub(crate) fn saved(x: &Symbols<'_>) -> Vec<Saved> {
     let trains = x.recipe().tuning.head;
+    // Both gradients are made in forward: neither logits nor the layer's input wait for backward.
     if x.recipe().loss == LossKind::FusedLinear {
         let input = Saved::new("gradient of the input", &[x.s_local, x.h], x.width, &INPUT_GRADIENT);
         let weight = Saved::new("gradient of the weight", &[x.v, x.h], x.width, &WEIGHT_GRADIENT);
         return [input].into_iter().chain(trains.then_some(weight)).collect();
     }
     let mut out = Vec::with_capacity(4);
+    // For its input's gradient a frozen output layer needs its weight alone.
     out.extend(trains.then(|| column::input(x, "output_layer input", x.width, &INPUT, &GATHERED)));
     match x.recipe().loss {
         LossKind::TransformerEngine => {

@@ -34,17 +34,17 @@ static LOG_SOFTMAX: Formula = Formula::new(
     LOG_PROBS,
 );
 static ONE_WIDE: Formula =
-    Formula::new("4·n·V", "Gradient of the logits in fp32, beside what is kept.", LOG_PROBS);
+    Formula::new("4·n·V", "Gradient of the logits in fp32, beside the saved tensors.", LOG_PROBS);
 static TWO_WIDE: Formula = Formula::new(
     "8·n·V",
-    "Gradients of the logits in fp32, of two sequences of a pack, as they are added up.",
+    "Gradients of the logits in fp32, of two sequences of a pack, while they are accumulated.",
     LOG_PROBS,
 );
 static ONE_AS_KEPT: Formula =
-    Formula::new("n·V·B", "Gradient of the logits in their own format, beside what is kept.", LOG_PROBS);
+    Formula::new("n·V·B", "Gradient of the logits in their own dtype, beside the saved tensors.", LOG_PROBS);
 static TWO_AS_KEPT: Formula = Formula::new(
     "2·n·V·B",
-    "Gradients of the logits in their own format, of two sequences of a pack, as they are added up.",
+    "Gradients of the logits in their own dtype, of two sequences of a pack, while they are accumulated.",
     LOG_PROBS,
 );
 /// Of a whole micro-batch, and of a pack.
@@ -63,8 +63,11 @@ static ONE_HOT: Formula = Formula::new(
     LOG_PROBS,
 );
 static INPUT: Formula = Formula::new("n·h·B", "Gradient of the output projection's input.", OUTPUT);
-static WEIGHT: Formula =
-    Formula::new("V·h·B", "The output projection's weight gradient, or the stand-in for it.", OUTPUT);
+static WEIGHT: Formula = Formula::new(
+    "V·h·B",
+    "The output projection's weight gradient, or the dummy returned in its place.",
+    OUTPUT,
+);
 
 pub(crate) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     if x.recipe().loss == LossKind::FusedLinear {
@@ -182,6 +185,7 @@ fn loss_returned(x: &Symbols<'_>) -> Bytes {
 fn backward(x: &Symbols<'_>) -> Vec<Saved> {
     let recipe = x.recipe();
     let mut out = Vec::with_capacity(4);
+    // In fp32 the saved softmax becomes the gradient itself, and Transformer Engine wrote it over the logits.
     if x.width < FLOAT && recipe.loss != LossKind::TransformerEngine {
         out.push(Saved::new("logits gradient", &[x.n, x.v], x.width, &GRADIENT));
     }
@@ -189,6 +193,7 @@ fn backward(x: &Symbols<'_>) -> Vec<Saved> {
     out.extend(scattered(x));
     let accumulated =
         recipe.software.semantics().accumulates_output_layer && recipe.fusions.gradient_accumulation;
+    // `--defer-embedding-wgrad-compute` moves this GEMM to the end of the pipeline (`schedules.py`), where it is counted as a buffer.
     if recipe.tuning.head && !accumulated && recipe.wgrad_deferral_limit == 0 {
         out.push(Saved::new("output_layer weight gradient", &[x.v, x.h], x.width, &WEIGHT));
     }

@@ -99,6 +99,7 @@ impl<'a> Symbols<'a> {
         let (model, layout, recipe) = (plan.model(), plan.layout(), plan.recipe());
         let t = layout.tensor;
         let s = model.seq_length / layout.context;
+        // A preference pair is two sequences of one sample.
         let b = recipe.micro_batch_size * recipe.tuning.objective.sequences();
         let n = s * b;
         // What norms in fp32 multiply comes out in fp32 (`prepare_model_for_kbit_training` casts their weights).
@@ -115,6 +116,7 @@ impl<'a> Symbols<'a> {
             h: model.hidden_size,
             t,
             a: model.num_attention_heads / t,
+            // With fewer groups than tensor ranks each group is held by several ranks, one to a rank.
             k: (model.num_query_groups / t).max(1),
             d: model.kv_channels,
             f: model.ffn_hidden_size / t,
@@ -140,6 +142,7 @@ impl<'a> Symbols<'a> {
             sequence_parallel: layout.sequence_parallel,
             context: layout.context,
             recomputing: true,
+            // Autocast to a format that is no narrower changes no size.
             compute_width: compute.min(width),
             projected_width: if upcast { width } else { compute.min(width) },
             adapter_width: lora.map_or(width, |lora| adapter_width(recipe, lora)),
@@ -363,7 +366,9 @@ fn qkv_width(model: &Model, t: u64) -> u64 {
     let queries = if model.mixers.output_gate { 2 * heads } else { heads };
     let rows = match () {
         () if model.arrangement.whole_keys => queries / t + 2 * groups,
+        // Sharded by rows: each rank's output has its own query groups.
         () if groups >= t => queries / t + 2 * (groups / t),
+        // Fewer groups than ranks: Megatron gathers the whole output over TP before it takes its slice, and a view of it holds all.
         () => queries + 2 * groups,
     };
     rows * model.kv_channels

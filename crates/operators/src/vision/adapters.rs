@@ -11,7 +11,7 @@ static LAYER: Formula = Formula::new(
     "What adapters of a vision layer keep: their inputs and the masks of their dropout, what goes from first matrices to second ones, and under autocast matrices in 16 bits.",
     LORA,
 );
-static ENDS: Formula = Formula::new("ze", "The same of what projects onto the decoder's width.", LORA);
+static ENDS: Formula = Formula::new("ze", "The same of the projector.", LORA);
 
 /// A linear layer with an adapter: rows, and columns in and out.
 #[derive(Clone, Copy)]

@@ -20,21 +20,25 @@ const AUTOCAST: &str = "aten/src/ATen/autocast_mode.h:AT_FORALL_FP32, of which l
 static NORM_INPUTS: Formula = Formula::new("2·ni·hi·B", "Inputs of both norms: the residual stream.", LAYER);
 static WIDE_INPUTS: Formula = Formula::new("8·ni·hi", "Inputs of both norms in fp32.", LAYER);
 static WIDE_WEIGHTS: Formula = Formula::new("16·hi", "Weights and biases of both norms in fp32.", AUTOCAST);
-static MOMENTS: Formula =
-    Formula::new("16·ni", "Mean and inverse deviation of each token, in both norms, fp32.", LAYER);
+static MOMENTS: Formula = Formula::new(
+    "16·ni",
+    "Mean and reciprocal standard deviation of each token, in both norms, fp32.",
+    LAYER,
+);
 static OWN_MOMENTS: Formula = Formula::new(
     "4·ni·B",
-    "Mean and inverse deviation of each token, in both norms, in the input's own type.",
+    "Mean and reciprocal standard deviation of each token, in both norms, in the input's own dtype.",
     "liger_kernel/ops/layer_norm.py:LigerLayerNormFunction",
 );
 static DEVIATIONS: Formula =
-    Formula::new("8·ni", "Inverse root mean square of each token, in both norms, fp32.", LAYER);
+    Formula::new("8·ni", "The reciprocal RMS of each token, in both norms, fp32.", LAYER);
 static NORMED: Formula =
     Formula::new("2·ni·hi·B", "Normalised inputs, for the gradients of both norms' weights.", LAYER);
-static QUERY_INPUT: Formula = Formula::new("ni·hi·B", "What queries, keys and values are made from.", LAYER);
+static QUERY_INPUT: Formula =
+    Formula::new("ni·hi·B", "The input of the query, key and value projections.", LAYER);
 static QUERY_INPUTS: Formula = Formula::new(
     "3·ni·hi·B",
-    "What queries, keys and values are made from, cast for each of the three.",
+    "The input of the query, key and value projections, cast for each of the three.",
     AUTOCAST,
 );
 static QUERIES: Formula = Formula::new("2·ni·hi·B", "Queries and keys.", SDPA);
@@ -42,24 +46,24 @@ static VALUES: Formula = Formula::new("ni·hi·B", "The values.", SDPA);
 static VIEWED_VALUES: Formula =
     Formula::new("3·ni·hi·B", "The fused projection's output, of which the values are a view.", SDPA);
 static OUT: Formula = Formula::new("ni·hi·B", "The attention's output.", SDPA);
-static LSE: Formula = Formula::new("4·ni·ai", "Log of the softmax's sum per head and token, fp32.", SDPA);
+static LSE: Formula = Formula::new("4·ni·ai", "Log-sum-exp per head and token, fp32.", SDPA);
 static TABLES: Formula = Formula::new(
     "ni·ci",
     "Cosines and sines in fp32 of inputs that FSDP casts for each layer.",
     "torch/distributed/fsdp/_fully_shard/_fsdp_state.py:_pre_forward, _runtime_utils.py:_pre_forward; recorded in tests/data/activations/vision_fsdp.jsonl",
 );
-static RNG: Formula = Formula::new("16", "State of the random numbers, two int64.", FLASH);
+static RNG: Formula = Formula::new("16", "The random number generator's state, two int64.", FLASH);
 static JOINED: Formula = Formula::new(
     "ni·hi·B",
     "Outputs of attention joined over images and windows, which the output projection reads.",
     LAYER,
 );
-static FIRST_INPUT: Formula = Formula::new("ni·hi·B", "What the MLP reads.", LAYER);
+static FIRST_INPUT: Formula = Formula::new("ni·hi·B", "The MLP's input.", LAYER);
 static GELU: Formula = Formula::new("ni·fi·B", "The activation's input.", LAYER);
 static QUICK: Formula = Formula::new("2·ni·fi·B", "The activation's input and its sigmoid.", LAYER);
 static GATED: Formula =
     Formula::new("3·ni·fi·B", "The activation's input, its output, and the other half.", LAYER);
-static LAST_INPUT: Formula = Formula::new("ni·fi·B", "What the MLP's last projection reads.", LAYER);
+static LAST_INPUT: Formula = Formula::new("ni·fi·B", "The input of the MLP's down projection.", LAYER);
 static SCALED: Formula = Formula::new(
     "2·ni·hi·B",
     "What attention and MLP add to the stream, for the gradients of the weights that scale it.",
@@ -67,16 +71,15 @@ static SCALED: Formula = Formula::new(
 );
 static ENDS: Formula = Formula::new(
     "ti·ei + oi",
-    "What embeds patches, rotates, and projects onto the decoder's width.",
+    "The patch embedding, the rotary table and the projector.",
     "transformers, by the rules of the model's type; recorded in tests/data/activations/vision_trained.jsonl",
 );
 static PROJECTOR: Formula = Formula::new(
     "ti·ei + oi",
-    "What projects onto the decoder's width, of which weights train.",
+    "The projector, whose weights are trained.",
     "transformers, by the rules of the model's type; recorded in tests/data/activations/vision_parts.jsonl",
 );
-static INPUTS: Formula =
-    Formula::new("Li·ni·hi·B", "Inputs of the layers, which are recomputed whole.", LAYER);
+static INPUTS: Formula = Formula::new("Li·ni·hi·B", "Inputs of the fully recomputed layers.", LAYER);
 static MLP_BACKWARD: Formula = Formula::new(
     "(2·hi + 3·fi)·ni·B",
     "Gradients of the stream, of the MLP's output, and within the MLP.",

@@ -47,6 +47,7 @@ pub(super) fn check(plan: &Plan, refusals: &mut Refusals) {
             fields: &[Field::TensorModelParallelSize, Field::MoeSharedExpertIntermediateSize],
         });
     }
+    // `torch.topk` would refuse more than there are; 0 leaves a layer without output.
     let (topk, count) = (experts.router_topk, experts.num_experts);
     if topk > count || topk == 0 {
         let rule = &Rule {

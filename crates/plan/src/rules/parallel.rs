@@ -48,6 +48,7 @@ fn groups(plan: &Plan, refusals: &mut Refusals) {
         sentence: "expert TP x EP x PP x expert DP = {} is not the world size {}",
         hint: "",
     };
+    // A dense model has expert degrees that nothing uses; they are left as they are.
     refusals.unless(!moe || sparse == world, rule, &[sparse, world]);
     let stages = &layout.stages.stages;
     let held: u64 = stages.iter().map(crate::Stage::layers).sum();
@@ -198,6 +199,7 @@ fn deepspeed_stages(plan: &Plan, refusals: &mut Refusals) {
 fn interleaving(plan: &Plan, refusals: &mut Refusals) {
     let (layout, recipe) = (plan.layout(), plan.recipe());
     let (p, v) = (layout.pipeline, layout.virtual_pipeline);
+    // Other schedules lay chunks out themselves, without groups of micro-batches.
     if v <= 1 || p < 2 || layout.schedule != PipelineSchedule::OneForwardOneBackward {
         return;
     }

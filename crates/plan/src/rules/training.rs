@@ -35,6 +35,7 @@ fn optimizer(plan: &Plan, refusals: &mut Refusals) {
         hint: "add --use-distributed-optimizer",
     };
     // `optimizer_config.py:__post_init__`.
+    // Transformer Engine's FusedAdam alone keeps states in other formats than fp32.
     let takes = optimizer.kind == OptimizerKind::Adam && sharded;
     refusals.unless(!optimizer.precision_aware || takes, rule, &[]);
     let narrow = [

@@ -140,7 +140,7 @@ impl Table {
                 if found.origin != Origin::User {
                     self.ask(Question {
                         name: found.field.name().to_owned(),
-                        prompt: format!("{}? What the text says of it cannot be read", found.field.about()),
+                        prompt: format!("{}? The text's value for it cannot be read", found.field.about()),
                         choices: bad.choices().iter().map(|word| (*word).to_owned()).collect(),
                         proposal: None,
                     });
@@ -326,7 +326,7 @@ impl Table {
     pub(super) fn lack(&mut self, field: Field, value: &str, effect: Effect, message: &str) {
         let flag = self.get(field).and_then(|setting| setting.flag.as_deref());
         let said = match flag {
-            Some(flag) => format!("{message}; said by {flag}"),
+            Some(flag) => format!("{message}; set by {flag}"),
             None => message.to_owned(),
         };
         let item = NotModelled::new(field.name(), value, effect, &said).at_some(self.span(field));

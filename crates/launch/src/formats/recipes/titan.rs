@@ -201,7 +201,7 @@ fn beside(reading: &mut Reading, outcome: &Outcome, name: &str) {
         .filter(|scalar| !scalar.text.contains("AdamW") && !scalar.text.contains("OptimizersContainer"))
     {
         let said = if scalar.text.is_empty() { scalar.hole.as_deref().unwrap_or("") } else { &scalar.text };
-        let what = "what this optimizer keeps; Adam's states would be counted";
+        let what = "this optimizer's states; Adam's would be counted";
         reading.not_modelled.push(NotModelled::new("optimizer", said, Effect::Memory, what));
     }
     for call in &outcome.unknown {

@@ -29,11 +29,11 @@ static FIRST: Formula = Formula::new("f·h·B", "One projection's weight gradien
 static SQUARE: Formula =
     Formula::new("A·h·B", "The largest weight gradient of the attention's projections.", AUTOGRAD);
 
-static OUTPUT: Formula = Formula::new("n·A·Bc", "Gradient of the attention's output.", AUTOGRAD);
+static OUTPUT: Formula = Formula::new("n·A·Bc", "Gradient of the attention output.", AUTOGRAD);
 
 static PACKED: Formula = Formula::new("n·(A + 2·K)·Bc", "Gradients of queries, keys and values.", AUTOGRAD);
 
-static SUMMED: Formula = Formula::new("4·n·A", "The queries' gradient while it is summed in fp32.", FLASH);
+static SUMMED: Formula = Formula::new("4·n·A", "The gradient of the queries, accumulated in fp32.", FLASH);
 
 static EXPANDED: Formula =
     Formula::new("2·n·A·Bc", "Gradients of keys and values for every query head.", FLASH);
@@ -43,20 +43,22 @@ static SCORES: Formula = Formula::new("a·s·s·b·Bc", "Gradient of the 16-bit 
 static SOFTMAX: Formula =
     Formula::new("8·a·s·s·b", "Gradients of the softmax's output and input, fp32.", AUTOGRAD);
 
-static ADAPTER_MLP: Formula = Formula::new("n·f·Ba", "Gradient of an adapter's input in its own type.", LORA);
+static ADAPTER_MLP: Formula =
+    Formula::new("n·f·Ba", "Gradient of an adapter's input in its own dtype.", LORA);
 
-static ADAPTER: Formula = Formula::new("n·h·Ba", "Gradient of an adapter's input in its own type.", LORA);
+static ADAPTER: Formula = Formula::new("n·h·Ba", "Gradient of an adapter's input in its own dtype.", LORA);
 
-static ADAPTER_OUT: Formula = Formula::new("n·A·Ba", "Gradient of an adapter's input in its own type.", LORA);
+static ADAPTER_OUT: Formula =
+    Formula::new("n·A·Ba", "Gradient of an adapter's input in its own dtype.", LORA);
 
 static PRODUCT: Formula =
     Formula::new("n·f·Bc", "The product of both halves, which its caller still holds.", LORA);
 
 static RESULT: Formula =
-    Formula::new("n·h·Bc", "What the layer itself makes, to which the adapter's is added.", LORA);
+    Formula::new("n·h·Bc", "The base layer's output, to which the adapter's is added.", LORA);
 
 static DROPPED: Formula =
-    Formula::new("2·n·f·Ba", "The adapter's input in its own type, and behind its dropout.", LORA);
+    Formula::new("2·n·f·Ba", "The adapter's input in its own dtype, and the same after its dropout.", LORA);
 
 static NORMED_MLP: Formula = Formula::new(
     "4·f·h·Ba",
@@ -70,13 +72,13 @@ static NORMED: Formula = Formula::new(
     DORA,
 );
 
-static WHOLE_MLP: Formula = Formula::new("f·h·Bc", "A quantized weight in full, for one product.", FOUR_BIT);
+static WHOLE_MLP: Formula = Formula::new("f·h·Bc", "A dequantized weight, for one GEMM.", FOUR_BIT);
 
-static WHOLE: Formula = Formula::new("A·h·Bc", "A quantized weight in full, for one product.", FOUR_BIT);
+static WHOLE: Formula = Formula::new("A·h·Bc", "A dequantized weight, for one GEMM.", FOUR_BIT);
 
 static WHOLE_JOINED: Formula = Formula::new(
     "(A + 2·K)·h·Bc",
-    "The quantized weight of queries, keys and values in full, for one product.",
+    "The dequantized weight of queries, keys and values, for one GEMM.",
     FOUR_BIT,
 );
 

@@ -85,7 +85,7 @@ const GRPO: &str = "trl/trainer/grpo_trainer.py:GRPOTrainer._get_per_token_logps
 const BY_ROWS: &str = "areal/utils/functional/vocab_parallel.py:_chunked_apply";
 static OF_ROWS: Formula = Formula::new(
     "entropy_rows·V·(4 + Bc)",
-    "The gradient of the rows of one call: as it is worked out, fp32, and in the logits' type.",
+    "The gradient of the rows of one call: as computed, in fp32, and in the logits' dtype.",
     BY_ROWS,
 );
 static OF_ROWS_ALONE: Formula =

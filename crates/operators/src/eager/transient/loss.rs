@@ -75,7 +75,7 @@ static PART_INPUTS: Formula =
 
 static HEADS: Formula = Formula::new(
     "2·V·h·B",
-    "A chunk's part of the output layer's weight gradient, and the sum so far.",
+    "One chunk's part of the output layer's weight gradient, and the running sum.",
     CHUNKS,
 );
 
@@ -102,7 +102,7 @@ static REFERENCE: Formula = Formula::new(
 
 static WHOLE_HEAD: Formula = Formula::new(
     "V·h·Bc",
-    "The output layer's quantized weight in full, for one chunk's product.",
+    "The output layer's dequantized weight, for the GEMM of one chunk.",
     "bitsandbytes/autograd/_functions.py:MatMul4Bit.backward",
 );
 
@@ -116,7 +116,7 @@ static HEAD: Formula = Formula::new("V·h·B", "The output layer's weight gradie
 
 static FROM_HOST: Formula = Formula::new(
     "V·h·B",
-    "The output layer's weight once more, as its product saved it and the host gave it back.",
+    "The output layer's weight once more, as its GEMM saved it and the host returned it.",
     "torch/autograd/graph.py:save_on_cpu, which packs parameters too",
 );
 

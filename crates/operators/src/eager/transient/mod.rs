@@ -30,7 +30,7 @@ static SUM: Formula = Formula::new(
 );
 static ALL_WORDS: Formula = Formula::new(
     "t·V·h·B",
-    "The word embedding's gradient, every row of all tensor ranks' parts: DTensor makes it whole before it is cut.",
+    "The word embedding's gradient, all rows of all tensor ranks: DTensor materializes it before it is sharded.",
     "torch/distributed/tensor/_ops/_embedding_ops.py:embedding_dense_backward_strategy",
 );
 static TOKENS: Formula = Formula::new("T·h·Bx", "Gradient of the experts' output or input.", AUTOGRAD);
