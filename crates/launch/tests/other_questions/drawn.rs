@@ -217,11 +217,15 @@ fn what_starts_no_training_says_what_to_paste() {
     }
 }
 
-/// Files of a model alone: MaxText's stop by the trainer's name, MindSpeed-RL's are Megatron's keys.
+/// Files of a model alone: MaxText's are asked the rest of a step that XLA was seen to compile, MindSpeed-RL's are Megatron's keys.
 #[test]
 fn files_of_a_model_alone_are_told() {
     let maxtext = "base_emb_dim: 5120\nbase_num_query_heads: 40\nbase_num_kv_heads: 8\nbase_mlp_dim: 17408\nbase_num_decoder_layers: 40\n";
-    stopped(&said("qwen3-14b.yml", maxtext, &[]), &["framework"]);
+    let read = said("qwen3-14b.yml", maxtext, &[]);
+    assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+    assert_eq!(value(&read, Field::Software), "maxtext");
+    let other = format!("{maxtext}attention: dot_product\n");
+    stopped(&said("qwen3-14b.yml", &other, &[]), &["framework"]);
     let mindspeed = "qwen3_8b:\n  num_layers: 36\n  hidden_size: 4096\n  ffn_hidden_size: 12288\n  num_attention_heads: 32\n  swiglu: true\n";
     let read = said("qwen3_8b.yaml", mindspeed, &[]);
     assert_eq!(value(&read, Field::NumLayers), "36");

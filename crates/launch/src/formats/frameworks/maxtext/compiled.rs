@@ -7,7 +7,7 @@ use shardscope_plan::Field;
 use shardscope_plan::limits::{COMPILED_DEVICES, COMPILED_WIDTH};
 
 /// Keys that change what the compiler makes of a step, and the values that were compiled.
-const RECORDED: [(&str, &[&str]); 26] = [
+const RECORDED: [(&str, &[&str]); 29] = [
     ("hardware", &["tpu"]),
     ("decoder_block", &["default", "llama2", "mistral", "qwen3"]),
     ("remat_policy", &["full"]),
@@ -30,6 +30,9 @@ const RECORDED: [(&str, &[&str]); 26] = [
     ("gradient_clipping_threshold", &["1", "1.0"]),
     ("packing", &["true"]),
     ("enable_nnx", &["true"]),
+    ("use_sft", &["false"]),
+    ("custom_mesh", &[""]),
+    ("custom_mesh_and_rule", &[""]),
     // One slice: over several of them memory is alike, and what is sent is not.
     ("compile_topology_num_slices", &["1", "-1"]),
     ("dcn_data_parallelism", &["1", "-1"]),
@@ -42,6 +45,8 @@ pub(super) fn as_recorded(leaves: &Leaves<'_>) -> bool {
     let plain = RECORDED.iter().all(|(path, values)| {
         leaves.text(path).is_none_or(|said| values.iter().any(|value| value.eq_ignore_ascii_case(said)))
     });
+    // A mesh of another make than `base.yml`'s.
+    let remade = ["mesh_axes", "logical_axis_rules"].into_iter().any(|path| leaves.has(path));
     let reading = &leaves.reading;
     let one = |field| reading.count(field).is_none_or(|size| size <= 1);
     let degrees = [
@@ -60,6 +65,7 @@ pub(super) fn as_recorded(leaves: &Leaves<'_>) -> bool {
     ];
     // Every axis that is not read as a degree has been said to be not modelled.
     plain
+        && !remade
         && degrees.into_iter().all(one)
         && reading.count(Field::HiddenSize).is_none_or(|width| width >= COMPILED_WIDTH)
         && reading.count(Field::WorldSize).is_none_or(|world| COMPILED_DEVICES.contains(&world))
