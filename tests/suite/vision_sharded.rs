@@ -273,3 +273,13 @@ fn adapters_of_megatron_bridge_leave_the_tower_frozen() {
     assert!(counted.ranks[0].count.get() > 420_083_712 + (counted.total.get() - 420_083_712) / 2);
     stops(&BRIDGE.replace("peft", "sft").replace("--mode lora", "--mode sft"), &[], "in Megatron's training");
 }
+
+/// Micro-batches by tokens are no four samples.
+#[test]
+fn dynamic_batches_of_verls_supervised_trainer_stop() {
+    let text = "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.sft_trainer data.max_length=2048 data.train_batch_size=96 \
+        model.path=Qwen/Qwen3-VL-2B-Instruct engine=fsdp engine.strategy=fsdp2 data.micro_batch_size_per_gpu=4";
+    assert!(plan(text, &[("image_patches", "4096")]).model().vision.is_some());
+    let dynamic = format!("{text} data.use_dynamic_bsz=True data.max_token_len_per_gpu=65536");
+    stops(&dynamic, &[("image_patches", "4096")], "micro-batches of so many tokens");
+}

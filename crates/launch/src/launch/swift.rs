@@ -73,7 +73,7 @@ pub(super) fn vision(reading: &mut Reading, arguments: &[Argument]) {
     reading.keep(&|found| found.field != Field::FrozenModules);
     reading.take(match place {
         Some((name, span)) => {
-            Found::new(Field::FrozenModules, frozen, Origin::Script).by(&format!("--{name}"), span)
+            Found::new(Field::FrozenModules, frozen, Origin::Script).by(format!("--{name}"), span)
         }
         None => Found::new(Field::FrozenModules, frozen, Origin::Default).note(WHY),
     });
