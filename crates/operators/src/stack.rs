@@ -116,7 +116,6 @@ impl SectionKind {
     }
 
     /// The weights of one of it.
-    #[must_use]
     pub fn weights(self, x: &Symbols<'_>) -> impl Iterator<Item = Weight> {
         let copy = self == Self::MtpEmbedding;
         let weights = self.operators(x).into_iter().flat_map(move |operator| operator.weights(x));
@@ -157,7 +156,6 @@ pub struct Section {
 
 impl Section {
     /// The weights of one of it.
-    #[must_use]
     pub fn weights(&self, x: &Symbols<'_>) -> impl Iterator<Item = Weight> {
         self.kind.weights(x)
     }
