@@ -245,8 +245,8 @@ fn what_becomes_of_gradients_is_told_by_their_collective() {
     };
     let (collective, meaning) = told(DpSharding::Replicated);
     assert_eq!(collective, Collective::AllReduce);
-    assert!(meaning.starts_with("Every replica"), "{meaning}");
+    assert!(meaning.starts_with("All-reduce: every replica"), "{meaning}");
     let (collective, meaning) = told(DpSharding::OptimizerStates);
     assert_eq!(collective, Collective::ReduceScatter);
-    assert!(meaning.starts_with("Each replica"), "{meaning}");
+    assert!(meaning.starts_with("Reduce-scatter: each replica"), "{meaning}");
 }

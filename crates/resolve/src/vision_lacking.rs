@@ -49,7 +49,7 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
             (Effect::Memory, format!("{tower} {how}"))
         });
     } else if adapted(table) && adapters(table) == [false; 3] {
-        (Effect::Memory, "where a part of it is trained, or adapters reach it: what it saves for backward")
+        (Effect::Memory, "where a part of it trains, or adapters reach it: what it keeps for backward")
     } else if is_policy(table) && !in_engine(table) {
         (Effect::Memory, "in the engine that makes rollouts")
     } else if !compiled && !matches!(table.word(Field::BaseQuantization), "" | "none") {
