@@ -218,7 +218,7 @@ fn what_megatron_refuses_is_refused_with_what_would_work() {
         &format!("{SMALL} --hidden-size 99999999999999999999"),
         1,
         "bad-value",
-        "the limit is 262144",
+        "above the limit of 262144",
         "",
     );
     refused(
@@ -251,5 +251,5 @@ fn experts_that_megatron_refuses_to_train_are_refused() {
     );
     refused(&offload, 8, "optimizer-offload", "needs the delayed recipe", "--fp8-recipe delayed");
     let many = format!("{model} --moe-router-topk 2 --moe-router-num-groups 4 --moe-router-group-topk 5");
-    refused(&many, 8, "topk", "5 of 4 groups", "at most");
+    refused(&many, 8, "topk", "5 of 4 expert groups", "at most");
 }

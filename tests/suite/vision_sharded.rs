@@ -279,7 +279,10 @@ fn adapters_of_megatron_bridge_leave_the_tower_frozen() {
 fn dynamic_batches_of_verls_supervised_trainer_stop() {
     let text = "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.sft_trainer data.max_length=2048 data.train_batch_size=96 \
         model.path=Qwen/Qwen3-VL-2B-Instruct engine=fsdp engine.strategy=fsdp2 data.micro_batch_size_per_gpu=4";
-    assert!(plan(text, &[("image_patches", "4096")]).model().vision.is_some());
+    let samples = format!("{text} data.use_dynamic_bsz=False");
+    assert!(plan(&samples, &[("image_patches", "4096")]).model().vision.is_some());
+    // On unless the text says otherwise.
+    stops(text, &[("image_patches", "4096")], "micro-batches of so many tokens");
     let dynamic = format!("{text} data.use_dynamic_bsz=True data.max_token_len_per_gpu=65536");
     stops(&dynamic, &[("image_patches", "4096")], "micro-batches of so many tokens");
 }

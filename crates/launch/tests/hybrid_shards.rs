@@ -200,7 +200,7 @@ fn torchtune_has_copies_of_what_its_other_ranks_share() {
 fn verls_supervised_trainer_shares_within_groups_of_a_size() {
     let of = |machines: &str, size: &str| {
         let script = format!(
-            "torchrun --nnodes 4 --nproc_per_node 8 -m verl.trainer.fsdp_sft_trainer data.train_batch_size=64 \
+            "torchrun --nnodes 4 --nproc_per_node 8 -m verl.trainer.sft_trainer data.train_batch_size=64 data.use_dynamic_bsz=False \
              data.micro_batch_size_per_gpu=1 data.max_length=2048 model.partial_pretrain=Qwen/Qwen2.5-7B {machines} {size}"
         );
         said(&[("run.sh", &script)])

@@ -58,6 +58,7 @@ static IMAGES: Formula = Formula::new(
 .letters(&[
     ("T", "tokens prefilled at once"),
     ("p", "patches that become one token"),
+    ("hi", "width of the vision tower"),
     ("M", "bytes of the cache of embeddings"),
 ]);
 static CAPTURED: Formula =

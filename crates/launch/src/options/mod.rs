@@ -35,10 +35,10 @@ pub(crate) enum Changes {
 }
 
 /// An option at any value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Row {
-    /// Its name, with so many parts of its path before it as tell it from others.
-    path: &'static str,
+    /// Its name in snake case, with so many parts of its path before it as tell it from others.
+    path: String,
     changes: Changes,
     /// Values at which it changes nothing, with commas between them; `off` is any way to say no. Without any, what stops does
     /// nothing where it is off.
@@ -100,8 +100,12 @@ impl Framework {
     fn take(&mut self, word: &'static str, changes: Changes) {
         let (path, harmless) = word.split_once('=').unwrap_or((word, ""));
         match path.strip_suffix('*') {
-            Some(path) => self.beginnings.push(Row { path, changes, harmless }),
-            None => self.rows.entry(snake(last(path))).or_default().push(Row { path, changes, harmless }),
+            Some(path) => self.beginnings.push(Row { path: snake(path), changes, harmless }),
+            None => {
+                let path = snake(path);
+                let rows = self.rows.entry(last(&path).to_owned()).or_default();
+                rows.push(Row { path, changes, harmless });
+            }
         }
     }
 
@@ -109,11 +113,11 @@ impl Framework {
     fn row(&self, path: &str) -> Option<&Row> {
         let path = if self.whole { at_first(&snake(path)) } else { snake(path) };
         let ends = |row: &&Row| {
-            path.strip_suffix(&snake(row.path))
+            path.strip_suffix(&row.path)
                 .is_some_and(|before| before.is_empty() || !self.whole && before.ends_with('.'))
         };
         let named = self.rows.get(last(&path)).into_iter().flatten().filter(ends);
-        let begun = || self.beginnings.iter().filter(|row| path.starts_with(&snake(row.path)));
+        let begun = || self.beginnings.iter().filter(|row| path.starts_with(&row.path));
         named.max_by_key(|row| row.path.len()).or_else(|| begun().max_by_key(|row| row.path.len()))
     }
 }

@@ -48,10 +48,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         ("trainer.n_gpus_per_node", Field::GpusPerNode),
     ]);
     sized_shards(leaves);
-    if let Some(leaf) = leaves.yes("data.use_dynamic_bsz") {
-        let what = "micro-batches of so many tokens under verl's supervised trainer";
-        lack(leaves, leaf, Effect::Memory, what);
-    }
     defaults(
         leaves,
         VERL,

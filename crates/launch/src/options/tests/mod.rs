@@ -9,7 +9,7 @@ fn every_row_has_a_class_and_no_name_two_of_them() {
     let mut rows = 0;
     for framework in frameworks() {
         for (name, same) in &framework.rows {
-            let mut paths: Vec<&str> = same.iter().map(|row| row.path).collect();
+            let mut paths: Vec<&str> = same.iter().map(|row| row.path.as_str()).collect();
             paths.sort_unstable();
             paths.dedup();
             assert_eq!(paths.len(), same.len(), "{} has {name} twice", framework.reader);
@@ -20,7 +20,7 @@ fn every_row_has_a_class_and_no_name_two_of_them() {
             assert!(frameworks().iter().any(|framework| framework.reader == *other), "{other}");
         }
         let mut whole = framework.rows.values().flatten().filter(|_| framework.whole);
-        assert!(whole.all(|row| row.path == at_first(row.path)), "{}", framework.reader);
+        assert!(whole.all(|row| row.path == at_first(&row.path)), "{}", framework.reader);
     }
     for table in [&MEGATRON, &TRAINERS] {
         for line in table.text().lines().filter(|line| line.starts_with('[')) {

@@ -1,6 +1,6 @@
 //! The mesh of devices, and the batch that follows from it.
 
-use super::{WHOSE, lack};
+use super::stated::{WHOSE, lack};
 use crate::formats::leaves::Leaves;
 use crate::{Effect, Origin};
 use shardscope_plan::Field;

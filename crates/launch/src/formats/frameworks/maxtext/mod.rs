@@ -3,18 +3,18 @@
 mod compiled;
 mod mesh;
 mod named;
+mod stated;
 
 use super::jax::{self, Lacking};
-use crate::formats::leaves::{Leaf, Leaves, Scalars};
+use crate::formats::leaves::{Leaves, Scalars};
 use crate::formats::llama_like::LLAMA_LAYER;
 use crate::formats::reader::{Claim, Command, Reader};
 use crate::formats::signs;
 use crate::named::take_model;
-use crate::{Argument, Effect, NotModelled, Origin, Reading};
+use crate::{Argument, Effect, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
-
-const WHOSE: &str = "base.yml of MaxText";
+use stated::{WHOSE, lack};
 
 /// Keys as they are. Sizes are read in code, as one key scales them all.
 const PLAIN: &[(&str, Field)] = &[
@@ -313,11 +313,6 @@ fn stops(leaves: &mut Leaves<'_>) {
         Some(leaf) => lack(leaves, leaf, Effect::Memory, "what this optimizer of MaxText keeps"),
         None => leaves.state(Field::Optimizer, "adam", Origin::Default, WHOSE),
     }
-}
-
-fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
-    let item = NotModelled::new(&leaf.path, &leaf.value, effect, what).at_some(leaf.span);
-    leaves.reading.not_modelled.push(item);
 }
 
 #[cfg(test)]
