@@ -6,7 +6,7 @@
 pub struct Marks {
     /// Settings that change figures, are not modelled, and were gone on without because the reader said so.
     pub without: Vec<String>,
-    /// Options and keys of the training that no reader knows.
+    /// Options and keys of the training that no reader knows, or that change a figure by little.
     pub not_read: Vec<String>,
     /// Whether step time and FLOPs leave out a vision tower and its projector.
     pub images_untimed: bool,
@@ -35,8 +35,7 @@ impl Marks {
             said.push(format!("Without {names}, which {verb} not modelled."));
         }
         if !self.not_read.is_empty() {
-            let (names, verb) = (listed(&self.not_read), verb(&self.not_read));
-            said.push(format!("Not read: {names}, which {verb} not known here and may change it."));
+            said.push(format!("Not read: {}, which may change it.", listed(&self.not_read)));
         }
         if self.images_untimed {
             said.push(IMAGES_UNTIMED.to_owned());
@@ -80,10 +79,7 @@ mod tests {
             Marks { without: names("--lora-r --spec"), not_read: names("--mine"), images_untimed: false };
         assert_eq!(
             marks.sentences(),
-            [
-                "Without --lora-r, --spec, which are not modelled.",
-                "Not read: --mine, which is not known here and may change it."
-            ]
+            ["Without --lora-r, --spec, which are not modelled.", "Not read: --mine, which may change it."]
         );
         assert_eq!(marks.short(), " (without --lora-r, --spec)");
         assert!(Marks::default().is_empty() && Marks::default().sentences().is_empty());
