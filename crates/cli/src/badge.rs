@@ -64,8 +64,8 @@ fn said(figures: &Figures) -> String {
     let Figures { gpus, accelerator, .. } = figures;
     let verdict = words(figures.verdict);
     let line = format!("{verdict} {gpus} × {accelerator}{}", figures.marked);
-    // A step that cannot be run has no speed.
-    if figures.verdict == Verdict::OutOfMemory {
+    // A step that cannot be run has no speed, and one on an accelerator that no published run is of has none to show in two words.
+    if figures.verdict == Verdict::OutOfMemory || !figures.calibrated {
         line
     } else {
         format!("{line} · {} MFU", percent(figures.mfu))

@@ -111,6 +111,9 @@ pub(crate) struct Figures {
     /// The peak as the verdict tells it.
     #[serde(skip)]
     pub(crate) needs: Needs,
+    /// Whether published runs tell how fast the accelerator is.
+    #[serde(skip)]
+    pub(crate) calibrated: bool,
 }
 
 fn by_name<S: serde::Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
@@ -146,6 +149,7 @@ impl Figures {
             verdict: memory.verdict,
             peak_reserved: peak,
             needs,
+            calibrated: found.is_calibrated(),
             capacity: memory.capacity,
             headroom: memory.headroom,
             pipeline_rank: memory.worst.pipeline_rank,
@@ -199,7 +203,7 @@ impl Figures {
         // An engine that got too little for its cache fails with memory to spare.
         let starved = self.verdict == Verdict::OutOfMemory && self.needs.bytes <= self.capacity;
         format!(
-            "{}{}: {} of {} on pipeline rank {} ({}){}{}; {} a step, {} MFU",
+            "{}{}: {} of {} on pipeline rank {} ({}){}{}; {} a step, {} MFU{}",
             words(self.verdict),
             self.marked,
             gib(self.needs.bytes),
@@ -210,6 +214,7 @@ impl Figures {
             if starved { ", and its cache has no room for a rollout of full length" } else { "" },
             seconds(self.step_seconds),
             percent(self.mfu),
+            if self.calibrated { "" } else { ", not calibrated" },
         )
     }
 }

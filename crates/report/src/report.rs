@@ -34,6 +34,14 @@ pub struct Report {
     pub advice: Vec<Finding>,
 }
 
+impl Report {
+    /// Whether published runs tell how fast the accelerator is. Where none do, no step time is to be shown without saying so.
+    #[must_use]
+    pub fn is_calibrated(&self) -> bool {
+        !self.unknowns.iter().any(|unknown| matches!(unknown, Unknown::Accelerator | Unknown::Relative))
+    }
+}
+
 /// Every estimate of `plan`.
 #[must_use]
 pub fn report(plan: &Plan) -> Report {

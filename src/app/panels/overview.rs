@@ -89,9 +89,12 @@ fn stats(shown: &Shown) -> Html {
     if parameters.active_per_token != parameters.total {
         exact = format!("{exact}, {} active per token", rounded(parameters.active_per_token.number()));
     }
+    // No published run is of such an accelerator: whoever reads the time must see that first.
+    let calibrated = if shown.report.is_calibrated() { "" } else { "not calibrated, " };
+    let range = format!("{calibrated}{} to {}", seconds(time.interval.low), seconds(time.interval.high));
     html! {
         <dl class="stats">
-            { stat(html! { <Term name="step time">{ "Step time" }</Term> }, seconds(time.step), html!(format!("{} to {}", seconds(time.interval.low), seconds(time.interval.high)))) }
+            { stat(html! { <Term name="step time">{ "Step time" }</Term> }, seconds(time.step), html!(range)) }
             { stat(html!("Tokens/s"), rounded(time.tokens_per_second), html!(format!("{} per GPU", rounded(time.tokens_per_second_per_gpu)))) }
             { stat(html! { <Term name="MFU" /> }, percent(time.mfu), html!(tflops(time.model_rate) + "/GPU")) }
             { stat(html!("Parameters"), rounded(parameters.total.number()), html!(exact)) }

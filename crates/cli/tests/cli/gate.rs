@@ -26,6 +26,9 @@ fn a_check_ends_with_its_verdict() {
     assert_eq!(verdict(&options, 0), format!("fits{}\n", line(&options)));
     let large = ["--accelerator", "V100-SXM2-32GB", "--set", "micro_batch_size=32"];
     assert_eq!(verdict(&large, 1), format!("does not fit{}\n", line(&large)));
+    // No published run is on a TPU: its step time and MFU are never shown without saying so.
+    let tpu = ["--accelerator", "TPU-v5p", "--set", "micro_batch_size=8"];
+    assert_eq!(verdict(&tpu, 0), format!("fits{}, not calibrated\n", line(&tpu)));
     // Two thirds of the memory leave a third free.
     let full = ["--accelerator", "H100-SXM", "--set", "micro_batch_size=8"];
     assert!(verdict(&full, 0).starts_with("fits: "));
