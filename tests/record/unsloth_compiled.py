@@ -21,10 +21,11 @@ import itertools
 import json
 import os
 import sys
+import tempfile
 
 os.environ["UNSLOTH_IS_PRESENT"] = "1"
 os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", "/tmp/unsloth_compiled_cache")
+os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth_compiled_"))
 
 import torch
 
