@@ -171,7 +171,7 @@ fn a_trainers_command_names_the_file_that_it_takes_its_settings_from() {
         ("accelerate launch -m axolotl.cli.train my.yaml --sequence_len 4096", "my.yaml"),
         ("llamafactory-cli train examples/train_lora/llama3_lora_sft.yaml", "llama3_lora_sft.yaml"),
         (
-            "tune run --nproc_per_node 4 lora_finetune_distributed --config llama3_1/8B_lora batch_size=8",
+            "tune run --nproc_per_node 4 lora_finetune_distributed --config mine/8B_lora batch_size=8",
             "8B_lora.yaml",
         ),
         ("python ./deepy.py train.py -d configs pythia/1B.yml local_setup.yml", "1B.yml"),

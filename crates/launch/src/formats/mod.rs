@@ -39,6 +39,9 @@ pub(super) use accelerate::{Accelerate, read_launcher};
 pub use format::Format;
 pub(super) use frameworks::MaxText;
 pub(crate) use frameworks::OLMO_CORE_LACKING;
+pub(crate) use frameworks::{
+    is_named_program, is_shipped_by_torchtune, is_torchtune_recipe, program_of_litgpt, starts_own_processes,
+};
 pub(crate) use huggingface::HARMLESS;
 pub(super) use huggingface::{HuggingFace, lacking};
 pub(crate) use llama_like::inner_width;

@@ -90,6 +90,11 @@ pub trait Reader: Debug + Sync {
         (count >= dotted::ENOUGH).then_some(Claim::Shared(count))
     }
 
+    /// What a command states, its program and its words.
+    fn read_command(&self, command: &Command<'_>) -> Reading {
+        self.read_words(command.words)
+    }
+
     /// What the words of a command state.
     fn read_words(&self, _words: &[Argument]) -> Reading {
         Reading::default()

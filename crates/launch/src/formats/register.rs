@@ -7,8 +7,8 @@ use super::dotted;
 use super::flags::MegatronFlags;
 use super::format::Format;
 use super::frameworks::{
-    ALIGN_ANYTHING, ARCTIC, AUTOMODEL, CHATLEARN, DRAFTS, H2O, LEVANTER, LINGUA, LITGPT, LLM_FOUNDRY, LUDWIG,
-    MINDSPEED_FSDP, MISTRAL, MaxText, NEURON, OLMO, OLMO_CORE, PIPELINE_RL, PRIME_RL, PRIME_SFT, TORCHTUNE,
+    ALIGN_ANYTHING, ARCTIC, AUTOMODEL, CHATLEARN, DRAFTS, H2O, LEVANTER, LINGUA, LLM_FOUNDRY, LUDWIG, Litgpt,
+    MINDSPEED_FSDP, MISTRAL, MaxText, NEURON, OLMO, OLMO_CORE, PIPELINE_RL, PRIME_RL, PRIME_SFT, Torchtune,
     VEOMNI,
 };
 use super::huggingface::HuggingFace;
@@ -37,10 +37,10 @@ const READERS: &[&dyn Reader] = &[
     &LINGUA,
     &AUTOMODEL,
     &DRAFTS,
-    &TORCHTUNE,
+    &Torchtune,
     &PRIME_RL,
     &PRIME_SFT,
-    &LITGPT,
+    &Litgpt,
     &LEVANTER,
     &MINDSPEED_FSDP,
     &MaxText,
@@ -113,7 +113,7 @@ pub fn classify(tree: &Tree) -> Option<Format> {
 /// What a command states, read by the format that claims it, and how surely it is of that format; none where none claims it.
 #[must_use]
 pub fn read_command(command: &Command<'_>) -> Option<(Claim, Reading)> {
-    surest(|format| format.claims(command)).map(|(claim, format)| (claim, format.read_words(command.words)))
+    surest(|format| format.claims(command)).map(|(claim, format)| (claim, format.read_command(command)))
 }
 
 /// Whether a word is a setting under dotted keys (`model.tensor_model_parallel_size=8`, `--training.seq_len`), or a

@@ -102,6 +102,13 @@ impl Scalars {
         self.0.extend(later.0);
     }
 
+    /// Takes away what stands under a path.
+    pub(super) fn take_away(&mut self, path: &str) {
+        self.0.retain(|leaf| {
+            !leaf.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        });
+    }
+
     /// All of them.
     pub(super) fn all(&self) -> &[Leaf] {
         &self.0

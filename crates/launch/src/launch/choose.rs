@@ -86,7 +86,8 @@ fn among(script: &Script, source: &Source, skipped: bool) -> Option<Chosen> {
         if (command.kind == CommandKind::Skipped) != skipped {
             continue;
         }
-        let trainer = told(&command.words).is_some();
+        let trainer = told(&command.words).is_some()
+            || program_of(&command.words).is_some_and(|program| formats::is_named_program(program.text()));
         if is_bare(&command.words)
             || !trainer
                 && command

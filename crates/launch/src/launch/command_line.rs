@@ -286,10 +286,7 @@ fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize
             switched = true;
             continue;
         }
-        let valued = at > 0
-            && words.get(at - 1).is_some_and(|before| {
-                !before.text().contains('=') && is_among(flag_name(before.text()), TORCH_VALUES)
-            });
+        let valued = at > 0 && words.get(at - 1).is_some_and(|before| takes_value(before.text()));
         let module =
             module || switched && !valued && word.text().contains('.') && !word.text().starts_with('-');
         let launches = ["torch.distributed", "accelerate.commands.launch"];
@@ -300,6 +297,11 @@ fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize
     let (at, launcher) = trainer?;
     // Its next word says what is to be done.
     Some((if launcher == Launcher::Trainer { at } else { at + 1 }, at + 2))
+}
+
+/// Whether a word is an option of torchrun whose value is the next word.
+pub(super) fn takes_value(word: &str) -> bool {
+    !word.contains('=') && is_among(flag_name(word), TORCH_VALUES)
 }
 
 /// The words without options of torchrun, for lines whose program is not seen.

@@ -6,6 +6,7 @@ use super::flag::is_spelt;
 use crate::Argument;
 use crate::formats::{
     MaxText, Reader, configuration_of_easy_r1, configuration_of_verl, is_known_to_easy_r1, is_known_to_verl,
+    is_shipped_by_torchtune, is_torchtune_recipe,
 };
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Source, Span};
@@ -26,7 +27,7 @@ const DRIVEN: [&str; 5] = ["axolotl", "llamafactory-cli", "lmf", "tune", "axolot
 /// Whether the command's program is told in a file what to train.
 pub(super) fn is_driven(line: &CommandLine) -> bool {
     let program = line.program.as_ref().map_or("", |word| base_name(word.text()));
-    DRIVEN.contains(&program)
+    DRIVEN.contains(&program) || is_torchtune_recipe(program)
 }
 
 /// Whether the process that stands here says nothing of how many accelerators train: NeMo's launcher starts the training that it is
@@ -50,6 +51,10 @@ pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option
     let group =
         group.filter(|(name, _)| !name.is_empty()).map(|(name, span)| (base_name(name).to_owned(), span));
     let (mut name, span) = group.or(of_verl).or_else(|| named(words))?;
+    // What torchtune ships is known by its name, and read where no file of that name is given.
+    if words.iter().any(|word| is_shipped_by_torchtune(&word.text)) {
+        return None;
+    }
     if !ENDS.iter().any(|end| name.ends_with(end)) {
         name.push_str(".yaml");
     }

@@ -5,6 +5,7 @@
 //! and last the script's variables by their usual names.
 
 mod ask;
+mod by_name;
 mod choose;
 mod chosen;
 mod command_line;

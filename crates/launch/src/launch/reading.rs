@@ -3,6 +3,7 @@
 mod branches;
 
 use super::ask;
+use super::by_name;
 use super::choose::choose;
 use super::chosen::Chosen;
 use super::command_line::{CommandLine, Launcher};
@@ -11,7 +12,7 @@ use super::purposes;
 use super::said::{Missing, Said, World};
 use super::stage;
 use super::wrappers;
-use crate::formats::{Claim, Command, read_command, recipes};
+use crate::formats::{Claim, Command, read_command, recipes, starts_own_processes};
 use crate::megatron;
 use crate::options::SWIFT_MEGATRON;
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
@@ -60,6 +61,7 @@ pub fn read(source: &Source, environment: &Environment) -> Launch {
 pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Launch {
     let mut script = shardscope_bash::evaluate_part(source, part, environment);
     wrappers::unfold(&mut script, source);
+    by_name::unfold(&mut script);
     let mut launch = Launch::default();
     let recipe = environment.variables.iter().find(|(name, _)| name == shardscope_resolve::RECIPE);
     launch.recipe = recipe.map(|(_, value)| value.clone());
@@ -258,8 +260,11 @@ impl Launch {
                 .not_modelled
                 .push(NotModelled::new("options", name, Effect::Model, what).at_some(Some(*span)));
         }
-        // Where Ray starts the workers, the framework's own keys say on how many accelerators; the launcher starts one driver.
+        // Where Ray or the program itself starts the workers, the framework's own keys say on how many accelerators; the launcher starts
+        // one driver.
+        let starts_its_own = self.line.program.as_ref().is_some_and(|word| starts_own_processes(word.text()));
         let told = elsewhere::is_launched(&self.arguments)
+            || starts_its_own
             || reading.value(Field::RlFramework).is_some()
                 && reading.found.iter().any(|found| found.field == Field::GpusPerNode);
         let mut holes = self.open_options.clone();

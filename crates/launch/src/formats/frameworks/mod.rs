@@ -20,7 +20,10 @@ mod torchtune;
 pub(super) use automodel::{AUTOMODEL, DRAFTS, has_recorded_plan, one_by_one};
 pub(super) use levanter::LEVANTER;
 pub(super) use lingua::LINGUA;
+#[cfg(test)]
 pub(super) use litgpt::LITGPT;
+pub(super) use litgpt::Litgpt;
+pub(crate) use litgpt::{is_program as starts_own_processes, program as program_of_litgpt};
 pub(super) use llm_foundry::LLM_FOUNDRY;
 pub(crate) use maxtext::MaxText;
 pub(super) use mindspeed_fsdp::MINDSPEED_FSDP;
@@ -30,4 +33,12 @@ pub(super) use olmo::OLMO;
 pub(super) use olmo_core::OLMO_CORE;
 pub(crate) use olmo_core::{LACKING as OLMO_CORE_LACKING, factory, like};
 pub(super) use prime_rl::{PRIME_RL, PRIME_SFT};
+#[cfg(test)]
 pub(super) use torchtune::TORCHTUNE;
+pub(super) use torchtune::Torchtune;
+pub(crate) use torchtune::{is_recipe as is_torchtune_recipe, is_shipped as is_shipped_by_torchtune};
+
+/// Whether a program is one that a trainer's own command starts by a name: a recipe of torchtune's, a program of litgpt's.
+pub(crate) fn is_named_program(program: &str) -> bool {
+    is_torchtune_recipe(program) || starts_own_processes(program)
+}

@@ -1,6 +1,6 @@
-//! litgpt. Keys: its configurations.
+//! What a configuration of litgpt states. Keys: its own files.
 
-use super::row::Row;
+use crate::formats::frameworks::row::Row;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::{Field, Software};
@@ -82,8 +82,25 @@ const HARMLESS: &[&str] = &[
     "optimizer.init_args.",
 ];
 
+/// Weights and optimizer in fp32 under autocast. Layers of litgpt were recorded with weights of 16 bits alone.
+const MIXED: &str =
+    "mixed precision in litgpt, its usual one: weights in fp32, and what autocast's casts keep beside them";
+
 fn litgpt(leaves: &mut Leaves<'_>) {
     family(leaves);
+    // `litgpt/utils.py:get_default_supported_precision`: training is in `bf16-mixed` unless it is told.
+    match leaves.get("precision") {
+        Some(leaf) if leaf.value.ends_with("-mixed") => lack(leaves, leaf, Effect::Memory, MIXED),
+        Some(_) => {}
+        None => {
+            leaves.reading.not_modelled.push(NotModelled::new(
+                "precision",
+                "not stated",
+                Effect::Memory,
+                MIXED,
+            ));
+        }
+    }
     let adapters = leaves.all().iter().any(|leaf| leaf.path.starts_with("lora_"));
     if adapters {
         lora(leaves);

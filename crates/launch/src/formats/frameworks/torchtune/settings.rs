@@ -1,6 +1,6 @@
-//! torchtune. Keys: its configurations.
+//! What a configuration of torchtune states. Keys: its own files.
 
-use super::row::Row;
+use crate::formats::frameworks::row::Row;
 use crate::formats::known_model;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::formats::llama_like::LLAMA_LAYER;

@@ -1,0 +1,126 @@
+//! Commands that start a trainer's own program by a name, with a configuration by its name: torchtune's and litgpt's.
+
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::{Field, Origin};
+use shardscope_source::{Code, Source};
+
+fn resolved(files: &[(&str, &str)]) -> Resolution {
+    let source = Source::from_files(files.iter().copied());
+    read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+}
+
+fn script(text: &str) -> Resolution {
+    resolved(&[("run.sh", text)])
+}
+
+#[track_caller]
+fn holds(read: &Resolution, wanted: &[(Field, &str)]) {
+    for (field, value) in wanted {
+        let found = read.setting(*field).map(|setting| setting.value.written());
+        assert_eq!(found.as_deref(), Some(*value), "{}", field.name());
+    }
+}
+
+/// The command that `recipes/configs/llama3_1/8B_lora.yaml` of torchtune 0.6.1 gives, with overrides as its documentation writes them.
+#[test]
+fn a_configuration_of_torchtunes_is_known_by_its_name() {
+    let read = script(
+        "tune run --nproc_per_node 2 lora_finetune_distributed --config llama3_1/8B_lora batch_size=4 model.lora_rank=64 \
+         tokenizer.max_seq_len=2048 dataset.packed=True",
+    );
+    assert!(read.plan.is_some(), "{:?} {:?}", read.diagnostics, read.not_modelled);
+    holds(
+        &read,
+        &[
+            (Field::Software, "torchtune_0_6"),
+            (Field::NumLayers, "32"),
+            (Field::WorldSize, "2"),
+            (Field::MicroBatchSize, "4"),
+            (Field::NumMicroBatches, "8"),
+            (Field::LoraRank, "64"),
+            (Field::LoraTargetModules, "q_proj v_proj output_proj gate_proj up_proj down_proj"),
+            (Field::SeqLength, "2048"),
+            (Field::Packing, "true"),
+        ],
+    );
+    // What the file says and the words do not is nobody's own setting.
+    let origin = |field: Field| read.setting(field).map(|setting| setting.origin);
+    assert_eq!(origin(Field::NumMicroBatches), Some(Origin::Default));
+    assert_eq!(origin(Field::LoraRank), Some(Origin::Script));
+}
+
+#[test]
+fn a_recipe_on_one_device_is_one() {
+    let read = script(
+        "tune run full_finetune_single_device --config llama3_2/1B_full_single_device tokenizer.max_seq_len=1024",
+    );
+    assert!(read.plan.is_some(), "{:?} {:?}", read.diagnostics, read.not_modelled);
+    holds(
+        &read,
+        &[(Field::WorldSize, "1"), (Field::Optimizer, "paged_adamw_8bit"), (Field::MicroBatchSize, "4")],
+    );
+}
+
+/// A file of that name goes before the one that torchtune ships; its words change it as they would that one, and `~` takes a key away.
+#[test]
+fn a_file_of_ones_own_goes_before_the_shipped_one() {
+    let file = "model: {_component_: torchtune.models.llama3_1.lora_llama3_1_8b, lora_attn_modules: [q_proj], lora_rank: 16, lora_alpha: 32}\n\
+        tokenizer: {_component_: torchtune.models.llama3.llama3_tokenizer, max_seq_len: 512}\n\
+        optimizer: {_component_: torch.optim.AdamW, fused: True}\nloss: {_component_: torchtune.modules.loss.CEWithChunkedOutputLoss}\n\
+        batch_size: 1\ngradient_accumulation_steps: 4\ncompile: True\nenable_activation_checkpointing: True\ndtype: bf16\n";
+    let line = "tune run --nproc_per_node 4 lora_finetune_distributed --config llama3_1/8B_lora model.lora_rank=8 ~compile";
+    let read = resolved(&[("run.sh", line), ("8B_lora.yaml", file)]);
+    assert!(read.plan.is_some(), "{:?} {:?}", read.diagnostics, read.not_modelled);
+    holds(
+        &read,
+        &[
+            (Field::LoraRank, "8"),
+            (Field::LoraAlpha, "32"),
+            (Field::SeqLength, "512"),
+            (Field::NumMicroBatches, "4"),
+            (Field::WorldSize, "4"),
+        ],
+    );
+    // A file that nobody ships is asked for by its name.
+    let other = script("tune run --nproc_per_node 4 lora_finetune_distributed --config my/own.yaml");
+    assert!(
+        other
+            .diagnostics
+            .iter()
+            .any(|said| said.code == Code::MissingFile && said.message.contains("own.yaml"))
+    );
+}
+
+/// `litgpt/finetune/lora.py:setup` and `litgpt/utils.py:get_default_supported_precision` of litgpt 0.5.13: unless it is told a true
+/// precision, it trains weights in fp32 under autocast.
+#[test]
+fn litgpts_commands_have_the_defaults_of_their_programs() {
+    let line = "litgpt finetune_lora meta-llama/Llama-3.2-1B --devices 4 --train.micro_batch_size 2 --train.max_seq_length 1024";
+    let read = script(&format!("{line} --precision bf16-true"));
+    assert!(read.plan.is_some(), "{:?} {:?}", read.diagnostics, read.not_modelled);
+    holds(
+        &read,
+        &[
+            (Field::Software, "litgpt"),
+            (Field::NumLayers, "16"),
+            (Field::WorldSize, "4"),
+            (Field::GlobalBatchSize, "16"),
+            (Field::MicroBatchSize, "2"),
+            (Field::LoraRank, "8"),
+            (Field::LoraTargetModules, "q_proj v_proj"),
+        ],
+    );
+    for mixed in [line.to_owned(), format!("{line} --precision bf16-mixed")] {
+        let read = script(&mixed);
+        assert!(read.plan.is_none());
+        let stops: Vec<&str> = read.not_modelled.iter().map(|item| item.name.as_str()).collect();
+        assert_eq!(stops, ["precision"], "{mixed}");
+    }
+    // Before litgpt 0.5 the way to train was a word of its own.
+    let old = script(
+        "litgpt finetune full --checkpoint_dir checkpoints/meta-llama/Llama-3.2-1B --precision bf16-true --train.max_seq_length 1024",
+    );
+    assert!(old.plan.is_some(), "{:?} {:?}", old.diagnostics, old.not_modelled);
+    holds(&old, &[(Field::WorldSize, "1"), (Field::GlobalBatchSize, "16"), (Field::HiddenSize, "2048")]);
+}
