@@ -52,16 +52,17 @@ fn ranks_that_the_program_is_told_are_the_world() {
     asks(&line, &[("world_size", "8")]);
 }
 
-/// Where one variable holds all GPUs, it is asked for with what fits, and not the nodes beside it; nodes set by hand close it.
+/// Where mpirun sets all ranks, a variable for nodes belongs to another way of launching: nodes are asked for, as many as the layout fills;
+/// set by hand they close it.
 #[test]
-fn the_variable_that_holds_all_gpus_is_asked_for_in_the_place_of_nodes() {
+fn nodes_are_asked_for_where_mpirun_sets_all_ranks() {
     let layout = "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2";
     let script = format!(
         "NNODES=${{NNODES:-1}}\nGPUS_PER_NODE=${{GPUS_PER_NODE:-2}}\nif [ \"${{BACKEND:-mpirun}}\" = mpirun ]; then\n\
          APP=\"python pretrain_gpt.py --world-size $OMPI_COMM_WORLD_SIZE {layout} {OPTIONS}\"\nelse\n\
          APP=\"torchrun --nnodes $NNODES --nproc_per_node $GPUS_PER_NODE pretrain_gpt.py {layout} {OPTIONS}\"\nfi\n$APP\n"
     );
-    asks(&script, &[("OMPI_COMM_WORLD_SIZE", "4")]);
+    asks(&script, &[("num_nodes", "2")]);
     let source = Source::new(&script);
     let overrides = [("num_nodes".to_owned(), "2".to_owned())];
     let set = read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides });

@@ -96,10 +96,10 @@ impl World {
         offer(&mut world.world_size, processes.filter(|_| !settled), "accelerate's processes");
         world.environment(chosen);
         // Ranks that the program is told itself, as under mpirun without torchrun (`--rank`, `--world-size`).
-        if !line.has(Launcher::Torch) {
-            offer(&mut world.world_size, option(&line.arguments, &["--world-size"]), "the program's ranks");
-        }
-        world.variables(script);
+        let ranks = option(&line.arguments, &["--world-size"]).filter(|_| !line.has(Launcher::Torch));
+        let by_ranks = world.world_size.is_none() && ranks.is_some();
+        offer(&mut world.world_size, ranks, "the program's ranks");
+        world.variables(script, by_ranks);
         world.defaults(script, line, chosen);
         world
     }
@@ -211,11 +211,12 @@ impl World {
         }
     }
 
-    /// Variables by the names people use.
-    fn variables(&mut self, script: &Script) {
+    /// Variables by the names people use. `by_ranks`: the program is told its ranks, as many as MPI starts.
+    fn variables(&mut self, script: &Script, by_ranks: bool) {
         offer(&mut self.gpus_per_node, variable(script, PER_NODE), "the script's variable");
-        // Where the program is told its ranks, a variable for nodes belongs to another way of launching.
-        if !matches!(self.world_size, Some(Said::Known(_))) {
+        // Where the program is told its ranks, a variable for nodes belongs to another way of launching, also where their number
+        // is left to mpirun.
+        if !by_ranks && !matches!(self.world_size, Some(Said::Known(_))) {
             offer(&mut self.nodes, variable(script, NODES), "the script's variable");
         }
         let settled =

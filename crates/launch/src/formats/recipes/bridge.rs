@@ -219,6 +219,7 @@ pub(super) fn used(outcome: &Outcome, name: &str) -> Vec<String> {
 
 fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (Reading, Vec<String>) {
     let mut leaves: Vec<Leaf> = outcome.tree.iter().map(|(path, scalar)| leaf(path, scalar, base)).collect();
+    super::stages::fill(&mut leaves, &outcome.tree, name);
     for word in words {
         // A number format by its name brings all of its own words.
         let below = |leaf: &Leaf| word.path == "mixed_precision" && leaf.path.starts_with("mixed_precision.");

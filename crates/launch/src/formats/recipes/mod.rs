@@ -4,6 +4,7 @@
 mod bridge;
 mod bridge_towers;
 mod olmo_core;
+mod stages;
 mod table;
 mod titan;
 mod words;

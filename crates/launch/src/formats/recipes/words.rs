@@ -2,7 +2,7 @@
 //! (`--model_recipe_name qwen3_235b_a22b --gpu b200 --num_gpus 256 --compute_dtype bf16`, `scripts/performance`).
 
 use super::super::leaves::{Leaf, Leaves, Scalars};
-use super::{bridge, table, titan};
+use super::{bridge, stages, table, titan};
 use crate::{Argument, Found, Origin, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_config_tree::Node;
@@ -62,7 +62,11 @@ pub(crate) fn read_words(words: &[Argument], asked: Option<&str>) -> Option<Read
     let exact = table::outcome(&name).map(|outcome| (name.clone(), outcome));
     let asked = asked.and_then(|asked| Some((asked.to_owned(), table::outcome(asked)?)));
     let Some((name, outcome)) = exact.or(asked) else { return which(&name, place) };
-    let mut reading = bridge::read(&outcome, &name, 0, changes(words));
+    let mut changes = changes(words);
+    if option(words, "--model-recipe-name").is_some() {
+        stages::asked_again(&mut changes, &outcome.tree, &name);
+    }
+    let mut reading = bridge::read(&outcome, &name, 0, changes);
     for found in &mut reading.found {
         if found.span.is_none() && found.origin == Origin::Script {
             // What the recipe sets stands where it is named.
@@ -240,7 +244,14 @@ fn changes(words: &[Argument]) -> Vec<Leaf> {
         let value = word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value);
         leaves.push(Leaf {
             path: (*path).to_owned(),
-            value: if value == "None" { String::new() } else { value.to_ascii_lowercase() },
+            value: match value {
+                "None" => String::new(),
+                // A layout's letters are large and small; Python's truth is large.
+                _ if *path == "model.pipeline_model_parallel_layout" => {
+                    value.trim_matches(['"', '\'']).to_owned()
+                }
+                _ => value.to_ascii_lowercase(),
+            },
             span: word.span,
             hole: word.hole.clone(),
             ..Leaf::default()
@@ -328,6 +339,30 @@ mod tests {
                 (Field::Accelerator, "B200"),
             ],
         );
+    }
+
+    /// AI-Hypercomputer/gpu-recipes, `training/a4x-max/{deepseek-v3,kimi-k2}/megatron-bridge-gke/nemo2604`.
+    #[test]
+    fn stages_are_written_out_as_the_performance_scripts_do() {
+        let line = |model: &str, gpu: &str, more: &str| {
+            format!(
+                "run_script.py --model_recipe_name {model} --gpu {gpu} --num_gpus 256 --gpus_per_node 4 --compute_dtype fp8_mx {more}"
+            )
+        };
+        let stages = |line: &str, expected: &str| {
+            check(line, &[(Field::PipelineModelParallelLayout, expected)]);
+        };
+        let given = "--pipeline_model_parallel_size 2 --virtual_pipeline_model_parallel_size 8 \
+                     --pipeline_model_parallel_layout 'Et*4|(t*4|)*14tmL'";
+        stages(&line("deepseek_v3", "gb300", given), "Et*4|(t*4|)*14tmL");
+        // Asked again for these stages; as the recipe has them; and none known for these, so that the recipe's own stay.
+        let whole = "--pipeline_model_parallel_size 8 --virtual_pipeline_model_parallel_size None";
+        stages(&line("deepseek_v3", "b200", whole), "Et*8|(t*8|)*6t*5mL");
+        stages(&line("deepseek_v3", "b200", ""), "Et*4|(t*4|)*14t*1mL");
+        stages(&line("deepseek_v3", "gb300", "--pipeline_model_parallel_size 3"), "Et*4|(t*4|)*14tmL");
+        let chunks = "--pipeline_model_parallel_size 4 --virtual_pipeline_model_parallel_size 4";
+        stages(&line("kimi_k2", "gb300", chunks), "Et*4|(t*4|)*14t*1L");
+        stages("run_recipe.py --recipe moonlight_16b_sft_8gpu_h100_bf16_config", "Et*14|t*13L");
     }
 
     #[test]

@@ -1,0 +1,80 @@
+//! Forks of Megatron-LM and files of recipes, each by the settings that decided its end.
+
+use super::{MODEL, said, script, stopped, value};
+use shardscope_plan::Field;
+
+/// HYGON-AI/Megatron-LM-das, `examples/llama3/train_llama3_8B.sh` at 0685d1f550: mpirun starts the script, whose variables for nodes belong
+/// to its branch for torchrun.
+#[test]
+fn a_world_that_mpirun_sets_is_asked_for_with_what_fits() {
+    let text = format!(
+        "WORLD_SIZE=$OMPI_COMM_WORLD_SIZE\nLAUNCH_BACKEND=${{launch_backend:-\"mpirun\"}}\nNNODES=${{NNODES:-1}}\n\
+         GPUS_PER_NODE=${{GPUS_PER_NODE:-8}}\nRANKS=(--rank $OMPI_COMM_WORLD_RANK --world-size ${{WORLD_SIZE}} --local-rank 0 \
+         --dist-url tcp://${{1}}:${{2}})\nif [[ \"$LAUNCH_BACKEND\" == \"mpirun\" ]]; then\n  APP=\"python -u pretrain_gpt.py {MODEL} \
+         --tensor-model-parallel-size 2 ${{RANKS[@]}}\"\nelse\n  APP=\"torchrun --nnodes $NNODES --nproc_per_node $GPUS_PER_NODE \
+         pretrain_gpt.py {MODEL}\"\nfi\n${{launch_with_binding}} ${{LOCAL_RANK}} ${{APP}}\n"
+    );
+    let open = said("train.sh", &text, &[]);
+    let asked: Vec<(&str, Option<&str>)> =
+        open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+    assert_eq!(asked, [("num_nodes", Some("1"))]);
+    assert!(open.plan.is_none());
+    let set = said("train.sh", &text, &[("num_nodes", "2")]);
+    let shown =
+        [Field::NumNodes, Field::GpusPerNode, Field::DataParallelSize].map(|field| value(&set, field));
+    assert_eq!(shown, ["2", "8", "8"], "{:?}", set.diagnostics);
+}
+
+/// HabanaAI/Megatron-LM at 13c28deafa, `examples/llama/pretrain_llama.sh`: what is off is not what stops, and checks of checkpoints are no
+/// settings.
+#[test]
+fn gaudis_kernels_stop_once() {
+    let off = "--use-torch-compile=0 --use-fused-sdpa-with-recompute 0 --use-fast-softmax 1 --verify-checkpoint \
+               --verify-checkpoint-model-type LLAMA --use-fused-rmsnorm 1";
+    let run = script(&format!(
+        "torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py {MODEL} {off} --use-fused-sdpa 1\n"
+    ));
+    stopped(&run, &["--use-fused-sdpa"]);
+    assert_eq!(run.not_modelled.len(), 1, "{:?}", run.not_modelled);
+}
+
+/// yanring/Megatron-MoE-ModelZoo at e8650517d6, `model_configs/benchmarking/Qwen3-Next-80B-A3B.yaml`: the flag's name before it was
+/// `--experimental-attention-variant`.
+#[test]
+fn the_older_name_of_the_gated_delta_rule_is_read_by_its_sizes() {
+    let text = |kind: &str| {
+        format!(
+            "MODEL_ARGS:\n  --num-layers: 48\n  --hidden-size: 2048\n  --num-attention-heads: 16\n  --seq-length: 4096\n  \
+             --micro-batch-size: 1\n  --global-batch-size: 256\n  --bf16: true\n  --swiglu: true\n  --vocab-size: 151936\n  \
+             --linear-attention-type: {kind}\n  --linear-attention-freq: 4\n  --linear-conv-kernel-dim: 4\n  \
+             --linear-key-head-dim: 128\n  --linear-value-head-dim: 128\n  --linear-num-key-heads: 16\n  \
+             --linear-num-value-heads: 32\n  --attention-output-gate: true\n"
+        )
+    };
+    let known = said("a.yaml", &text("gated_delta_net"), &[("world_size", "64")]);
+    assert!(known.not_modelled.is_empty(), "{:?}", known.not_modelled);
+    let plan = known.plan.as_ref().unwrap_or_else(|| panic!("{:?}", known.diagnostics));
+    let linear = plan.model().mixers.pattern.iter().filter(|mixer| mixer.is_linear()).count();
+    assert_eq!(linear, 36);
+    stopped(&said("a.yaml", &text("mamba"), &[("world_size", "64")]), &["--linear-attention-type"]);
+}
+
+/// mosaicml/llm-foundry at 8c8dd48f72, `scripts/train/yamls/pretrain/gpt2-small.yaml`: a table of positions as long as the run's samples.
+#[test]
+fn positions_that_llm_foundry_sets_are_rows_of_the_table() {
+    let text = |model: &str, key: &str| {
+        format!(
+            "max_seq_len: 2048\nmodel:\n  name: hf_causal_lm\n  pretrained_model_name_or_path: {model}\n  config_overrides:\n    \
+             {key}: 2048\n  pretrained: false\ntrain_loader:\n  name: text\nglobal_train_batch_size: 256\n\
+             device_train_microbatch_size: 16\nprecision: amp_bf16\nfsdp_config:\n  sharding_strategy: FULL_SHARD\n"
+        )
+    };
+    let small = said("a.yaml", &text("gpt2", "n_positions"), &[("world_size", "8")]);
+    assert_eq!(value(&small, Field::MaxPositionEmbeddings), "2048");
+    let plan = small.plan.as_ref().unwrap_or_else(|| panic!("{:?}", small.diagnostics));
+    assert_eq!(plan.model().max_position_embeddings, 2048);
+    stopped(
+        &said("a.yaml", &text("meta-llama/Meta-Llama-3-8B", "max_seq_len"), &[("world_size", "8")]),
+        &["model.config_overrides.max_seq_len"],
+    );
+}
