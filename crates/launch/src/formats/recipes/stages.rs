@@ -7,7 +7,7 @@ use super::super::leaves::Leaf;
 use shardscope_python::tree::{Tree, text};
 
 /// The path of a layout.
-const LAYOUT: &str = "model.pipeline_model_parallel_layout";
+pub(super) const LAYOUT: &str = "model.pipeline_model_parallel_layout";
 const STAGES: &str = "model.pipeline_model_parallel_size";
 const CHUNKS: &str = "model.virtual_pipeline_model_parallel_size";
 const DEPTHS: &str = "model.mtp_num_layers";
