@@ -33,6 +33,23 @@ pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
     set_up
 }
 
+/// The same of a command that was chosen without a setting of a training, and what it is called: a script of a shell may be one word with all
+/// that stands around the program (`bash -c "RANK=… python -u check.py"`).
+pub(super) fn of_bare(chosen: &Chosen) -> Option<(Word, &'static str)> {
+    let line = CommandLine::new(chosen);
+    let program = line.told.or(line.program).filter(|_| chosen.bare)?;
+    match purpose(called(program.text())) {
+        Purpose::NoTraining(what) => Some((program, what)),
+        _ => None,
+    }
+}
+
+/// The program in a text that starts one: its last word that ends as Python's do, else all of it.
+pub(super) fn called(text: &str) -> &str {
+    let python = |word: &&str| word.ends_with(".py");
+    text.split_ascii_whitespace().rfind(python).unwrap_or(text)
+}
+
 /// A program that is named for its adapters trains them, where the words size them and leave it open.
 fn adapters_by_name(reading: &mut Reading, program: &Word) {
     let asked = |name: &str| name == Field::TrainType.name();

@@ -78,3 +78,45 @@ fn positions_that_llm_foundry_sets_are_rows_of_the_table() {
         &["model.config_overrides.max_seq_len"],
     );
 }
+
+/// stas00/ml-engineering at 744d01e18b, `orchestration/slurm/launchers/{srun,torchrun}-launcher.slurm`: what they start trains nothing, and
+/// nothing is asked.
+#[test]
+fn a_launcher_of_a_check_is_told_in_one_sentence() {
+    for command in [
+        "srun --wait=60 bash -c \"RANK=\\$SLURM_PROCID LOCAL_RANK=\\$SLURM_LOCALID python -u torch-distributed-gpu-test.py\"",
+        "srun bash -c \"python -u -m torch.distributed.run --nproc_per_node 8 --nnodes $SLURM_NNODES torch-distributed-gpu-test.py\"",
+    ] {
+        let text = format!(
+            "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n#SBATCH --gres=gpu:8\n{command}\n"
+        );
+        let run = said("a.slurm", &text, &[]);
+        let errors: Vec<&str> = run.diagnostics.iter().map(|said| said.message.as_str()).collect();
+        assert!(
+            errors.contains(&"torch-distributed-gpu-test.py is a hardware check, not a training run"),
+            "{errors:?}"
+        );
+        assert!(run.questions.is_empty() && run.not_modelled.is_empty(), "{:?}", run.questions);
+    }
+}
+
+/// yanring/Megatron-MoE-ModelZoo, `sbatch_benchmarking.sh`: files by the names that a reader finds them under.
+#[test]
+fn files_are_named_without_the_folder_that_a_run_finds() {
+    let text = "export WORKSPACE=$(dirname \"$(readlink -f \"$0\")\")\nsource \"${WORKSPACE}/runtime_configs/benchmarking/common.conf\"\n\
+                source \"${WORKSPACE}/runtime_configs/benchmarking/runtime.conf\"\n";
+    let run = said("sbatch_benchmarking.sh", text, &[]);
+    let error = run.diagnostics.iter().find(|said| said.hint.is_some()).expect("an error");
+    assert!(
+        error
+            .message
+            .ends_with("runtime_configs/benchmarking/common.conf, runtime_configs/benchmarking/runtime.conf")
+            && !error.message.contains('$'),
+        "{}",
+        error.message
+    );
+    assert_eq!(
+        error.hint.as_deref(),
+        Some("paste or drop runtime_configs/benchmarking/common.conf beside this text")
+    );
+}
