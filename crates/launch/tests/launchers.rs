@@ -351,3 +351,18 @@ fn a_container_without_a_command_is_told_by_the_file_it_mounts() {
     );
     assert!(other.plan.is_none());
 }
+
+/// What the environment lets a process see: DeepSpeed's launcher starts one process for each, others are asked with it.
+#[test]
+fn devices_that_are_visible_are_the_count_where_nothing_else_says_it() {
+    let tuned = "train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --max_seq_length 2048 --bf16 \
+        --num_train_epochs 1";
+    machines(&format!("CUDA_VISIBLE_DEVICES=0,1,2,3 deepspeed {tuned}"), ("1", "4"));
+    machines(&format!("export CUDA_VISIBLE_DEVICES=0,1\ndeepspeed {tuned}"), ("1", "2"));
+    machines(&format!("CUDA_VISIBLE_DEVICES=0,1 deepspeed --num_gpus 8 {tuned}"), ("1", "8"));
+    asks(&format!("CUDA_VISIBLE_DEVICES=0,1,2,3 accelerate launch {tuned}"), &[("world_size", "4")]);
+    asks(
+        &format!("export CUDA_VISIBLE_DEVICES=0,1\ntorchrun --nproc_per_node=$GPUS {tuned}"),
+        &[("gpus_per_node", "2")],
+    );
+}

@@ -81,7 +81,7 @@ impl World {
         world.ray(line);
         world.options(line, if line.has(Launcher::Swift) { Launcher::Swift } else { Launcher::Torch });
         world.mpi(script, line);
-        world.deepspeed(script, line);
+        world.deepspeed(script, line, chosen);
         world.options(line, Launcher::Colossal);
         let direct = !line.has(Launcher::Torch) && !line.has(Launcher::DeepSpeed) && !line.has(Launcher::Ray);
         if direct {
@@ -153,7 +153,7 @@ impl World {
         self.host_file(script, line.option(Launcher::Mpi, names));
     }
 
-    fn deepspeed(&mut self, script: &Script, line: &CommandLine) {
+    fn deepspeed(&mut self, script: &Script, line: &CommandLine, chosen: &Chosen) {
         let launcher = Launcher::DeepSpeed;
         self.options(line, launcher);
         self.host_file(script, line.option(launcher, HOST_FILE));
@@ -167,6 +167,12 @@ impl World {
             let devices = devices.bytes().filter(|byte| *byte == b',').count() as u64 + 1;
             offer_number(&mut self.gpus_per_node, devices, &value, &by, how);
             offer_number(&mut self.nodes, 1, &value, &by, how);
+        }
+        // `deepspeed/launcher/runner.py`: what the environment lets it see stands for --include where no option says which devices.
+        const SAYS: [&str; 6] = ["--num-gpus", "--num-nodes", "--include", "-i", "--exclude", "-e"];
+        let alone = line.option(launcher, &SAYS).is_none() && line.option(launcher, HOST_FILE).is_none();
+        if line.has(launcher) && alone {
+            self.see(script, chosen);
         }
     }
 

@@ -120,3 +120,60 @@ fn files_are_named_without_the_folder_that_a_run_finds() {
         Some("paste or drop runtime_configs/benchmarking/common.conf beside this text")
     );
 }
+
+/// accelerate's own words offload; DeepSpeed's groups below `deepspeed_config` are handed on by nobody (`accelerate/utils/launch.py`, 1.12.0).
+#[test]
+fn groups_of_deepspeed_in_accelerates_file_offload_nothing() {
+    let text = |offload: &str| {
+        format!(
+            "deepspeed_config:\n  gradient_accumulation_steps: 4\n  zero_stage: 3\n{offload}distributed_type: DEEPSPEED\n\
+             mixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n"
+        )
+    };
+    let answers = [("model", "Qwen/Qwen2.5-7B"), ("seq_length", "2048"), ("micro_batch_size", "1")];
+    let nested = said("a.yaml", &text("  offload_optimizer:\n    device: cpu\n"), &answers);
+    assert!(nested.plan.is_some(), "{:?}", nested.not_modelled);
+    assert_ne!(value(&nested, Field::OffloadOptimizer), "true");
+    let told = |run: &shardscope_launch::Resolution| {
+        run.diagnostics
+            .iter()
+            .any(|said| said.message.contains("it takes deepspeed_config.offload_optimizer_device"))
+    };
+    assert!(told(&nested));
+    let own = said("a.yaml", &text("  offload_optimizer_device: cpu\n"), &answers);
+    assert_eq!(value(&own, Field::OffloadOptimizer), "true");
+    assert!(!told(&own));
+}
+
+/// huggingface/nanotron, `src/nanotron/trainer.py`: the stages' length is asserted to be the run's.
+#[test]
+fn a_stage_of_another_length_is_no_run_of_nanotrons() {
+    let text = |length: u64| {
+        format!(
+            "data_stages:\n- name: Stable\n  sequence_length: {length}\n  start_training_step: 1\nmodel:\n  model_config:\n    \
+             is_llama_config: true\n    hidden_size: 2048\n    intermediate_size: 8192\n    num_hidden_layers: 24\n    \
+             num_attention_heads: 32\n    num_key_value_heads: 32\n    max_position_embeddings: 2048\n    vocab_size: 49152\n    \
+             tie_word_embeddings: true\nparallelism: {{dp: 8, tp: 1, pp: 1}}\noptimizer: {{zero_stage: 0}}\n\
+             tokens: {{batch_accumulation_per_replica: 4, micro_batch_size: 2, sequence_length: 2048, train_steps: 100}}\n"
+        )
+    };
+    assert!(said("a.yaml", &text(2048), &[]).plan.is_some());
+    stopped(&said("a.yaml", &text(8192), &[]), &["data_stages.0.sequence_length"]);
+}
+
+/// GeodesicResearch/geodesic-megatron at df06386a22, `configs/pa_warm_start_sft_120b/*.yaml`: Megatron starts it, and the reader may go on
+/// without the offloading.
+#[test]
+fn experts_offloaded_within_recomputed_layers_stop_with_a_way_on() {
+    let experts = "--num-experts 8 --moe-router-topk 2 --moe-grouped-gemm --expert-model-parallel-size 8 --sequence-parallel \
+                   --tensor-model-parallel-size 1 --use-distributed-optimizer --transformer-impl transformer_engine";
+    let again = "--recompute-granularity selective --recompute-modules core_attn moe shared_experts";
+    let offload = "--fine-grained-activation-offloading --offload-modules expert_fc1 moe_act";
+    let run = |more: &str| {
+        script(&format!("torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py {MODEL} {experts} {more}\n"))
+    };
+    let both = run(&format!("{again} {offload}"));
+    stopped(&both, &["fine_grained_activation_offloading"]);
+    assert!(run(offload).plan.is_some(), "{:?}", run(offload).diagnostics);
+    assert!(run(again).plan.is_some());
+}
