@@ -254,6 +254,7 @@ fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (
     model(&mut leaves, name);
     vocabulary(&mut leaves);
     machines(&mut leaves, name);
+    super::overrides::gathers_alone(&mut leaves);
     super::bridge_towers::read(&mut leaves);
     for call in &outcome.unknown {
         let what = "what this call changes of the recipe";

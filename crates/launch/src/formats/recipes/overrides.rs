@@ -1,10 +1,11 @@
 //! What words change of a recipe of Megatron-Bridge: dotted keys, and the options of its performance scripts
 //! (`scripts/performance/argument_parser.py`, `scripts/performance/utils/overrides.py:set_user_overrides`, commit 067f987).
 
-use super::super::leaves::{Leaf, Scalars};
+use super::super::leaves::{Leaf, Leaves, Scalars};
 use super::stages;
 use super::words::{argument, option};
 use crate::{Argument, Effect, NotModelled, telling};
+use shardscope_plan::Field;
 use shardscope_python::evaluate::Outcome;
 
 /// Options that change a recipe, and the paths they change.
@@ -120,6 +121,18 @@ fn one_stage(leaves: &mut Vec<Leaf>) {
     let missing: Vec<&str> =
         [CHUNKS, stages::LAYOUT].into_iter().filter(|path| said(path).is_none()).collect();
     leaves.extend(missing.into_iter().map(|path| Leaf { path: path.to_owned(), span, ..Leaf::default() }));
+}
+
+/// Weights gathered behind the forward pass while gradients wait for its end: Megatron-LM's parser refuses it, core and Megatron-Bridge do not
+/// (`training/comm_overlap.py:_get_optimizer_overlap_cfgs`; recipes of DeepSeek-V3 for H100).
+pub(super) fn gathers_alone(leaves: &mut Leaves<'_>) {
+    let on = |field| leaves.reading.value(field) == Some("true");
+    if on(Field::OverlapParamGather) && !on(Field::OverlapGradReduce) {
+        leaves.reading.keep(&|found| found.field != Field::OverlapParamGather);
+        let what = "weights gathered behind the forward pass where gradients are reduced at its end";
+        let item = NotModelled::new("ddp.overlap_param_gather", "true", Effect::Time, what);
+        leaves.reading.not_modelled.push(item);
+    }
 }
 
 /// Options of the performance scripts that change a figure and are not followed, and ones that nobody knows.

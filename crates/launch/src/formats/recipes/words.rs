@@ -349,6 +349,10 @@ mod tests {
         assert_eq!(stops("--use_tokendrop true --nccl_ub false"), ["--use_tokendrop"]);
         assert_eq!(stops("--lora_of_mine 8"), ["lora_of_mine"]);
         assert_eq!(read("--activation_offload_layers 95").value(Field::CpuOffloadingNumLayers), Some("95"));
+        let h100 =
+            "run_script.py --model_recipe_name deepseek_v3 --gpu h100 --num_gpus 64 --compute_dtype bf16";
+        let alone = read_words(&Argument::split(h100), None).expect("a recipe");
+        assert!(alone.not_modelled.iter().any(|item| item.name == "ddp.overlap_param_gather"));
         let open = "run_script.py --gpu gb200 --model_family_name llama --model_recipe_name llama3_70b --num_gpus $WORLD_SIZE \
                     --compute_dtype fp8_mx --tensor_model_parallel_size 2";
         let mut words = Argument::split(open);
