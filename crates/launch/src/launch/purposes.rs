@@ -167,6 +167,10 @@ fn is_openrlhfs(program: &str) -> bool {
 /// A program that trains nothing, or something else, has no figures of training. `elsewhere`: its settings stand in a file that is
 /// asked for by name.
 pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
+    // What a framework does where its file says nothing is not what this file, which is not here, leaves out.
+    if elsewhere {
+        reading.not_modelled.retain(|item| item.span.is_some());
+    }
     let Some(program) = line.told.as_ref().or(line.program.as_ref()) else { return };
     // Options of its examples' own programs, which torchrun starts as well (`examples/tutorial/opt/opt/run_clm.py`).
     const COLOSSALS: [&str; 5] = ["mem-cap", "shardinit", "distplan", "gpu-margin-mem-ratio", "plugin"];

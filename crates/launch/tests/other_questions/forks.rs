@@ -177,3 +177,16 @@ fn experts_offloaded_within_recomputed_layers_stop_with_a_way_on() {
     assert!(run(offload).plan.is_some(), "{:?}", run(offload).diagnostics);
     assert!(run(again).plan.is_some());
 }
+
+/// allenai/OLMo, `scripts/augusta/peteish1.sh`: what OLMo does where its file is silent is not said of a file that is not here.
+#[test]
+fn defaults_are_not_said_of_a_file_that_is_not_here() {
+    let text = "torchrun --nnodes 2 --nproc-per-node 8 scripts/train.py configs/peteish1-google.yaml --save_interval_ephemeral=10000 \
+                --fsdp.sharding_strategy=FULL_SHARD --device_train_microbatch_size=4 --fused_loss=false\n";
+    let run = said("peteish1.sh", text, &[]);
+    assert!(
+        run.diagnostics.iter().any(|said| said.message.contains("peteish1-google.yaml, which is not here"))
+    );
+    let of_defaults = run.not_modelled.iter().any(|item| item.sentence().contains("default of OLMo"));
+    assert!(!of_defaults, "{:?}", run.not_modelled);
+}
