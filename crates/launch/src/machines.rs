@@ -105,8 +105,16 @@ fn by_command(line: &str) -> Option<Told> {
         return devices(list);
     }
     let assigned = line.trim_start().strip_prefix("export ").unwrap_or(line.trim_start());
-    let (name, value) = assigned.split_once('=')?;
-    VARIABLES.contains(&name).then(|| number(value).map(Told::all))?
+    let assigned = assigned.split_once('=').filter(|(name, _)| VARIABLES.contains(name));
+    assigned.and_then(|(_, value)| number(value).map(Told::all)).or_else(|| visible(line))
+}
+
+/// The devices that a process can see (`CUDA_VISIBLE_DEVICES=0,1`, `os.environ["CUDA_VISIBLE_DEVICES"] = "0"`).
+fn visible(line: &str) -> Option<Told> {
+    let (_, rest) = line.split_once("cuda_visible_devices")?;
+    let list = rest.trim_start_matches(['"', '\'', ']', ')', ' ']).strip_prefix(['=', ','])?;
+    let list = list.trim_start_matches(['"', '\'', ' ']);
+    devices(list).filter(|told| told.count > 0).map(|told| Told::of_node(told.count, None))
 }
 
 /// What a remark says: `8 x H100`, `designed for 32 GPUs`, `2 nodes with 8 GPUs each`.

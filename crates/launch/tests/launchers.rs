@@ -52,16 +52,17 @@ fn ranks_that_the_program_is_told_are_the_world() {
     asks(&line, &[("world_size", "8")]);
 }
 
-/// Where one variable holds all GPUs, it is asked for with what fits, and not the nodes beside it; nodes set by hand close it.
+/// Where mpirun sets all ranks, a variable for nodes belongs to another way of launching: nodes are asked for, as many as the layout fills;
+/// set by hand they close it.
 #[test]
-fn the_variable_that_holds_all_gpus_is_asked_for_in_the_place_of_nodes() {
+fn nodes_are_asked_for_where_mpirun_sets_all_ranks() {
     let layout = "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2";
     let script = format!(
         "NNODES=${{NNODES:-1}}\nGPUS_PER_NODE=${{GPUS_PER_NODE:-2}}\nif [ \"${{BACKEND:-mpirun}}\" = mpirun ]; then\n\
          APP=\"python pretrain_gpt.py --world-size $OMPI_COMM_WORLD_SIZE {layout} {OPTIONS}\"\nelse\n\
          APP=\"torchrun --nnodes $NNODES --nproc_per_node $GPUS_PER_NODE pretrain_gpt.py {layout} {OPTIONS}\"\nfi\n$APP\n"
     );
-    asks(&script, &[("OMPI_COMM_WORLD_SIZE", "4")]);
+    asks(&script, &[("num_nodes", "2")]);
     let source = Source::new(&script);
     let overrides = [("num_nodes".to_owned(), "2".to_owned())];
     let set = read(&Request { source: &source, environment: &Environment::default(), overrides: &overrides });
@@ -349,4 +350,19 @@ fn a_container_without_a_command_is_told_by_the_file_it_mounts() {
         &map("").replace("model_name_or_path", "a").replace("per_device_train_batch_size", "b"),
     );
     assert!(other.plan.is_none());
+}
+
+/// What the environment lets a process see: DeepSpeed's launcher starts one process for each, others are asked with it.
+#[test]
+fn devices_that_are_visible_are_the_count_where_nothing_else_says_it() {
+    let tuned = "train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --max_seq_length 2048 --bf16 \
+        --num_train_epochs 1";
+    machines(&format!("CUDA_VISIBLE_DEVICES=0,1,2,3 deepspeed {tuned}"), ("1", "4"));
+    machines(&format!("export CUDA_VISIBLE_DEVICES=0,1\ndeepspeed {tuned}"), ("1", "2"));
+    machines(&format!("CUDA_VISIBLE_DEVICES=0,1 deepspeed --num_gpus 8 {tuned}"), ("1", "8"));
+    asks(&format!("CUDA_VISIBLE_DEVICES=0,1,2,3 accelerate launch {tuned}"), &[("world_size", "4")]);
+    asks(
+        &format!("export CUDA_VISIBLE_DEVICES=0,1\ntorchrun --nproc_per_node=$GPUS {tuned}"),
+        &[("gpus_per_node", "2")],
+    );
 }

@@ -89,7 +89,13 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
     let part = table.real(Field::ActivationOffloadFraction).is_some_and(|part| part < 1.0);
     let shifted = table.number(Field::DeltaOffloadBytesAcrossPpRanks) > 0
         && table.degree(Field::PipelineModelParallelSize) > 1;
+    // Megatron starts such a run (`transformer_config.py` refuses nothing of it); what its groups send while backward runs a layer again
+    // was not recorded.
+    let selected = table.word(Field::RecomputeGranularity) == "selective";
+    let again = selected && table.words(Field::RecomputeModules).contains(&"moe");
+    let within = again && named.iter().any(|name| matches!(name.as_str(), "expert_fc1" | "moe_act"));
     for (field, holds, message) in [
+        (Field::RecomputeModules, within, "experts' modules offloaded within MoE layers that are recomputed"),
         (Field::CudaGraphImpl, graphs, "modules offloaded out of CUDA graphs"),
         (Field::TrainType, frozen, "modules offloaded where weights are frozen"),
         (Field::Fp8, !table.word(Field::Fp8).is_empty(), "modules offloaded that save tensors in 8 bits"),

@@ -9,6 +9,7 @@ use super::trainer::{left_to_file, words};
 use crate::{Argument, Effect, NotModelled, Origin, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
+use shardscope_source::{Code, Diagnostic};
 use std::cell::Cell;
 
 /// What `accelerate config` writes.
@@ -121,6 +122,16 @@ fn engine(leaves: &mut Leaves<'_>) {
     for &(path, field) in devices {
         if let Some(leaf) = leaves.get(path) {
             leaves.switch(field, leaf.value != "none", leaf);
+        }
+    }
+    // The launcher hands on the two words above alone (`utils/launch.py`, 1.12); DeepSpeed's own groups below them reach nobody.
+    for group in ["deepspeed_config.offload_optimizer.", "deepspeed_config.offload_param."] {
+        if let Some(leaf) = leaves.all().iter().find(|leaf| leaf.path.starts_with(group)) {
+            let device = format!("{}_device", group.trim_end_matches('.'));
+            let message = format!("accelerate does not read {}: it takes {device}", leaf.path);
+            let said = Diagnostic::warning(Code::KeysLeftAside, message);
+            leaves.reading.diagnostics.push(said.at_some(leaf.span));
+            leaves.pass_below(&[group]);
         }
     }
     match leaves.get("distributed_type") {

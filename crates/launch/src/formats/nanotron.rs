@@ -104,6 +104,7 @@ fn read(root: &Node) -> Reading {
     }
     optimizer(&mut leaves);
     doremi(&mut leaves);
+    stages(&mut leaves);
     leaves.state_all(FIXED, Origin::Derived, "the code of nanotron's models");
     leaves.state_all(DEFAULTS, Origin::Default, WHOSE);
     leaves.pass_words("nanotron");
@@ -166,6 +167,21 @@ fn other_models(leaves: &mut Leaves<'_>, starcoder: bool) {
         "sliding_window_size",
     ] {
         leaves.pass(&of(key));
+    }
+}
+
+/// Stages of data have one length, the run's (`src/nanotron/trainer.py:train_step` asserts it, `run_train.py` of other stages refuses
+/// it): of another one nothing is known.
+fn stages(leaves: &mut Leaves<'_>) {
+    let length = leaves.whole("tokens.sequence_length");
+    let other = leaves.all().iter().find(|leaf| {
+        let of_stage = leaf.path.starts_with("data_stages.") && leaf.path.ends_with(".sequence_length");
+        of_stage && leaf.whole().is_some() && leaf.whole() != length
+    });
+    if let Some(leaf) = other {
+        let what = "a stage of another length than tokens.sequence_length, which nanotron refuses";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
     }
 }
 

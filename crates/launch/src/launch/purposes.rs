@@ -33,6 +33,23 @@ pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
     set_up
 }
 
+/// The same of a command that was chosen without a setting of a training, and what it is called: a script of a shell may be one word with all
+/// that stands around the program (`bash -c "RANK=… python -u check.py"`).
+pub(super) fn of_bare(chosen: &Chosen) -> Option<(Word, &'static str)> {
+    let line = CommandLine::new(chosen);
+    let program = line.told.or(line.program).filter(|_| chosen.bare)?;
+    match purpose(called(program.text())) {
+        Purpose::NoTraining(what) => Some((program, what)),
+        _ => None,
+    }
+}
+
+/// The program in a text that starts one: its last word that ends as Python's do, else all of it.
+pub(super) fn called(text: &str) -> &str {
+    let python = |word: &&str| word.ends_with(".py");
+    text.split_ascii_whitespace().rfind(python).unwrap_or(text)
+}
+
 /// A program that is named for its adapters trains them, where the words size them and leave it open.
 fn adapters_by_name(reading: &mut Reading, program: &Word) {
     let asked = |name: &str| name == Field::TrainType.name();
@@ -150,6 +167,10 @@ fn is_openrlhfs(program: &str) -> bool {
 /// A program that trains nothing, or something else, has no figures of training. `elsewhere`: its settings stand in a file that is
 /// asked for by name.
 pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
+    // What a framework does where its file says nothing is not what this file, which is not here, leaves out.
+    if elsewhere {
+        reading.not_modelled.retain(|item| item.span.is_some());
+    }
     let Some(program) = line.told.as_ref().or(line.program.as_ref()) else { return };
     // Options of its examples' own programs, which torchrun starts as well (`examples/tutorial/opt/opt/run_clm.py`).
     const COLOSSALS: [&str; 5] = ["mem-cap", "shardinit", "distplan", "gpu-margin-mem-ratio", "plugin"];

@@ -72,7 +72,9 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
             launch.diagnostics.push(said.clone());
         }
     }
+    let idle = chosen.as_ref().and_then(purposes::of_bare);
     match chosen {
+        Some(_) if let Some((program, what)) = idle => launch.diagnostics.push(no_training(&program, what)),
         Some(chosen) => {
             launch.take(&script, &chosen);
             let bare = chosen.bare || elsewhere::is_driven(&launch.line);
@@ -98,17 +100,15 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
                 .collect();
             files.dedup();
             if let Some(first) = files.first() {
+                let files: Vec<&str> = files.iter().map(|name| shown(name)).collect();
                 let message = format!(
                     "no command with training options is found in this text, which reads files that are not here: {}",
                     files.join(", ")
                 );
-                let hint = format!("paste or drop {first} beside this text");
+                let hint = format!("paste or drop {} beside this text", shown(first));
                 launch.diagnostics.push(Diagnostic::error(Code::MissingFile, message).hint(hint));
             } else if let Some((program, what)) = purposes::instead(&script) {
-                let message = format!("{} is {what}", program.text());
-                let hint = "paste the script that starts the training";
-                let said = Diagnostic::error(Code::NoTraining, message).hint(hint);
-                launch.diagnostics.push(said.at(program.origin()));
+                launch.diagnostics.push(no_training(&program, what));
             } else if let Some(said) = started {
                 launch.diagnostics.push(said);
             } else {
@@ -128,6 +128,19 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
     }
     launch.script = script;
     launch
+}
+
+/// What is said of a program that trains nothing.
+fn no_training(program: &Word, what: &str) -> Diagnostic {
+    let message = format!("{} is {what}", purposes::called(program.text()));
+    let said = Diagnostic::error(Code::NoTraining, message).hint("paste the script that starts the training");
+    said.at(program.origin())
+}
+
+/// A file's path behind the folder that only a run knows (`$(dirname $0)/conf/common.conf`).
+fn shown(name: &str) -> &str {
+    let behind = [")/", "}/"].iter().filter_map(|end| Some(name.rfind(end)? + end.len())).max();
+    behind.and_then(|at| name.get(at..)).filter(|rest| !rest.is_empty()).unwrap_or(name)
 }
 
 /// Whether a sourced file may set options: environments of Python and of modules do not.

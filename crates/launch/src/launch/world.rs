@@ -81,7 +81,7 @@ impl World {
         world.ray(line);
         world.options(line, if line.has(Launcher::Swift) { Launcher::Swift } else { Launcher::Torch });
         world.mpi(script, line);
-        world.deepspeed(script, line);
+        world.deepspeed(script, line, chosen);
         world.options(line, Launcher::Colossal);
         let direct = !line.has(Launcher::Torch) && !line.has(Launcher::DeepSpeed) && !line.has(Launcher::Ray);
         if direct {
@@ -96,10 +96,10 @@ impl World {
         offer(&mut world.world_size, processes.filter(|_| !settled), "accelerate's processes");
         world.environment(chosen);
         // Ranks that the program is told itself, as under mpirun without torchrun (`--rank`, `--world-size`).
-        if !line.has(Launcher::Torch) {
-            offer(&mut world.world_size, option(&line.arguments, &["--world-size"]), "the program's ranks");
-        }
-        world.variables(script);
+        let ranks = option(&line.arguments, &["--world-size"]).filter(|_| !line.has(Launcher::Torch));
+        let by_ranks = world.world_size.is_none() && ranks.is_some();
+        offer(&mut world.world_size, ranks, "the program's ranks");
+        world.variables(script, by_ranks);
         world.defaults(script, line, chosen);
         world
     }
@@ -153,7 +153,7 @@ impl World {
         self.host_file(script, line.option(Launcher::Mpi, names));
     }
 
-    fn deepspeed(&mut self, script: &Script, line: &CommandLine) {
+    fn deepspeed(&mut self, script: &Script, line: &CommandLine, chosen: &Chosen) {
         let launcher = Launcher::DeepSpeed;
         self.options(line, launcher);
         self.host_file(script, line.option(launcher, HOST_FILE));
@@ -167,6 +167,12 @@ impl World {
             let devices = devices.bytes().filter(|byte| *byte == b',').count() as u64 + 1;
             offer_number(&mut self.gpus_per_node, devices, &value, &by, how);
             offer_number(&mut self.nodes, 1, &value, &by, how);
+        }
+        // `deepspeed/launcher/runner.py`: what the environment lets it see stands for --include where no option says which devices.
+        const SAYS: [&str; 6] = ["--num-gpus", "--num-nodes", "--include", "-i", "--exclude", "-e"];
+        let alone = line.option(launcher, &SAYS).is_none() && line.option(launcher, HOST_FILE).is_none();
+        if line.has(launcher) && alone {
+            self.see(script, chosen);
         }
     }
 
@@ -211,11 +217,12 @@ impl World {
         }
     }
 
-    /// Variables by the names people use.
-    fn variables(&mut self, script: &Script) {
+    /// Variables by the names people use. `by_ranks`: the program is told its ranks, as many as MPI starts.
+    fn variables(&mut self, script: &Script, by_ranks: bool) {
         offer(&mut self.gpus_per_node, variable(script, PER_NODE), "the script's variable");
-        // Where the program is told its ranks, a variable for nodes belongs to another way of launching.
-        if !matches!(self.world_size, Some(Said::Known(_))) {
+        // Where the program is told its ranks, a variable for nodes belongs to another way of launching, also where their number
+        // is left to mpirun.
+        if !by_ranks && !matches!(self.world_size, Some(Said::Known(_))) {
             offer(&mut self.nodes, variable(script, NODES), "the script's variable");
         }
         let settled =

@@ -18,6 +18,7 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
             .iter()
             .any(|own| value.starts_with(own)),
         "stage" => matches!(value, "sft" | "pt" | "pretrain"),
+        "use-fused-sdpa-with-recompute" | "use-torch-compile" => matches!(value, "0" | "false"),
         _ => matches!(value, "false" | "standard" | "causal_lm"),
     }
 }

@@ -170,6 +170,34 @@ fn what_automodel_does_otherwise_stops_by_name() {
     assert!(said("a.yaml", &other, &[("world_size", "8")]).plan.is_some());
 }
 
+/// `examples/llm_finetune/llama3_2/llama3_2_1b_squad.yaml`, `…_squad_neftune.yaml`, `…_skypilot_kubernetes_2nodes.yaml`,
+/// `examples/llm_benchmark/qwen/qwen2_5_7b_quack_baseline.yaml`: what is off, and what changes none of the figures.
+#[test]
+fn what_is_off_stops_nothing_and_what_is_on_stops_once() {
+    let off = "compile: {enabled: false, mode: default, fullgraph: false, dynamic: true}\nfp8: {enabled: false, recipe_name: tensorwise}\n\
+               clip_grad_norm: {max_norm: 1.0}\nneftune: {noise_alpha: 5.0}";
+    let run = recipe(
+        PLAIN,
+        ", pipeline: {pp_schedule: interleaved1f1b, pp_microbatch_size: 1}, dp_size: none",
+        off,
+    );
+    assert!(run.plan.is_some(), "{:?}", run.diagnostics);
+    let on = "compile: {enabled: true, mode: default, dynamic: false}\nfp8: {enabled: true, recipe_name: tensorwise, \
+              enable_fsdp_float8_all_gather: true, force_recompute_fp8_weight_in_bwd: true}";
+    let names: Vec<String> = recipe(PLAIN, "", on).not_modelled.into_iter().map(|item| item.name).collect();
+    assert_eq!(names, ["fp8.enabled", "compile.enabled"]);
+    let config = "model: {_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_config, config: {_target_: \
+                  transformers.AutoConfig.from_pretrained, pretrained_model_name_or_path: Qwen/Qwen2.5-7B}}";
+    let text = format!(
+        "step_scheduler: {{global_batch_size: 8, local_batch_size: 1}}\n{config}\ndataset: {{seq_len: 4096}}\n\
+         skypilot: {{cloud: kubernetes, accelerators: 'H100:4', num_nodes: 2, disk_size: 200}}\n"
+    );
+    let cloud = said("a.yaml", &text, &[]);
+    assert!(cloud.plan.is_some(), "{:?}", cloud.diagnostics);
+    let shown = [Field::NumNodes, Field::GpusPerNode, Field::Accelerator].map(|field| value(&cloud, field));
+    assert_eq!(shown, ["2", "4", "H100-SXM"]);
+}
+
 /// `MODEL_ARCH_MAPPING` has no modules for these; Liger knows the type of some (`MODEL_TYPE_TO_APPLY_LIGER_FN` of 0.8.5).
 #[test]
 fn models_without_modules_of_automodels_own_are_transformers() {

@@ -106,6 +106,16 @@ fn transformers(leaves: &mut Leaves<'_>) {
         Some((Software::HfTransformers, "llm-foundry with a model of transformers".to_owned()));
     let engine = if leaves.reading.value(Field::ZeroStage) == Some("0") { "ddp" } else { "fsdp1" };
     leaves.state(Field::DataParallelEngine, engine, Origin::Default, "llm-foundry shards by FSDP");
+    // `llmfoundry/utils/config_utils.py:set_config_overrides`: a key that the configuration has is set. GPT-2's and GPT-Neo's table of
+    // positions has as many rows, and a model that is not loaded may have more than the checkpoint.
+    let name = leaves.text("model.pretrained_model_name_or_path").unwrap_or_default().to_ascii_lowercase();
+    let learned = [("gpt2", "n_positions"), ("gpt-neo", "max_position_embeddings")];
+    for (model, key) in learned {
+        let own = name.rsplit('/').next().is_some_and(|name| name.starts_with(model));
+        if own && let Some(leaf) = leaves.get(&format!("model.config_overrides.{key}")) {
+            leaves.say(Field::MaxPositionEmbeddings, &leaf.value, leaf);
+        }
+    }
     if let Some(leaf) = leaves.yes("model.use_flash_attention_2") {
         leaves.say(Field::AttnImplementation, "flash_attention_2", leaf);
     }

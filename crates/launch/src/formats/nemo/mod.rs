@@ -16,6 +16,7 @@ use shardscope_plan::{Field, Software, ValueKind};
 const MODEL: &[(&str, Field)] = &[
     ("encoder_seq_length", Field::SeqLength),
     ("num_moe_experts", Field::NumExperts),
+    ("hybrid_layer_pattern", Field::HybridOverridePattern),
     ("num_layers_in_first_pipeline_stage", Field::DecoderFirstPipelineNumLayers),
     ("num_layers_in_last_pipeline_stage", Field::DecoderLastPipelineNumLayers),
     ("activations_checkpoint_granularity", Field::RecomputeGranularity),

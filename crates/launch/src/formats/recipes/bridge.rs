@@ -114,6 +114,10 @@ const EXPERTS: &[(Field, &str)] = &[
     (Field::MoeTokenDispatcherType, "alltoall"),
 ];
 
+/// Groups that are about what happens around the training.
+const AROUND: [&str; 9] =
+    ["peft.", "scheduler.", "rng.", "dist.", "logger.", "checkpoint.", "validation.", "env_vars", "rerun_"];
+
 /// Vocabulary of the null tokenizer (`recipes/utils/tokenizer_utils.py`).
 const NULL_TOKENIZER: &str = "32000";
 
@@ -219,6 +223,7 @@ pub(super) fn used(outcome: &Outcome, name: &str) -> Vec<String> {
 
 fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (Reading, Vec<String>) {
     let mut leaves: Vec<Leaf> = outcome.tree.iter().map(|(path, scalar)| leaf(path, scalar, base)).collect();
+    super::stages::fill(&mut leaves, &outcome.tree, name);
     for word in words {
         // A number format by its name brings all of its own words.
         let below = |leaf: &Leaf| word.path == "mixed_precision" && leaf.path.starts_with("mixed_precision.");
@@ -244,10 +249,12 @@ fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (
     let mut leaves = Leaves::over(&scalars);
     nemo::keys(&mut leaves);
     formats(&mut leaves);
-    batch_of_sequences(&mut leaves);
-    model(&mut leaves);
+    // The model's sequence length is the one trained on; the dataset's has to be the same.
+    leaves.take(&["model.seq_length"], Field::SeqLength);
+    model(&mut leaves, name);
     vocabulary(&mut leaves);
     machines(&mut leaves, name);
+    super::overrides::gathers_alone(&mut leaves);
     super::bridge_towers::read(&mut leaves);
     for call in &outcome.unknown {
         let what = "what this call changes of the recipe";
@@ -290,12 +297,7 @@ fn formats(leaves: &mut Leaves<'_>) {
     ]);
     // Which generator draws random numbers.
     leaves.pass("model.use_te_rng_tracker");
-    for path in ["peft.", "scheduler.", "rng.", "dist.", "logger.", "checkpoint.", "validation.", "env_vars"]
-    {
-        for leaf in leaves.all().iter().filter(|leaf| leaf.path.starts_with(path)) {
-            leaf.used.set(true);
-        }
-    }
+    leaves.pass_below(&AROUND);
 }
 
 /// Adapters (`peft/lora.py`, `peft/canonical_lora.py`, `peft/dora.py`).
@@ -332,24 +334,23 @@ fn adapters_of(leaves: &mut Leaves<'_>) {
     }
 }
 
-/// The model's sequence length is the one trained on; the dataset's has to be the same.
-fn batch_of_sequences(leaves: &mut Leaves<'_>) {
-    leaves.take(&["model.seq_length"], Field::SeqLength);
-}
-
 /// The model of the Hub whose configuration becomes the provider's.
-fn model(leaves: &mut Leaves<'_>) {
+fn model(leaves: &mut Leaves<'_>, recipe: &str) {
     let named = leaves.first(&["model", "model.hf_model_id"]).cloned();
-    let Some(leaf) = named.as_ref().filter(|leaf| leaf.value.contains('/')) else {
-        if let Some(class) = named.filter(|leaf| !leaf.value.is_empty()) {
-            let what = "the model of this class; paste its config.json, or say its name";
-            leaves.reading.not_modelled.push(NotModelled::new("model", &class.value, Effect::Model, what));
-        }
-        return;
-    };
-    with_vision(&mut leaves.reading, &leaf.value, "model", leaf.span);
-    // What the recipe itself says of the shape goes before the checkpoint's configuration.
-    take_model(&mut leaves.reading, &leaf.value, "model", leaf.span);
+    leaves.pass("model.is_hybrid_model");
+    let class = named.as_ref().map_or("", |leaf| leaf.value.as_str());
+    if class.contains('/') || !super::providers::take(leaves, class, recipe) {
+        let Some(leaf) = named.as_ref().filter(|leaf| leaf.value.contains('/')) else {
+            if !class.is_empty() {
+                let what = "the model of this class; paste its config.json, or say its name";
+                leaves.reading.not_modelled.push(NotModelled::new("model", class, Effect::Model, what));
+            }
+            return;
+        };
+        with_vision(&mut leaves.reading, &leaf.value, "model", leaf.span);
+        // What the recipe itself says of the shape goes before the checkpoint's configuration.
+        take_model(&mut leaves.reading, &leaf.value, "model", leaf.span);
+    }
     let whose = "set by Megatron-Bridge's providers for models of the Hub";
     leaves.state_all(PROVIDER, Origin::Derived, whose);
     if leaves.reading.found.iter().any(|found| found.field == Field::NumExperts) {

@@ -4,6 +4,9 @@
 mod bridge;
 mod bridge_towers;
 mod olmo_core;
+mod overrides;
+mod providers;
+mod stages;
 mod table;
 mod titan;
 mod words;

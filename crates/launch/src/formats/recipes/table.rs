@@ -71,7 +71,35 @@ fn follow(table: &str, name: &str, depth: u32) -> Option<Outcome> {
         };
         outcome.tree.push(((*path).to_owned(), scalar));
     }
-    Some(outcome)
+    // A call of another recipe of the table.
+    let other = |call: &String| {
+        let follows = depth < DEEPEST && call.as_str() != name && call.ends_with("_config");
+        follows.then(|| follow(table, call, depth + 1)).flatten()
+    };
+    Some(match outcome.unknown.iter().find_map(other) {
+        Some(base) => upon(base, outcome),
+        None => outcome,
+    })
+}
+
+/// Recipes of the performance scripts begin with one of the library's, some under the name of one of their own
+/// (`deepseek_v3_pretrain_config` is `deepseek_v3_pretrain_1024gpu_h100_bf16_config` of `recipes/`, of which `perf_recipes/` has one as
+/// well), which was not followed, nor what was then called with it.
+fn upon(mut base: Outcome, own: Outcome) -> Outcome {
+    const CALLED: [&str; 2] = ["_perf_precision", "set_deepseek_v3_pipeline_model_parallel_layout"];
+    let assigned = |path: &str| {
+        own.tree.iter().any(|(theirs, _)| {
+            path == theirs || path.strip_prefix(theirs.as_str()).is_some_and(|rest| rest.starts_with('.'))
+        })
+    };
+    // A model's own settings stand beside its name.
+    base.tree.retain(|(path, _)| {
+        path.starts_with("model.") && !own.tree.iter().any(|(own, _)| own == path) || !assigned(path)
+    });
+    base.tree.extend(own.tree);
+    let known = |call: &String| CALLED.contains(&call.as_str()) || call.ends_with("_config");
+    base.unknown.extend(own.unknown.into_iter().filter(|call| !known(call)));
+    base
 }
 
 /// The names of all recipes.
@@ -99,6 +127,31 @@ mod tests {
             assert_eq!(text(&tree, path), Some(value), "{path}");
         }
         assert!(recipe("llama3_71b_pretrain_config").is_none());
+    }
+
+    /// `perf_recipes/deepseek/h100/deepseek_v3.py` and `perf_recipes/qwen/h100/qwen3_moe.py`: what they set on top of the library's recipe.
+    #[test]
+    fn recipes_of_the_performance_scripts_stand_on_the_librarys() {
+        let outcome = outcome("deepseek_v3_pretrain_64gpu_h100_fp8cs_config").expect("a recipe");
+        assert!(outcome.unknown.is_empty(), "{:?}", outcome.unknown);
+        for (path, value) in [
+            ("model", "deepseek-ai/DeepSeek-V3"),
+            ("model.pipeline_model_parallel_size", "8"),
+            ("model.pipeline_model_parallel_layout", "Et|(tt|)*30mL"),
+            ("model.expert_model_parallel_size", "64"),
+            ("mixed_precision", "bf16_with_fp8_current_scaling_mixed"),
+            ("train.global_batch_size", "1024"),
+        ] {
+            assert_eq!(text(&outcome.tree, path), Some(value), "{path}");
+        }
+        for name in names() {
+            let outcome = super::outcome(name).expect(name);
+            assert!(
+                outcome.unknown.iter().all(|call| !call.ends_with("_config")),
+                "{name}: {:?}",
+                outcome.unknown
+            );
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! (`--model_recipe_name qwen3_235b_a22b --gpu b200 --num_gpus 256 --compute_dtype bf16`, `scripts/performance`).
 
 use super::super::leaves::{Leaf, Leaves, Scalars};
-use super::{bridge, table, titan};
+use super::{bridge, overrides, table, titan};
 use crate::{Argument, Found, Origin, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_config_tree::Node;
@@ -15,30 +15,11 @@ use std::collections::HashSet;
 
 /// Options that name a recipe whole.
 const WHOLE: [&str; 2] = ["--recipe", "--recipe-name"];
-/// Options of the performance scripts that change a recipe, and the paths they change (`scripts/performance/utils/overrides.py`).
-const CHANGES: &[(&str, &str)] = &[
-    ("--tensor-model-parallel-size", "model.tensor_model_parallel_size"),
-    ("--pipeline-model-parallel-size", "model.pipeline_model_parallel_size"),
-    ("--context-parallel-size", "model.context_parallel_size"),
-    ("--virtual-pipeline-model-parallel-size", "model.virtual_pipeline_model_parallel_size"),
-    ("--expert-model-parallel-size", "model.expert_model_parallel_size"),
-    ("--expert-tensor-parallel-size", "model.expert_tensor_parallel_size"),
-    ("--pipeline-model-parallel-layout", "model.pipeline_model_parallel_layout"),
-    ("--global-batch-size", "train.global_batch_size"),
-    ("--micro-batch-size", "train.micro_batch_size"),
-    ("--seq-length", "model.seq_length"),
-    ("--use-megatron-fsdp", "ddp.use_megatron_fsdp"),
-    ("--cuda-graph-impl", "model.cuda_graph_impl"),
-    ("--moe-a2a-overlap", "model.overlap_moe_expert_parallel_comm"),
-    ("--num-layers", "model.num_layers"),
-    ("--hidden-size", "model.hidden_size"),
-    ("--num-moe-experts", "model.num_moe_experts"),
-    ("--recompute-modules", "model.recompute_modules"),
-    ("--moe-flex-dispatcher-backend", "model.moe_flex_dispatcher_backend"),
-];
 /// `--compute_dtype`'s words as they stand in names of recipes.
 const FORMATS: [(&str, &str); 5] =
     [("bf16", "bf16"), ("fp8_cs", "fp8cs"), ("fp8_mx", "fp8mx"), ("fp8_sc", "fp8sc"), ("nvfp4", "nvfp4")];
+/// A number of accelerators that is left to a variable, in the name of a recipe.
+const OPEN: &str = "N";
 /// Longest name of a recipe that is compared with others. Unit: byte.
 const LONGEST: usize = 200;
 /// Recipes offered at most.
@@ -62,7 +43,8 @@ pub(crate) fn read_words(words: &[Argument], asked: Option<&str>) -> Option<Read
     let exact = table::outcome(&name).map(|outcome| (name.clone(), outcome));
     let asked = asked.and_then(|asked| Some((asked.to_owned(), table::outcome(asked)?)));
     let Some((name, outcome)) = exact.or(asked) else { return which(&name, place) };
-    let mut reading = bridge::read(&outcome, &name, 0, changes(words));
+    let mut reading = bridge::read(&outcome, &name, 0, overrides::changes(words, &outcome, &name));
+    reading.not_modelled.extend(overrides::lacking(words));
     for found in &mut reading.found {
         if found.span.is_none() && found.origin == Origin::Script {
             // What the recipe sets stands where it is named.
@@ -129,10 +111,16 @@ fn performance(words: &[Argument]) -> Option<(String, Option<Span>)> {
     let (gpu, _) = option(words, "--gpu")?;
     let task = option(words, "--task").map_or("pretrain", |(task, _)| task);
     let task = if task == "lora" { "peft" } else { task };
-    let (gpus, _) = option(words, "--num-gpus")?;
+    // Left to a variable, the closest of the same accelerator and format is asked for.
+    let open = || argument(words, "--num-gpus").is_some_and(|word| word.hole.is_some()).then_some(OPEN);
+    let gpus = option(words, "--num-gpus").map(|(gpus, _)| gpus).or_else(open)?;
     let dtype = option(words, "--compute-dtype").map_or("bf16", |(dtype, _)| dtype);
     let dtype = FORMATS.iter().find(|(word, _)| *word == dtype).map_or(dtype, |(_, name)| *name);
-    Some((format!("{model}_{task}_{gpus}gpu_{}_{dtype}_config", gpu.to_ascii_lowercase()), place))
+    let name = format!("{model}_{task}_{gpus}gpu_{}_{dtype}", gpu.to_ascii_lowercase());
+    // `_flat_recipe_variant_suffix` of `scripts/performance/dump_perf_configs.py`; a variant of an older release is none of today's.
+    let variant = option(words, "--config-variant").map(|(variant, _)| format!("{name}_{variant}_config"));
+    let variant = variant.filter(|name| table::outcome(name).is_some());
+    Some((variant.unwrap_or_else(|| format!("{name}_config")), place))
 }
 
 /// Reads a file of settings that change a recipe (`run_recipe.py --config_file`): with the recipe that the reader names, or
@@ -211,8 +199,18 @@ fn which(name: &str, place: Option<Span>) -> Option<Reading> {
         |other: &str| name.split('_').zip(other.split('_')).take_while(|(one, two)| one == two).count();
     let alike =
         |other: &str| name.split('_').filter(|word| other.split('_').any(|theirs| theirs == *word)).count();
+    // Accelerator and format say more of what a recipe holds than how many accelerators there are, which its words change.
+    let (_, kind) = name.split_once("gpu_").unwrap_or_default();
+    let same = |other: &str| other.split_once("gpu_").is_some_and(|(_, theirs)| theirs == kind);
+    let model = |other: &str| {
+        let before =
+            |name: &str| name.split("gpu_").next().unwrap_or_default().split('_').count().saturating_sub(1);
+        common(other).min(before(name))
+    };
     let mut offered: Vec<&str> = table::names().filter(|other| common(other) >= 2).collect();
-    sort_by_key(&mut offered, |other| std::cmp::Reverse((common(other), alike(other))));
+    let likeness =
+        |other: &&str| (model(other), same(other), common(other), alike(other), usize::MAX - other.len());
+    sort_by_key(&mut offered, |other| std::cmp::Reverse(likeness(other)));
     offered.truncate(OFFERED);
     let first = offered.first()?;
     let message = format!("{name} is not among the recipes of Megatron-Bridge that are known (August 2026)");
@@ -231,33 +229,11 @@ fn which(name: &str, place: Option<Span>) -> Option<Reading> {
     })
 }
 
-/// What the words change: dotted keys, and the options of the performance scripts.
-fn changes(words: &[Argument]) -> Vec<Leaf> {
-    let is_key = |leaf: &&Leaf| leaf.path.contains('.') || leaf.path == "mixed_precision";
-    let mut leaves: Vec<Leaf> = Scalars::of_words(words).all().iter().filter(is_key).cloned().collect();
-    for (flag, path) in CHANGES {
-        let Some(word) = argument(words, flag) else { continue };
-        let value = word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value);
-        leaves.push(Leaf {
-            path: (*path).to_owned(),
-            value: if value == "None" { String::new() } else { value.to_ascii_lowercase() },
-            span: word.span,
-            hole: word.hole.clone(),
-            ..Leaf::default()
-        });
-        if *path == "model.tensor_model_parallel_size" && word.hole.is_none() {
-            leaves.push(Leaf {
-                path: "model.sequence_parallel".to_owned(),
-                value: (value != "1").to_string(),
-                span: word.span,
-                ..Leaf::default()
-            });
-        }
-    }
-    leaves
-}
-
 fn machines(reading: &mut Reading, words: &[Argument]) {
+    // The number in the recipe's name is not the one that a variable holds.
+    if argument(words, "--num-gpus").is_some_and(|word| word.hole.is_some()) {
+        reading.keep(&|found| found.field != Field::WorldSize);
+    }
     for (flag, field) in [("--num-gpus", Field::WorldSize), ("--gpus-per-node", Field::GpusPerNode)] {
         if let Some((count, place)) = option(words, flag).filter(|(count, _)| count.parse::<u64>().is_ok()) {
             reading.take(Found::new(field, count, Origin::Script).by(flag, place));
@@ -271,7 +247,7 @@ fn machines(reading: &mut Reading, words: &[Argument]) {
 }
 
 /// The word that holds an option's value: the next one, or the option's own behind `=`.
-fn argument<'w>(words: &'w [Argument], flag: &str) -> Option<&'w Argument> {
+pub(super) fn argument<'w>(words: &'w [Argument], flag: &str) -> Option<&'w Argument> {
     let at = words.iter().rposition(|word| {
         let name = word.text.split('=').next().unwrap_or("");
         name.len() == flag.len() && name.replace('_', "-") == flag
@@ -281,7 +257,7 @@ fn argument<'w>(words: &'w [Argument], flag: &str) -> Option<&'w Argument> {
 }
 
 /// An option's known value and its place.
-fn option<'w>(words: &'w [Argument], flag: &str) -> Option<(&'w str, Option<Span>)> {
+pub(super) fn option<'w>(words: &'w [Argument], flag: &str) -> Option<(&'w str, Option<Span>)> {
     let word = argument(words, flag).filter(|word| word.hole.is_none())?;
     let value = word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value);
     Some((value.trim_matches(['"', '\'']), word.span))
@@ -328,6 +304,67 @@ mod tests {
                 (Field::Accelerator, "B200"),
             ],
         );
+    }
+
+    /// AI-Hypercomputer/gpu-recipes, `training/a4x-max/{deepseek-v3,kimi-k2}/megatron-bridge-gke/nemo2604`.
+    #[test]
+    fn stages_are_written_out_as_the_performance_scripts_do() {
+        let line = |model: &str, gpu: &str, more: &str| {
+            format!(
+                "run_script.py --model_recipe_name {model} --gpu {gpu} --num_gpus 256 --gpus_per_node 4 --compute_dtype fp8_mx {more}"
+            )
+        };
+        let stages = |line: &str, expected: &str| {
+            check(line, &[(Field::PipelineModelParallelLayout, expected)]);
+        };
+        let given = "--pipeline_model_parallel_size 2 --virtual_pipeline_model_parallel_size 8 \
+                     --pipeline_model_parallel_layout 'Et*4|(t*4|)*14tmL'";
+        stages(&line("deepseek_v3", "gb300", given), "Et*4|(t*4|)*14tmL");
+        // Asked again for these stages; as the recipe has them; and none known for these, so that the recipe's own stay.
+        let whole = "--pipeline_model_parallel_size 8 --virtual_pipeline_model_parallel_size None";
+        stages(&line("deepseek_v3", "b200", whole), "Et*8|(t*8|)*6t*5mL");
+        stages(&line("deepseek_v3", "b200", ""), "Et*4|(t*4|)*14t*1mL");
+        stages(&line("deepseek_v3", "gb300", "--pipeline_model_parallel_size 3"), "Et*4|(t*4|)*14tmL");
+        let chunks = "--pipeline_model_parallel_size 4 --virtual_pipeline_model_parallel_size 4";
+        stages(&line("kimi_k2", "gb300", chunks), "Et*4|(t*4|)*14t*1L");
+        stages("run_recipe.py --recipe moonlight_16b_sft_8gpu_h100_bf16_config", "Et*14|t*13L");
+    }
+
+    /// AI-Hypercomputer/gpu-recipes, `training/a4x/llama31_405b/…/128gpus-fp8cs-seq8192-gbs64` (one stage, FSDP and layers on the host),
+    /// `a4x/llama3_70b/…/128gpu-fp8mx-lustre` (`--num_gpus ${WORLD_SIZE}`), `a4/qwen3_235b_a22b/…/128gpus-bf16-seq4096-gbs4096`.
+    #[test]
+    fn options_of_the_performance_scripts_change_what_they_say() {
+        let line = "run_script.py --model_family_name llama --model_recipe_name llama31_405b --config_variant v1 --gpu gb200 \
+                    --num_gpus 256 --compute_dtype fp8_cs --pipeline_model_parallel_size 1 --use_megatron_fsdp true --max_step 30";
+        check(line, &[(Field::PipelineModelParallelSize, "1"), (Field::UseMegatronFsdp, "true")]);
+        let read =
+            |more: &str| read_words(&Argument::split(&format!("{line} {more}")), None).expect("a recipe");
+        assert_eq!(read("").value(Field::VirtualPipelineModelParallelSize).unwrap_or_default(), "");
+        assert!(read("").not_modelled.is_empty(), "{:?}", read("").not_modelled);
+        let full = read("--recompute_num_layers 4");
+        let shown = [Field::RecomputeGranularity, Field::RecomputeMethod, Field::RecomputeNumLayers];
+        assert_eq!(shown.map(|field| full.value(field).unwrap_or_default()), ["full", "block", "4"]);
+        let stops =
+            |more: &str| read(more).not_modelled.iter().map(|item| item.name.clone()).collect::<Vec<_>>();
+        assert_eq!(stops("--use_tokendrop true --nccl_ub false"), ["--use_tokendrop"]);
+        assert_eq!(stops("--lora_of_mine 8"), ["lora_of_mine"]);
+        assert_eq!(read("--activation_offload_layers 95").value(Field::CpuOffloadingNumLayers), Some("95"));
+        let h100 =
+            "run_script.py --model_recipe_name deepseek_v3 --gpu h100 --num_gpus 64 --compute_dtype bf16";
+        let alone = read_words(&Argument::split(h100), None).expect("a recipe");
+        assert!(alone.not_modelled.iter().any(|item| item.name == "ddp.overlap_param_gather"));
+        let open = "run_script.py --gpu gb200 --model_family_name llama --model_recipe_name llama3_70b --num_gpus $WORLD_SIZE \
+                    --compute_dtype fp8_mx --tensor_model_parallel_size 2";
+        let mut words = Argument::split(open);
+        let hole = words.iter_mut().find(|word| word.text == "$WORLD_SIZE").expect("a variable");
+        hole.hole = Some("WORLD_SIZE".to_owned());
+        let asked = read_words(&words, None).expect("asked").questions.remove(0);
+        assert_eq!(asked.proposal.as_deref(), Some("llama3_70b_pretrain_64gpu_gb200_fp8mx_config"));
+        let answered = read_words(&words, asked.proposal.as_deref()).expect("a recipe");
+        assert_eq!((answered.value(Field::WorldSize), answered.value(Field::NumLayers)), (None, Some("80")));
+        let near = "run_script.py --gpu b200 --model_recipe_name qwen3_235b_a22b --num_gpus 128 --compute_dtype bf16";
+        let asked = read_words(&Argument::split(near), None).expect("asked").questions.remove(0);
+        assert_eq!(asked.proposal.as_deref(), Some("qwen3_235b_a22b_pretrain_64gpu_b200_bf16_config"));
     }
 
     #[test]
