@@ -26,13 +26,23 @@ pub enum PreferenceLogits {
     Odds,
     /// The same with the difference of sums of log-probabilities (TRL's CPO).
     Contrast,
+    /// The same with the difference of means (TRL's SimPO with `cpo_alpha`).
+    ContrastOfMeans,
+    /// That difference alone: the cross entropy has no weight and is not taken (TRL's SimPO with `cpo_alpha` 0).
+    Means,
 }
 
 impl PreferenceLogits {
     /// Whether the cross entropy of chosen samples stands beside what is picked.
     #[must_use]
     pub const fn has_chosen(self) -> bool {
-        matches!(self, Self::Odds | Self::Contrast)
+        matches!(self, Self::Odds | Self::Contrast | Self::ContrastOfMeans)
+    }
+
+    /// Whether the log-probabilities of a sequence are divided by the count of its tokens.
+    #[must_use]
+    pub const fn takes_means(self) -> bool {
+        matches!(self, Self::Odds | Self::ContrastOfMeans | Self::Means)
     }
 }
 

@@ -333,6 +333,8 @@ pub(super) fn transformers(table: &Table) -> Transformers {
             "named" => PreferenceLogits::Named,
             "orpo" => PreferenceLogits::Odds,
             "cpo" => PreferenceLogits::Contrast,
+            "cpo_simpo" => PreferenceLogits::ContrastOfMeans,
+            "simpo" => PreferenceLogits::Means,
             _ => PreferenceLogits::Dropped,
         },
     }
