@@ -99,6 +99,7 @@ fields! {
     VisionShared "vision_shared" Words, "names that linear layers of the vision tower share with those of the decoder";
     VisionHooked "vision_hooked" Flag, "the hook for gradients of inputs reaches the vision tower: what is hooked knows its embedding of patches";
     VisionDtype "vision_dtype" Word(DTYPES), "dtype of the vision tower's weights, where it is not that of the others";
+    VisionUnquantized "vision_unquantized" Flag, "the vision tower and its projector stay in 16 bits where the decoder's linear layers are quantized (ms-swift)";
     ProjectorLayers "projector_layers" Count(0, MAX_PATCHES), "linear layers of a trained projector after a frozen vision tower";
     ImagePatches "image_patches" Count(0, MAX_SEQUENCE), "patches of the images of a sample, all together, where that is known";
     ImagePixels "image_pixels" Count(0, MAX_VISION), "maximum pixels per image before it is split into patches";
