@@ -310,6 +310,7 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         liger_norms: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"norms"),
         liger_gates: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"gates"),
         fp32_accumulation: false,
+        reduce_buckets: table.count(Field::ReduceBucketSize),
         engine: match table.word(Field::DataParallelEngine) {
             "fsdp1" => DataEngine::Fsdp1,
             "fsdp2" => DataEngine::Fsdp2,
