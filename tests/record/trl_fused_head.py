@@ -2,7 +2,7 @@
 
 `python trl_fused_head.py TRL > ../data/activations/trl_fused_head.jsonl` with torch 2.15.0 on a CPU, where TRL is the folder of an
 unpacked trl 1.16.0 (of 1.15.0 every line is the same). `add_fused_lm_head` and the losses of SFTTrainer, DPOTrainer and KTOTrainer run as
-they are, and of GRPOTrainer what takes log-probabilities of sampled tokens; the model is an embedding and an output layer. Triton's
+they are, and of GRPOTrainer and RLOOTrainer what takes log-probabilities of sampled tokens; the model is an embedding and an output layer. Triton's
 kernels do nothing here, since what is held hangs on shapes alone; and a product that CUDA adds to an fp32 sum within itself
 (`_addmm_fp32`, torch 2.8 and later) is left out. `weights` and `autocast` are formats: of fp32 weights under autocast the last norm hands
 on fp32. Every token has a label, or is of the completion; `given` marks what the batch brings.
@@ -89,9 +89,9 @@ def case(trl, loss, sequences, tokens, vocabulary, weights, autocast, trains, pr
     names["_ChunkedLogProbFunction"] = names["ChunkedLogProbFunction"]
     own(trl / "trainer/utils.py", ["add_fused_lm_head"], names)
     kind = getattr(torch, weights)
-    outputs = {"sft": ("log_probs", "entropy", "is_top1"), "grpo": ("log_probs", "entropy")}
+    outputs = {"sft": ("log_probs", "entropy", "is_top1"), "grpo": ("log_probs", "entropy"), "rloo": ("log_probs", "entropy")}
     outputs = outputs.get(loss, ("log_probs", "entropy", "mean_logits", "is_top1"))
-    models = [Model(vocabulary, kind, trains) for _ in range(1 if loss in ("sft", "grpo") else 2)]
+    models = [Model(vocabulary, kind, trains) for _ in range(1 if loss in ("sft", "grpo", "rloo") else 2)]
     for model in models:
         names["add_fused_lm_head"](model, outputs=outputs if model is models[0] else ("log_probs",))
     model = models[0]
@@ -110,8 +110,8 @@ def case(trl, loss, sequences, tokens, vocabulary, weights, autocast, trains, pr
         batch["labels"] = batch["input_ids"].clone()
         own(trl / "trainer/sft_trainer.py", ["compute_loss"], names)
         run = lambda: names["compute_loss"](trainer, model, dict(batch), num_items_in_batch=count)
-    elif loss == "grpo":
-        own(trl / "trainer/grpo_trainer.py", ["_get_per_token_logps_and_entropies"], names)
+    elif loss in ("grpo", "rloo"):
+        own(trl / f"trainer/{loss}_trainer.py", ["_get_per_token_logps_and_entropies"], names)
         policy = types.SimpleNamespace(accelerator=types.SimpleNamespace(autocast=contextlib.nullcontext))
         run = lambda: names["_get_per_token_logps_and_entropies"](policy, model, *batch.values(), tokens - 1, compute_entropy=True)[0].sum()
     else:
@@ -168,9 +168,10 @@ def main():
         for trains in [True, False]:
             for sequences, tokens, vocabulary in [(1, 64, 4096), (4, 96, 4096), (2, 256, 40960), (3, 1500, 33000)]:
                 print(json.dumps(case(trl, "sft", sequences, tokens, vocabulary, weights, autocast, trains)), flush=True)
-    for weights, autocast in [("bfloat16", None), ("float32", "bfloat16")]:
-        for sequences, tokens in [(2, 64), (4, 96), (4, 256)]:
-            print(json.dumps(case(trl, "grpo", sequences, tokens, 4096, weights, autocast, True)), flush=True)
+    for loss in ["grpo", "rloo"]:
+        for weights, autocast in [("bfloat16", None), ("float32", "bfloat16")]:
+            for sequences, tokens in [(2, 64), (4, 96), (4, 256)]:
+                print(json.dumps(case(trl, loss, sequences, tokens, 4096, weights, autocast, True)), flush=True)
     for loss in ["dpo", "kto"]:
         for weights, autocast in [("bfloat16", None), ("float32", "bfloat16")]:
             for sequences, tokens, precomputed in [(2, 64, False), (4, 96, False), (4, 96, True), (6, 256, False)]:

@@ -1,4 +1,4 @@
-"""What TRL's ORPO and CPO keep for backward behind the output layer and hold at most on the way, one JSON line a case.
+"""What TRL's ORPO, CPO and SimPO (`loss_type` of CPO's trainer, with and without the cross entropy of chosen samples) keep for backward behind the output layer and hold at most on the way, one JSON line a case.
 
 `python trl_odds.py > ../data/activations/trl_odds.jsonl` with torch 2.15.0 on a CPU and trl 1.16.0 on the path. Their
 `concatenated_forward`, `get_batch_logps`, losses and `get_batch_loss_metrics` and TRL's `selective_log_softmax` are run as they are; the model
@@ -19,7 +19,11 @@ import torch.nn.functional as F
 
 from trl_kto import HEIGHT, VOCABULARY, Held
 
-LOSSES = dict(orpo="odds_ratio_loss", cpo="cpo_loss")
+# Trainer and loss of each method, its loss_type and the weight of the cross entropy.
+METHODS = dict(
+    orpo=("orpo", "odds_ratio_loss", "sigmoid", 1.0), cpo=("cpo", "cpo_loss", "sigmoid", 1.0),
+    simpo_with_chosen=("cpo", "cpo_loss", "simpo", 1.0), simpo=("cpo", "cpo_loss", "simpo", 0.0),
+)
 
 
 def own(path, wanted, names):
@@ -29,13 +33,14 @@ def own(path, wanted, names):
 
 def case(trl, method, pairs, tokens, cast):
     torch.manual_seed(0)
+    of, loss, kind, weight_of_chosen = METHODS[method]
     names = {
         "torch": torch, "F": F, "nn": nn, "Any": typing.Any, "Literal": typing.Literal, "PreTrainedModel": object, "staticmethod": lambda f: f,
         "is_torch_xla_available": lambda: False, "is_triton_available": lambda: False,
     }
     own(trl / "trainer/utils.py", ["selective_log_softmax"], names)
-    wanted = ["log1mexp", LOSSES[method], "get_batch_logps", "concatenated_forward", "get_batch_loss_metrics"]
-    own(trl / f"experimental/{method}/{method}_trainer.py", wanted, names)
+    wanted = ["log1mexp", loss, "get_batch_logps", "concatenated_forward", "get_batch_loss_metrics"]
+    own(trl / f"experimental/{of}/{of}_trainer.py", wanted, names)
     weight = nn.Parameter(torch.randn(VOCABULARY, HEIGHT, dtype=torch.bfloat16))
     table = nn.Parameter(torch.randn(VOCABULARY, HEIGHT, dtype=torch.bfloat16))
 
@@ -47,11 +52,11 @@ def case(trl, method, pairs, tokens, cast):
     whole = {"concatenated_input_ids": ids, "concatenated_attention_mask": torch.ones_like(ids), "concatenated_labels": ids.clone()}
     trainer = types.SimpleNamespace(
         accelerator=types.SimpleNamespace(device="cpu", gather_for_metrics=lambda value: value), is_encoder_decoder=False, padding_value=0,
-        pad_token_id=0, beta=0.1, alpha=0.0, loss_type="sigmoid", label_smoothing=0, cpo_alpha=1.0, aux_loss_enabled=False,
+        pad_token_id=0, beta=0.1, alpha=0.0, loss_type=kind, label_smoothing=0, cpo_alpha=weight_of_chosen, simpo_gamma=0.5, aux_loss_enabled=False,
         concatenated_inputs=lambda *_, **__: dict(whole), get_batch_logps=names["get_batch_logps"],
     )
     trainer.concatenated_forward = lambda *given: names["concatenated_forward"](trainer, *given)
-    setattr(trainer, LOSSES[method], lambda *given: names[LOSSES[method]](trainer, *given))
+    setattr(trainer, loss, lambda *given: names[loss](trainer, *given))
     batch = {"chosen_labels": torch.zeros(pairs, 1)}
     parameters, seen = {weight.data_ptr(), table.data_ptr()}, {}
 
@@ -63,11 +68,11 @@ def case(trl, method, pairs, tokens, cast):
 
     # Once without the hooks, which hold what they see.
     with Held() as held:
-        loss = names["get_batch_loss_metrics"](trainer, model, batch)[0]
+        total = names["get_batch_loss_metrics"](trainer, model, batch)[0]
     most, after = held.most, held.now
     held.most = 0
     with held:
-        loss.backward()
+        total.backward()
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         names["get_batch_loss_metrics"](trainer, model, batch)
     kept = [{"shape": shape, "dtype": dtype.removeprefix("torch."), "bytes": size} for shape, dtype, size, _ in seen.values()]
@@ -81,7 +86,7 @@ def main():
     # Beside the package, which is not imported.
     trl = next(place for place in (pathlib.Path(folder) / "trl" for folder in sys.path) if (place / "trainer/utils.py").exists())
     print(json.dumps({"torch": torch.__version__, "trl": "1.16.0"}))
-    for method in LOSSES:
+    for method in METHODS:
         for cast in [False, True]:
             for pairs, tokens in [(1, 64), (2, 96), (3, 256)]:
                 print(json.dumps(case(trl, method, pairs, tokens, cast)))

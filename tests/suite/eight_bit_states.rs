@@ -1,4 +1,4 @@
-//! States of bitsandbytes' 8-bit optimizers, against recorded runs of transformers' Trainer, equal to the byte; vectors, whose states
+//! States of bitsandbytes' optimizers in 8 and in 32 bits, against recorded runs of transformers' Trainer, equal to the byte; vectors, whose states
 //! are in fp32 for being small, aside.
 
 use serde_json::Value;
@@ -18,6 +18,25 @@ const SMALL: u64 = 4096;
 /// Elements of a block, which has an fp32 constant.
 const BLOCK: u64 = 256;
 
+/// A program of the Trainer's.
+const PROGRAM: &str = r#"
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-0.5B", torch_dtype=torch.bfloat16)
+arguments = TrainingArguments("out", bf16=True, per_device_train_batch_size=1, optim="adamw_bnb_8bit")
+trainer = Trainer(model, arguments, train_dataset=data)
+trainer.train()
+"#;
+
+/// The optimizer that `optim` names.
+fn optimizer(name: &str) -> Optimizer {
+    let program = PROGRAM.replace("adamw_bnb_8bit", name);
+    let source = Source::from_files([("train.py", program.as_str())]);
+    let set = [("accelerator", "A100-SXM-80GB"), ("seq_length", "2048"), ("world_size", "1")];
+    let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let read = read(&Request { source: &source, environment: &Environment::default(), overrides: &set });
+    read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics)).recipe().optimizer
+}
+
 fn drafted(case: &Value) -> Draft {
     let mut draft = draft();
     let model = &mut draft.model;
@@ -35,10 +54,8 @@ fn drafted(case: &Value) -> Draft {
     let recipe = &mut draft.recipe;
     recipe.software = Software::HfTransformers;
     recipe.dp_sharding = DpSharding::Replicated;
-    recipe.optimizer.kind =
-        if case["optim"] == "lion_8bit" { OptimizerKind::Lion } else { OptimizerKind::Adam };
-    recipe.optimizer.states = StateFormat::EightBit;
-    recipe.optimizer.whole_embedding = case["alone"] == false;
+    let whole_embedding = case["alone"] == false && case["optim"].as_str().expect("a name").contains("8bit");
+    recipe.optimizer = Optimizer { whole_embedding, ..optimizer(case["optim"].as_str().expect("a name")) };
     if case["adapters"] == true {
         recipe.tuning = Tuning {
             base: BaseTraining::None,
@@ -74,36 +91,29 @@ fn recorded_states_are_met_to_the_byte() {
             .collect();
         let matrices: u64 = held.iter().filter(|[count, _]| *count >= SMALL).map(|[_, bytes]| bytes).sum();
         let vectors: u64 = held.iter().filter(|[count, _]| *count < SMALL).map(|[count, _]| count).sum();
-        let moments = if case["optim"] == "lion_8bit" { 1 } else { 2 };
-        let expected = matrices + moments * (vectors + 4 * vectors.div_ceil(BLOCK));
+        let name = case["optim"].as_str().expect("a name");
+        let moments = match name {
+            "lion_8bit" | "lion_32bit" | "rmsprop_bnb" | "rmsprop_bnb_8bit" => 1,
+            "ademamix" | "ademamix_8bit" | "paged_ademamix_8bit" => 3,
+            _ => 2,
+        };
+        let small = if name.contains("8bit") { vectors + 4 * vectors.div_ceil(BLOCK) } else { 4 * vectors };
+        let expected = matrices + moments * small;
         let ours = memory(&drafted(&case).plan()).ranks[0].totals.optimizer.get();
         assert_eq!(ours, expected, "{} {}", case["optim"], case["tied"]);
         compared += 1;
     }
-    assert_eq!(compared, 8);
+    assert_eq!(compared, 15);
 }
 
-/// What a program of the Trainer's states, and what of it makes another optimizer.
+/// What of a program of the Trainer's makes another optimizer.
 #[test]
 fn the_override_is_read_where_the_trainer_makes_the_optimizer() {
-    const PROGRAM: &str = r#"
-from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
-model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-0.5B", torch_dtype=torch.bfloat16)
-arguments = TrainingArguments("out", bf16=True, per_device_train_batch_size=1, optim="adamw_bnb_8bit")
-trainer = Trainer(model, arguments, train_dataset=data)
-trainer.train()
-"#;
-    let whole = |text: &str| {
-        let source = Source::from_files([("train.py", text)]);
-        let set = [("accelerator", "A100-SXM-80GB"), ("seq_length", "2048"), ("world_size", "1")];
-        let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let read = read(&Request { source: &source, environment: &Environment::default(), overrides: &set });
-        let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.diagnostics));
-        plan.recipe().optimizer.whole_embedding
-    };
-    assert!(whole(PROGRAM));
-    assert!(whole(&PROGRAM.replace("adamw_bnb_8bit", "paged_adamw_8bit")));
-    // torchao's, and Adam's whole states.
-    assert!(!whole(&PROGRAM.replace("adamw_bnb_8bit", "adamw_torch_8bit")));
-    assert!(!whole(&PROGRAM.replace("adamw_bnb_8bit", "adamw_torch")));
+    for name in ["adamw_bnb_8bit", "paged_adamw_8bit", "rmsprop_bnb_8bit", "ademamix_8bit"] {
+        assert!(optimizer(name).whole_embedding, "{name}");
+    }
+    // torchao's, and states that are whole anyhow.
+    for name in ["adamw_torch_8bit", "adamw_torch", "lion_32bit", "ademamix"] {
+        assert!(!optimizer(name).whole_embedding, "{name}");
+    }
 }

@@ -23,7 +23,7 @@ const DPO: &str = include_str!("../data/activations/trl_dpo.jsonl");
 /// Log-probabilities, masks and tokens of a step, bytes for each token at most.
 const SMALL: u64 = 24;
 
-/// Scratch numbers of ORPO's and CPO's metrics. Unit: byte. Where the fullest moment of forward comes before the log-probabilities, their
+/// Scratch numbers of ORPO's, CPO's and SimPO's metrics. Unit: byte. Where the fullest moment of forward comes before the log-probabilities, their
 /// numbers are not there yet.
 const SCRATCH: u64 = 16_384;
 
@@ -94,18 +94,15 @@ fn recorded_kto_of_trl_is_met_to_the_byte() {
 }
 
 #[test]
-fn recorded_orpo_and_cpo_of_trl_are_met_to_the_byte() {
-    let (mut odds, mut contrast) = (String::new(), String::new());
-    for line in ODDS.lines() {
-        for (runs, other) in [(&mut odds, "cpo"), (&mut contrast, "orpo")] {
-            if !line.contains(&format!("\"method\": \"{other}\"")) {
-                runs.push_str(line);
-                runs.push('\n');
-            }
-        }
+fn recorded_orpo_cpo_and_simpo_of_trl_are_met_to_the_byte() {
+    let methods = [("orpo", "orpo"), ("cpo", "cpo"), ("simpo_with_chosen", "cpo_simpo"), ("simpo", "simpo")];
+    for (method, word) in methods {
+        let of_method = format!("\"method\": \"{method}\"");
+        // The first line tells versions.
+        let runs: Vec<&str> =
+            std::iter::once("").chain(ODDS.lines().filter(|line| line.contains(&of_method))).collect();
+        compare(&runs.join("\n"), ["dpo", word], "pairs", SCRATCH, 6);
     }
-    compare(&odds, ["dpo", "orpo"], "pairs", SCRATCH, 6);
-    compare(&contrast, ["dpo", "cpo"], "pairs", SCRATCH, 6);
 }
 
 #[test]
@@ -296,9 +293,9 @@ fn the_recorded_fused_head_of_trl_is_met_to_the_byte() {
             ("autocast", if case["autocast"].is_null() { "none" } else { "bf16" }),
             ("bf16", if wide && case["autocast"].is_null() { "false" } else { "true" }),
             ("train_type", if trains { "full" } else { "lora" }),
-            ("training_objective", if loss == "grpo" { "policy" } else { loss }),
-            ("rl_framework", if loss == "grpo" { "trl" } else { "" }),
-            ("rollout_engine", if loss == "grpo" { "vllm" } else { "" }),
+            ("training_objective", if matches!(loss, "grpo" | "rloo") { "policy" } else { loss }),
+            ("rl_framework", if matches!(loss, "grpo" | "rloo") { "trl" } else { "" }),
+            ("rollout_engine", if matches!(loss, "grpo" | "rloo") { "vllm" } else { "" }),
             ("preference_logits", "own"),
             ("reference_model", if case["precomputed"] == true { "precomputed" } else { "loaded" }),
             ("loss_kind", "fused_tiles"),
@@ -333,5 +330,5 @@ fn the_recorded_fused_head_of_trl_is_met_to_the_byte() {
         assert!(beside <= held && held <= beside + 4 * x.n, "{beside} for {held} of {line}");
         compared += 1;
     }
-    assert_eq!(compared, 54);
+    assert_eq!(compared, 60);
 }

@@ -1,11 +1,14 @@
 //! Weights that are sharded over replicas: what every micro-batch waits for, worked out by hand.
 
 use shardscope::estimate::compute::Calibration;
+use shardscope::estimate::memory;
 use shardscope::estimate::time::time_with;
 use shardscope::plan::DpSharding;
+use shardscope::source::Source;
 use shardscope::units::BytesPerSecond;
 
 use super::epilogue::{ALL, ENDS, part, replicas, routed, same, timed, whole};
+use super::formats::resolved;
 
 /// Sharded weights come for both passes of every micro-batch and their gradients go: what is longer than its pass stands alone.
 #[test]
@@ -93,5 +96,51 @@ fn the_ring_that_moves_most_says_what_hiding_costs() {
         let apart = (16 / expert - 1) as f64 / (16 / expert) as f64;
         let rings = 15.0 / 16.0 * dense / 8e13 + apart * experts / 1e13;
         same(part(&time, "data"), 0.125 * share * rings * (2.0 + 2.0 + 4.0));
+    }
+}
+
+/// `tests/record/deepspeed_buckets.py`.
+const BUCKETS: &str = include_str!("../data/activations/deepspeed_buckets.tsv");
+
+/// DeepSpeed's buffers of gradients to be reduced, which configurations size: what ZeRO-2 was recorded to make of each, and one of ZeRO-3
+/// (`deepspeed/runtime/zero/stage3.py:_setup_for_real_optimizer`). They had been passed over.
+#[test]
+fn buckets_of_deepspeed_are_as_large_as_its_configuration_says() {
+    let peak = |stage: u64, more: &str| {
+        let script = "deepspeed --num_gpus 8 train.py --deepspeed ds.json --model_name_or_path Qwen/Qwen2.5-7B --bf16 True \
+            --torch_dtype bfloat16 --per_device_train_batch_size 1 --gradient_accumulation_steps 1 --model_max_length 2048 \
+            --gradient_checkpointing True --optim adamw_torch\n";
+        let config =
+            format!(r#"{{"bf16": {{"enabled": true}}, "zero_optimization": {{"stage": {stage}{more}}}}}"#);
+        let source = Source::from_files([("run.sh", script), ("ds.json", config.as_str())]);
+        let read = resolved(&source, &[("accelerator".to_owned(), "H100-SXM".to_owned())]);
+        let plan =
+            read.plan.unwrap_or_else(|| panic!("{more}: {:?} {:?}", read.diagnostics, read.not_modelled));
+        memory(&plan).ranks[0].totals.peak_allocated.get()
+    };
+    let with = |contiguous: &str, overlap: &str, elements: &str| {
+        let [contiguous, overlap] = [contiguous, overlap].map(str::to_lowercase);
+        format!(
+            r#", "contiguous_gradients": {contiguous}, "overlap_comm": {overlap}, "reduce_bucket_size": {elements}"#
+        )
+    };
+    let mut compared = 0;
+    for line in BUCKETS.lines().skip(1) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [contiguous, overlap, elements, bytes] = cells[..] else { panic!("{line}") };
+        let bytes: u64 = bytes.parse().expect("a number");
+        let none = peak(2, &with(contiguous, overlap, "\"auto\""));
+        assert_eq!(peak(2, &with(contiguous, overlap, elements)) - none, bytes, "{line}");
+        compared += 1;
+    }
+    assert_eq!(compared, 8);
+    for overlap in ["true", "false"] {
+        let of = |elements: &str| peak(3, &with("true", overlap, elements));
+        assert_eq!(of("2e8") - of("\"auto\""), 2 * 200_000_000);
+        assert_eq!(of("2e8"), of("200000000.0"));
+    }
+    // 5e8 elements where nothing is stated, one buffer.
+    for stage in [2, 3] {
+        assert_eq!(peak(stage, "") - peak(stage, r#", "reduce_bucket_size": "auto""#), 2 * 500_000_000);
     }
 }

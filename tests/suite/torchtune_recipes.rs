@@ -159,6 +159,16 @@ fn an_optimizer_within_backward_leaves_no_gradients() {
     assert_eq!(of(&within).optimizer, of(&behind).optimizer);
     let peak = |plan: &Plan| memory(plan).worst.peak_allocated.get();
     assert!(peak(&behind) > peak(&within));
+    // bitsandbytes' 32-bit states are in fp32 beside weights in bf16 (`tests/data/activations/eight_bit_states.jsonl`), PyTorch's in bf16.
+    for (optimizer, bytes) in [
+        ("torch.optim.AdamW", 4),
+        ("bitsandbytes.optim.AdamW", 8),
+        ("bitsandbytes.optim.PagedAdamW", 8),
+        ("bitsandbytes.optim.Lion", 4),
+    ] {
+        let plan = planned(&text(optimizer, "gradient_accumulation_steps: 2\n"));
+        assert_eq!(of(&plan).optimizer.get(), bytes * 8_030_261_248, "{optimizer}");
+    }
     for (optimizer, more) in [
         ("torch.optim.AdamW", "gradient_accumulation_steps: 1\n"),
         (paged, "gradient_accumulation_steps: 8\n"),

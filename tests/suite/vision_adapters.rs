@@ -162,6 +162,59 @@ fn a_tower_trains_beside_adapters_of_the_decoder() {
     assert_eq!((totals.gradients.get(), totals.optimizer.get()), (2 * trained / 8, 12 * trained / 8));
 }
 
+/// `tests/record/vision_unquantized.py`.
+const UNQUANTIZED: &str = include_str!("../data/activations/vision_unquantized.tsv");
+
+/// ms-swift tells bitsandbytes to leave tower and projector as they are: recorded of five types, whose towers have no layer in 4 bits, two
+/// bytes a parameter, and keep what they keep beside a decoder in 16 bits. TRL quantizes them with the rest.
+#[test]
+fn towers_stay_in_16_bits_beside_a_quantized_decoder_of_ms_swift() {
+    let mut compared = 0;
+    for line in UNQUANTIZED.lines().skip(1) {
+        let cells: Vec<u64> = line.split('\t').skip(1).map(|cell| cell.parse().expect("a number")).collect();
+        let [quantized, linears, in_tower, parameters, bytes, hooked, plain] = cells[..] else {
+            panic!("{line}")
+        };
+        assert_eq!((quantized, in_tower, bytes, hooked), (linears, 0, 2 * parameters, plain), "{line}");
+        compared += 1;
+    }
+    assert_eq!(compared, 5);
+    let set = [("image_patches", "4096"), ("vision_input_grads", "true"), ("world_size", "1")];
+    let alone = SWIFT.replace("NPROC_PER_NODE=8 ", "").replace(" --deepspeed zero2", "");
+    for more in ["", " --freeze_vit false", " --freeze_vit false --freeze_aligner false"] {
+        let plan = |quantized: &str| {
+            let resolution = read("run.sh", &format!("{alone}{more}{quantized}\n"), &set);
+            resolution.plan.unwrap_or_else(|| {
+                panic!("{more}: {:?} {:?}", resolution.diagnostics, resolution.not_modelled)
+            })
+        };
+        let [whole, four] = ["", " --quant_method bnb --quant_bits 4"].map(plan);
+        assert_eq!(parameters(&whole).trained, parameters(&four).trained, "{more}");
+        let [x, y] = [&whole, &four].map(Symbols::new);
+        let held = |x: &Symbols<'_>, kind: SectionKind| {
+            let kept: u64 =
+                kind.operators(x).iter().flat_map(|it| it.saved(x)).map(|it| it.bytes.get()).sum();
+            let weights: u64 = kind.weights(x).map(|weight| weight.count().get()).sum();
+            (kept, weights)
+        };
+        for kind in [SectionKind::VisionLayer, SectionKind::VisionEnds] {
+            assert_eq!(held(&x, kind), held(&y, kind), "{more}");
+        }
+        let vision = four.model().vision.expect("a tower").parameters;
+        let bytes = |plan: &Plan| memory(plan).ranks[0].totals.parameters.get();
+        let adapters = parameters(&four).trained.get();
+        // Of the decoder alone the linear layers of its layers are in 4 bits, beside embedding and output layer.
+        let decoder = bytes(&four) - 2 * vision - 4 * adapters;
+        assert_eq!(bytes(&whole) - 2 * vision - 4 * adapters, 2 * 7_615_616_512, "{more}");
+        assert!((3 * 7_615_616_512 / 5..4 * 7_615_616_512 / 5).contains(&decoder), "{more}: {decoder}");
+    }
+    let trl = "accelerate launch trl/scripts/sft.py --model_name_or_path Qwen/Qwen2.5-VL-7B-Instruct --use_peft --load_in_4bit \
+        --lora_target_modules all-linear --lora_r 8 --per_device_train_batch_size 1 --max_length 4096 --dtype bfloat16 --bf16 \
+        --gradient_checkpointing\n";
+    let stopped = read("run.sh", trl, &set).not_modelled;
+    assert!(stopped.iter().any(|item| item.message.contains("with quantized layers")), "{stopped:?}");
+}
+
 /// What is not known of them stops by name.
 #[test]
 fn other_adapters_in_towers_stop() {
@@ -177,7 +230,7 @@ fn other_adapters_in_towers_stop() {
     stops("--gradient_checkpointing false", "its layers are not recomputed");
     stops("--vit_gradient_checkpointing false", "its layers are not recomputed");
     stops("--use_dora true", "DoRA");
-    stops("--quant_bits 4 --quant_method bnb", "with quantized layers");
+    stops("--quant_method fp8", "in a quantization format of their own");
     stops("--target_modules q_proj up_proj", "adapters reach it");
     stops("--model llava-hf/llava-1.5-7b-hf", "adapters reach it");
 }

@@ -99,6 +99,7 @@ fields! {
     VisionShared "vision_shared" Words, "names that linear layers of the vision tower share with those of the decoder";
     VisionHooked "vision_hooked" Flag, "the hook for gradients of inputs reaches the vision tower: what is hooked knows its embedding of patches";
     VisionDtype "vision_dtype" Word(DTYPES), "dtype of the vision tower's weights, where it is not that of the others";
+    VisionUnquantized "vision_unquantized" Flag, "the vision tower and its projector stay in 16 bits where the decoder's linear layers are quantized (ms-swift)";
     ProjectorLayers "projector_layers" Count(0, MAX_PATCHES), "linear layers of a trained projector after a frozen vision tower";
     ImagePatches "image_patches" Count(0, MAX_SEQUENCE), "patches of the images of a sample, all together, where that is known";
     ImagePixels "image_pixels" Count(0, MAX_VISION), "maximum pixels per image before it is split into patches";
@@ -229,6 +230,7 @@ fields! {
     OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
     DataParallelEngine "data_parallel_engine" Word(&["ddp", "fsdp1", "fsdp2", "deepspeed"]), "what wraps the model for data parallelism (transformers)";
     FsdpEndsApart "fsdp_ends_apart" Flag, "embedding and output layer are FSDP units of their own, which are gathered when they run";
+    ReduceBucketSize "reduce_bucket_size" Count(0, MAX_VISION), "elements of DeepSpeed's buffers of gradients to be reduced, both together where there are two (ZeRO-2 and 3)";
     StepInBackward "step_in_backward" Flag, "the optimizer steps each parameter as soon as backward has its gradient (torchtune's optimizer_in_bwd)";
     DtensorPlan "dtensor_plan" Flag, "tensor parallelism puts DTensor's column- and row-parallel styles on each linear layer, embedding and output layer, as NeMo Automodel's plans do (transformers)";
     FsdpEmbeddingApart "fsdp_embedding_apart" Flag, "the embedding alone is an FSDP unit of its own, and the output layer is of the unit outside of layers";
@@ -256,7 +258,7 @@ fields! {
     UpcastNonQuantized "upcast_non_quantized" Flag, "frozen weights that are not quantized are held in fp32 (PEFT prepare_model_for_kbit_training)";
     TrainingObjective "training_objective" Word(&["sft", "dpo", "kto", "reward", "classify", "policy"]), "what the loss is computed from";
     NumLabels "num_labels" Count(1, MAX_VOCAB), "classes of the head that replaces the output layer (classify)";
-    PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32", "whole", "named", "orpo", "cpo"]), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), holds the reference's alone (named: torchtune), or takes the cross entropy of chosen samples besides (TRL's orpo, cpo)";
+    PreferenceLogits "preference_logits" Word(&["dropped", "own", "fp32", "whole", "named", "orpo", "cpo", "cpo_simpo", "simpo"]), "what a loss behind the model does with the logits: lets go of them before a reference runs, holds them until its metrics are taken (own: TRL), holds them in fp32 (LLaMA-Factory), takes all at once (whole: SimPO), holds the reference's alone (named: torchtune), takes the cross entropy of chosen samples besides (TRL's orpo, cpo, and cpo_simpo of means), or means alone (TRL's simpo)";
     ReferenceModel "reference_model" Word(&["adapters", "loaded", "precomputed", "none"]), "where a preference loss has its reference from";
     // Reinforcement learning: rollouts, and what shares the accelerators with the training.
     RlFramework "rl_framework" Word(&["verl", "openrlhf", "slime", "nemo_rl", "mindspeed_rl", "trl", "swift", "open_instruct", "skyrl", "roll", "areal", "prime_rl", "easy_r1"]), "framework of reinforcement learning that runs training and rollouts";

@@ -26,13 +26,23 @@ pub enum PreferenceLogits {
     Odds,
     /// The same with the difference of sums of log-probabilities (TRL's CPO).
     Contrast,
+    /// The same with the difference of means (TRL's SimPO with `cpo_alpha`).
+    ContrastOfMeans,
+    /// That difference alone: the cross entropy has no weight and is not taken (TRL's SimPO with `cpo_alpha` 0).
+    Means,
 }
 
 impl PreferenceLogits {
     /// Whether the cross entropy of chosen samples stands beside what is picked.
     #[must_use]
     pub const fn has_chosen(self) -> bool {
-        matches!(self, Self::Odds | Self::Contrast)
+        matches!(self, Self::Odds | Self::Contrast | Self::ContrastOfMeans)
+    }
+
+    /// Whether the log-probabilities of a sequence are divided by the count of its tokens.
+    #[must_use]
+    pub const fn takes_means(self) -> bool {
+        matches!(self, Self::Odds | Self::ContrastOfMeans | Self::Means)
     }
 }
 
@@ -83,6 +93,8 @@ pub struct Transformers {
     pub preference_logits: PreferenceLogits,
     /// Whether the optimizer steps each parameter as soon as backward has its gradient, which is gone then.
     pub steps_in_backward: bool,
+    /// Elements of DeepSpeed's buffers of gradients to be reduced, where its configuration is there.
+    pub reduce_buckets: Option<u64>,
     /// Whether layers that are recomputed whole are compiled with their checkpoint: backward works them out again part by part.
     pub compiled_checkpoints: bool,
 }
@@ -98,6 +110,7 @@ impl Default for Transformers {
             liger_norms: false,
             liger_gates: false,
             fp32_accumulation: false,
+            reduce_buckets: None,
             engine: DataEngine::Ddp,
             reduce: None,
             output: None,

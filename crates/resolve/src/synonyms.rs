@@ -11,7 +11,7 @@ const ADAM: &str = "adamw fusedadam fusedadamw fused_adam fused_adamw adamw_torc
     megatron.core.optimizer.distrib_optimizer";
 
 /// Other optimizers by their names elsewhere.
-const OPTIMIZERS: [(&str, &str); 32] = [
+const OPTIMIZERS: [(&str, &str); 47] = [
     ("adamw_bnb_8bit", "adamw_8bit"),
     ("adam8bit", "adamw_8bit"),
     ("adamw8bit", "adamw_8bit"),
@@ -20,12 +20,24 @@ const OPTIMIZERS: [(&str, &str); 32] = [
     ("bitsandbytes.optim.adamw8bit", "adamw_8bit"),
     ("bitsandbytes.optim.pagedadamw8bit", "paged_adamw_8bit"),
     ("bitsandbytes.optim.pagedadamw", "paged_adamw"),
+    ("bitsandbytes.optim.pagedadamw32bit", "paged_adamw"),
+    ("bitsandbytes.optim.pagedadam", "paged_adamw"),
+    ("bitsandbytes.optim.pagedadam8bit", "paged_adamw_8bit"),
+    ("bitsandbytes.optim.adam8bit", "adamw_8bit"),
+    ("bitsandbytes.optim.adamw", "adamw_32bit"),
+    ("bitsandbytes.optim.adamw32bit", "adamw_32bit"),
+    ("bitsandbytes.optim.adam", "adamw_32bit"),
+    ("bitsandbytes.optim.lion", "lion_32bit"),
+    ("bitsandbytes.optim.lion8bit", "lion_8bit"),
+    ("bitsandbytes.optim.pagedlion", "paged_lion"),
+    ("bitsandbytes.optim.pagedlion8bit", "paged_lion_8bit"),
+    ("bitsandbytes.optim.ademamix", "ademamix"),
+    ("bitsandbytes.optim.ademamix8bit", "ademamix_8bit"),
     ("pagedadamw8bit", "paged_adamw_8bit"),
     ("pagedadamw", "paged_adamw"),
     ("paged_adamw_32bit", "paged_adamw"),
     ("paged_adam", "paged_adamw"),
     ("adamw_torch_4bit", "adamw_4bit"),
-    ("lion_32bit", "lion"),
     ("decoupled_lionw", "lion"),
     ("paged_lion_32bit", "paged_lion"),
     ("adamw_torch_fp8", "adamw_fp8"),
@@ -41,7 +53,11 @@ const OPTIMIZERS: [(&str, &str); 32] = [
     ("apollo_adamw_layerwise", "apollo"),
     ("adalomo", "lomo"),
     ("schedule_free_adamw", "schedule_free"),
-    ("rmsprop_bnb", "rmsprop"),
+    // bitsandbytes' with 32 bits, which are the default of its name alone.
+    ("rmsprop_bnb", "rmsprop_32bit"),
+    ("rmsprop_bnb_32bit", "rmsprop_32bit"),
+    ("rmsprop_bnb_8bit", "rmsprop_8bit"),
+    ("paged_ademamix_32bit", "paged_ademamix"),
     ("decoupled_adamw", "adam"),
     ("decoupledadamw", "adam"),
     ("fusedsgd", "sgd"),

@@ -310,6 +310,7 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         liger_norms: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"norms"),
         liger_gates: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"gates"),
         fp32_accumulation: false,
+        reduce_buckets: table.count(Field::ReduceBucketSize),
         engine: match table.word(Field::DataParallelEngine) {
             "fsdp1" => DataEngine::Fsdp1,
             "fsdp2" => DataEngine::Fsdp2,
@@ -333,6 +334,8 @@ pub(super) fn transformers(table: &Table) -> Transformers {
             "named" => PreferenceLogits::Named,
             "orpo" => PreferenceLogits::Odds,
             "cpo" => PreferenceLogits::Contrast,
+            "cpo_simpo" => PreferenceLogits::ContrastOfMeans,
+            "simpo" => PreferenceLogits::Means,
             _ => PreferenceLogits::Dropped,
         },
     }

@@ -22,7 +22,7 @@ pub const DEEP: &str = "deepstack_merger_list";
 const NONE: &str = "none";
 
 /// Settings of a vision tower; they fall together.
-pub(super) const FIELDS: [Field; 21] = [
+pub(super) const FIELDS: [Field; 22] = [
     Field::VisionTower,
     Field::VisionParameters,
     Field::VisionLayers,
@@ -33,6 +33,7 @@ pub(super) const FIELDS: [Field; 21] = [
     Field::VisionKept,
     Field::VisionShared,
     Field::VisionDtype,
+    Field::VisionUnquantized,
     Field::VisionRecompute,
     Field::VisionInputGrads,
     Field::VisionLiger,
@@ -70,6 +71,7 @@ pub(super) fn only_with_tower(table: &mut Table) {
         table.clear(Field::FrozenModules);
     }
     table.clear(Field::VisionDtype);
+    table.clear(Field::VisionUnquantized);
     table.clear(Field::VisionInputGrads);
     table.clear(Field::VisionHooked);
     table.clear(Field::VisionLiger);

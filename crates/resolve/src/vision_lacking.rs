@@ -52,7 +52,10 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         (Effect::Memory, "where a part of it trains, or adapters reach it: what it keeps for backward")
     } else if is_policy(table) && !in_engine(table) {
         (Effect::Memory, "in the engine that makes rollouts")
-    } else if !compiled && !matches!(table.word(Field::BaseQuantization), "" | "none") {
+    } else if !compiled
+        && !table.on(Field::VisionUnquantized)
+        && !matches!(table.word(Field::BaseQuantization), "" | "none")
+    {
         (Effect::Memory, "with quantized layers")
     } else if is_sharded(table) && !has_units(table) {
         (Effect::Memory, "under FSDP, whose units of it are not known")

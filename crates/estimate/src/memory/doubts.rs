@@ -1,6 +1,6 @@
 //! What the anatomy of a peak does not establish to the byte for some plans.
 
-use shardscope_plan::{DpSharding, Plan, Quantization};
+use shardscope_plan::{CudaGraphs, DpSharding, Plan, Quantization};
 use shardscope_schedule::Shape;
 
 /// Each doubt about the memory of `plan`, in a sentence.
@@ -35,6 +35,16 @@ pub fn doubts(plan: &Plan) -> Vec<&'static str> {
         (
             Shape::from_plan(plan).splits_backward(),
             "What stays between the two halves of a split backward matches published peaks within 6%, not to the byte.",
+        ),
+        // Megatron-Bridge, docs/training/cuda-graphs.md and skills/nemo-mbridge-perf-cuda-graphs/SKILL.md@067f987df03b: what a graph holds
+        // hangs on its warm-up, its streams and the pool it shares, of which nothing is published to check a formula on.
+        (
+            recipe.cuda_graphs == CudaGraphs::Layers,
+            "What CUDA graphs of layers hold is not counted: a few GB, as Megatron-Bridge says.",
+        ),
+        (
+            recipe.cuda_graphs == CudaGraphs::Iteration,
+            "What a CUDA graph of the whole iteration holds is not counted: Megatron-Bridge says that peaks may be 1.5 to 2 times as high.",
         ),
         (
             plan.layout().expert > 2,

@@ -55,10 +55,11 @@ static OTHERS: Formula = Formula::new(
 .letters(&[("w", "bytes per element")]);
 
 static BUCKET: Formula = Formula::new(
-    "5·10^8·w",
-    "The bucket in which gradients are reduced together: `reduce_bucket_size`, which \"auto\" leaves at DeepSpeed's default.",
+    "K·w",
+    "The buffers of K elements in which gradients are reduced together: `reduce_bucket_size` (5·10^8 unless it is stated), twice where ZeRO-2 has overlap_comm. Of transformers' \"auto\", h·h elements, none is counted.",
     "deepspeed/runtime/zero/stage_1_and_2.py:setup_buckets, stage3.py:_setup_for_real_optimizer, config.py",
-).letters(&[("w", "bytes per element")]);
+)
+.letters(&[("K", "elements"), ("w", "bytes per element")]);
 
 static SECOND: Formula = Formula::new(
     "P·w/D",
@@ -129,17 +130,18 @@ pub(super) fn wraps_ends(x: &Symbols<'_>) -> bool {
     semantics.fsdp_wraps_ends || (semantics.eager_modules && by_engine)
 }
 
-/// DeepSpeed's buffer of gradients to be reduced, where its framework leaves the size to it. Other trainers of transformers
-/// state one.
+/// DeepSpeed's buffers of gradients to be reduced: as its configuration has them, or of a framework that leaves the size to it.
 fn bucket(x: &Symbols<'_>) -> Option<Term> {
     const ELEMENTS: u64 = 500_000_000;
     let recipe = x.recipe();
     let framework = recipe.rollout.map(|rollout| rollout.framework.semantics(false));
     let engine = recipe.transformers.engine == DataEngine::DeepSpeed;
     let shares = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
-    (engine && shares && framework.is_some_and(|semantics| semantics.default_buckets)).then(|| {
-        let given = [("w", Count::new(x.width).number())];
-        let bytes = Count::new(ELEMENTS).bytes(x.width);
+    let default = framework.is_some_and(|semantics| semantics.default_buckets).then_some(ELEMENTS);
+    let elements = recipe.transformers.reduce_buckets.or(default).filter(|elements| *elements > 0);
+    elements.filter(|_| engine && shares).map(|elements| {
+        let given = [("K", Count::new(elements).number()), ("w", Count::new(x.width).number())];
+        let bytes = Count::new(elements).bytes(x.width);
         Term::new("buffer of gradients to reduce", bytes, &BUCKET).given(&given).passing()
     })
 }

@@ -83,6 +83,13 @@ fn in_blocks(kind: OptimizerKind, width: u64, block: u64, of: Of) -> Vec<OfOptim
         OptimizerKind::Adam => {
             vec![("first moment", width, of), ("second moment", width, of), constants(2)]
         }
+        OptimizerKind::AdEmaMix => vec![
+            ("fast first moment", width, of),
+            ("slow first moment", width, of),
+            ("second moment", width, of),
+            constants(3),
+        ],
+        OptimizerKind::SumOfSquares => vec![("sum of squares", width, of), constants(1)],
         _ => vec![("momentum", width, of), constants(1)],
     }
 }

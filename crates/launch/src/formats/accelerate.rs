@@ -209,6 +209,15 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     ] {
         leaves.pass(&format!("fsdp_config.fsdp_{key}"));
     }
+    // By size an MLP may be a unit and attention not, so that it stays gathered with the ends
+    // (`torch/distributed/fsdp/wrap.py:size_based_auto_wrap_policy`); without a policy the whole model is one.
+    let others = ["NO_WRAP", "SIZE_BASED_WRAP"];
+    let policy = leaves.get("fsdp_config.fsdp_auto_wrap_policy");
+    if let Some(leaf) = policy.filter(|leaf| others.contains(&leaf.value.to_ascii_uppercase().as_str())) {
+        let what = "FSDP that gathers other units than layers";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
     let second = leaves.whole("fsdp_config.fsdp_version") == Some(2);
     // FSDP2 takes a truth for what FSDP1 calls a strategy; both spellings occur under either key.
     let keys = ["fsdp_config.fsdp_sharding_strategy", "fsdp_config.fsdp_reshard_after_forward"];

@@ -236,8 +236,50 @@ fn sharding(leaves: &mut Leaves<'_>) {
         }
     }
     leaves.take(&["zero_optimization.overlap_comm"], Field::OverlapGradReduce);
-    for path in &["reduce_bucket_size", "allgather_bucket_size", "contiguous_gradients", "reduce_scatter"] {
+    for path in &["allgather_bucket_size", "reduce_scatter"] {
         leaves.pass(&format!("zero_optimization.{path}"));
+    }
+    buckets(leaves);
+}
+
+/// A whole number of elements, which configurations write as `5e8`, too; none for anything else.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn elements(written: &str) -> Option<u64> {
+    /// Elements of a bucket at most.
+    const MOST: f64 = 1e11;
+    let elements = written.parse::<f64>().ok().filter(|elements| (1.0..=MOST).contains(elements))?;
+    Some(elements as u64)
+}
+
+/// Buffers of gradients to be reduced: one of so many elements, two under ZeRO-2 with `overlap_comm`, and none where gradients are not
+/// made contiguous, as they are unless somebody says otherwise (`deepspeed/runtime/zero/config.py`, `stage_1_and_2.py:setup_buckets`,
+/// `stage3.py:_setup_for_real_optimizer`). Transformers makes of "auto" the square of the width, which is left out.
+fn buckets(leaves: &mut Leaves<'_>) {
+    /// `reduce_bucket_size` where nothing is stated.
+    const DEFAULT: u64 = 500_000_000;
+    let flag = |leaves: &Leaves<'_>, path: &str| leaves.get(path).and_then(Leaf::flag);
+    let contiguous = flag(leaves, "zero_optimization.contiguous_gradients") != Some(false);
+    let stage = leaves.whole("zero_optimization.stage");
+    if !contiguous || !matches!(stage, Some(2 | 3)) {
+        leaves.pass("zero_optimization.reduce_bucket_size");
+        return;
+    }
+    let overlaps = flag(leaves, "zero_optimization.overlap_comm") == Some(true);
+    let (buffers, note) = match stage {
+        Some(2) if overlaps => (2, "two buffers, as overlap_comm says"),
+        _ => (1, ""),
+    };
+    match leaves.get("zero_optimization.reduce_bucket_size") {
+        Some(leaf) => {
+            if let Some(elements) = elements(&leaf.value) {
+                let all = (buffers * elements).to_string();
+                leaves.say_noted(Field::ReduceBucketSize, &all, leaf, note);
+            }
+        }
+        None => {
+            let all = (buffers * DEFAULT).to_string();
+            leaves.state(Field::ReduceBucketSize, &all, Origin::Default, "DeepSpeed's default");
+        }
     }
 }
 

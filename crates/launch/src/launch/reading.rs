@@ -368,6 +368,7 @@ impl Launch {
         let told = told.or(match name.as_str() {
             "orpo" | "run_orpo" => Some("orpo"),
             "cpo" => Some("cpo"),
+            "rloo" => Some("rloo"),
             _ => None,
         });
         if let Some(told) = told

@@ -13,6 +13,26 @@ fn what_accelerate_shards_stands_in_a_file_that_is_asked_for() {
     assert!(resolution.questions.iter().any(|question| question.name == "zero_stage"));
 }
 
+/// Without a policy of wrapping the whole model is one unit, and by size an MLP may be one: both had the figures of layers.
+#[test]
+fn units_of_fsdp_that_are_no_layers_stop() {
+    let file = |policy: &str| {
+        let config = format!(
+            "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n\
+             fsdp_config:\n  fsdp_auto_wrap_policy: {policy}\n  fsdp_sharding_strategy: FULL_SHARD\n  fsdp_min_num_params: 100000000\n"
+        );
+        said(
+            "acc.yaml",
+            &config,
+            &[("model", "Qwen/Qwen2.5-7B"), ("seq_length", "2048"), ("micro_batch_size", "1")],
+        )
+    };
+    assert!(file("TRANSFORMER_BASED_WRAP").not_modelled.is_empty());
+    for policy in ["NO_WRAP", "SIZE_BASED_WRAP"] {
+        stopped(&file(policy), &["fsdp_config.fsdp_auto_wrap_policy"]);
+    }
+}
+
 /// axolotl's templates leave `fsdp` and `fsdp_config` empty where nothing shards.
 #[test]
 fn an_empty_group_for_fsdp_shards_nothing() {

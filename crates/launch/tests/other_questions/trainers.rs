@@ -264,10 +264,67 @@ fn several_completions_of_a_prompt_are_rollouts() {
         ("policy".into(), "1280".into())
     );
     assert!(read.questions.iter().all(|question| question.name != "training_objective"));
-    stopped(
-        &said("r.yaml", &text.replace("runs/countdown", "runs/rloo-1"), &[("world_size", "8")]),
-        &["trainer"],
+    // RLOO's beta is not 0 unless it is stated, so that a reference stands beside the policy.
+    let rloo = text.replace("runs/countdown", "runs/rloo-1").replace("beta: 0.001\n", "");
+    let read = said("r.yaml", &rloo, &[("world_size", "8")]);
+    assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+    assert_eq!(value(&read, Field::RlReference), "device");
+    assert_eq!(value(&said("g.yaml", &text.replace("beta: 0.001\n", ""), &[]), Field::RlReference), "none");
+}
+
+/// TRL's `examples/scripts/rloo.py` in short, and its command: two completions of a prompt and a reference unless something else is said.
+#[test]
+fn rloo_of_trl_is_read() {
+    let program = "from trl import RLOOConfig, RLOOTrainer\nmodel = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-0.6B')\n\
+        args = RLOOConfig(output_dir='o', max_completion_length=256, per_device_train_batch_size=4)\n\
+        trainer = RLOOTrainer(model=model, args=args, reward_funcs=f, train_dataset=d)\ntrainer.train()\n";
+    let command = "trl rloo --model_name_or_path Qwen/Qwen3-0.6B --max_completion_length 256 --per_device_train_batch_size 4\n";
+    let set = [("world_size", "1"), ("seq_length", "768")];
+    for (name, text) in [("rloo.py", program), ("run.sh", command)] {
+        let read = said(name, text, &set);
+        assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{name}: {:?}", read.not_modelled);
+        let shown = [Field::TrainingObjective, Field::RolloutsPerPrompt, Field::RlReference, Field::LossKind];
+        assert_eq!(
+            shown.map(|field| value(&read, field)),
+            ["policy", "2", "device", "fused_tiles"],
+            "{name}"
+        );
+    }
+    assert_eq!(
+        value(&said("r.py", &program.replace("='o'", "='o', beta=0.0"), &set), Field::RlReference),
+        "none"
     );
+    // Of the releases that had a reward model beside it.
+    stopped(&said("r.py", &program.replace("='o'", "='o', rloo_k=4"), &set), &["rloo_k"]);
+}
+
+/// Keywords of adapters that are written as dictionaries or ranges; they had been passed over.
+#[test]
+fn adapters_of_some_layers_stop_however_they_are_written() {
+    let with = |more: &str| {
+        let text = format!(
+            "from trl import SFTConfig, SFTTrainer\nfrom peft import LoraConfig\nfew = {{}}\n\
+             model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-0.6B')\n\
+             args = SFTConfig(max_length=1024, per_device_train_batch_size=2)\n\
+             peft = LoraConfig(r=8, target_modules='all-linear', task_type='CAUSAL_LM'{more})\n\
+             trainer = SFTTrainer(model=model, args=args, peft_config=peft)\ntrainer.train()\n"
+        );
+        said("lora.py", &text, &[("world_size", "1")])
+    };
+    for (more, name) in [
+        (", rank_pattern={'q_proj': 64}", "rank_pattern"),
+        (", layers_to_transform=list(range(8))", "layers_to_transform"),
+        (", target_parameters=names", "target_parameters"),
+    ] {
+        stopped(&with(more), &[name]);
+    }
+    for more in
+        ["", ", rank_pattern={}", ", rank_pattern=few", ", layers_to_transform=None, exclude_modules=[]"]
+    {
+        let read = with(more);
+        assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{more}: {:?}", read.not_modelled);
+    }
+    stopped(&with(", use_dora=choice()"), &["use_dora"]);
 }
 
 /// `configs/train_configs/sft/tulu3_8b_preview_mix_v3.9-noncommercial.yaml` of allenai/open-instruct was read with TRL's defaults.

@@ -325,12 +325,34 @@ fn odds_and_contrasts_of_pairs_are_read() {
         let shown = [Field::TrainingObjective, Field::PreferenceLogits, Field::ReferenceModel];
         assert_eq!(shown.map(|field| value(&read, field)), ["dpo", word, "none"], "{name}");
     }
+    // axolotl's SimPO is that of CPO's trainer, whose weight of the cross entropy is 1 unless stated; it had been told without.
+    for (more, word) in [("", "cpo_simpo"), ("cpo_alpha: 0.0\n", "simpo")] {
+        let text =
+            axolotl.replace("rl: orpo\norpo_alpha: 0.1\n", &format!("rl: simpo\nsimpo_gamma: 0.5\n{more}"));
+        let read = said("b.yaml", &text, &[("world_size", "8")]);
+        assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+        let shown = [Field::PreferenceLogits, Field::ReferenceModel];
+        assert_eq!(shown.map(|field| value(&read, field)), [word, "none"]);
+    }
     // Dropout of adapters is off, as in every trainer of preferences.
     assert_eq!(value(&said("b.yaml", axolotl, &[]), Field::LoraDropout), "0");
-    for (more, name) in [(", loss_type='hinge'", "loss_type"), (", cpo_alpha=0.0", "cpo_alpha")] {
-        let other =
+    let with = |more: &str| {
+        let text =
             cpo.replace("per_device_train_batch_size=2", &format!("per_device_train_batch_size=2{more}"));
-        stopped(&said("c.py", &other, &[]), &[name]);
+        said("c.py", &text, &[("world_size", "8")])
+    };
+    for (more, name) in [(", loss_type='hinge'", "loss_type"), (", cpo_alpha=0.0", "cpo_alpha")] {
+        stopped(&with(more), &[name]);
+    }
+    // SimPO of CPO's trainer: means of log-probabilities, mostly without the cross entropy.
+    for (more, word) in [
+        (", loss_type='simpo'", "cpo_simpo"),
+        (", loss_type='simpo', cpo_alpha=0.0, simpo_gamma=0.5", "simpo"),
+    ] {
+        let read = with(more);
+        assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+        assert_eq!(value(&read, Field::PreferenceLogits), word);
+        assert_ne!(value(&read, Field::LossKind), "fused_tiles", "its trainer has no fused output layer");
     }
     // ms-swift's trainers run the model first and hand its output to TRL's functions; its SimPO is a CPO.
     let swift = |kind: &str, more: &str| {
@@ -339,7 +361,7 @@ fn odds_and_contrasts_of_pairs_are_read() {
         );
         said("", &text, &[("world_size", "1")])
     };
-    for (kind, word) in [("orpo", "orpo"), ("cpo", "cpo"), ("simpo", "cpo")] {
+    for (kind, word) in [("orpo", "orpo"), ("cpo", "cpo"), ("simpo", "cpo_simpo")] {
         let read = swift(kind, "");
         assert!(read.plan.is_some() && read.not_modelled.is_empty(), "{:?}", read.not_modelled);
         let shown = [Field::TrainingObjective, Field::PreferenceLogits, Field::ReferenceModel];

@@ -68,7 +68,8 @@ static CHOSEN_LABELS: Formula =
 static BOTH_LABELS: Formula =
     Formula::new("8·n", "The labels of both samples, of which the chosen one's are read, int64.", ODDS_OF);
 static CHOSEN_WEIGHT: Formula = Formula::new("Bl", "The cross entropy's total weight.", ODDS_OF);
-static ODDS_COUNTS: Formula = Formula::new("8·b", "Tokens of each completion, int64.", ODDS_OF);
+static COUNTS_OF_MEANS: Formula =
+    Formula::new("8·b", "Tokens of each completion, int64, which the sums are divided by.", ODDS_OF);
 static ODDS: Formula = Formula::new(
     "21·b",
     "Of each sample ten numbers in fp32 for each pair's odds, and which branch of their logarithm was taken.",
@@ -86,7 +87,10 @@ pub(super) fn preference(tape: &mut Tape<'_, '_>) {
         // torchtune's function is the same but for a quotient, of which nothing is kept (`torchtune/rlhf/sequence_processing.py`).
         PreferenceLogits::Fp32 | PreferenceLogits::Named => fp32_preference(tape),
         PreferenceLogits::Whole => whole_preference(tape),
-        PreferenceLogits::Odds | PreferenceLogits::Contrast => with_chosen(tape),
+        PreferenceLogits::Odds
+        | PreferenceLogits::Contrast
+        | PreferenceLogits::ContrastOfMeans
+        | PreferenceLogits::Means => with_chosen(tape),
         PreferenceLogits::Own | PreferenceLogits::Dropped => by_sequence(tape),
     }
 }
@@ -112,7 +116,8 @@ fn whole_preference(tape: &mut Tape<'_, '_>) {
     tape.keep(true, "margins", &[x.b], 2 * width, &WHOLE_MARGINS);
 }
 
-/// What TRL's ORPO and CPO keep: each sequence's log-probabilities, and the cross entropy of the first half, the chosen ones.
+/// What TRL's ORPO, CPO and SimPO keep: each sequence's log-probabilities, and mostly the cross entropy of the first half, the chosen
+/// ones.
 fn with_chosen(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let (width, behind, pairs) = (x.logits_width(), x.s.saturating_sub(1), x.b / 2);
@@ -124,16 +129,21 @@ fn with_chosen(tape: &mut Tape<'_, '_>) {
     }
     tape.keep(true, "picked tokens", &[x.b, behind], INDEX, &WIDE_INDICES);
     tape.keep(true, "completion mask", &[x.b, behind], BYTE, &WIDE_COMPLETION);
-    tape.keep(true, "log-softmax of chosen samples", &[pairs, behind, x.v], width, &CHOSEN);
-    // A single pair's are a view of both samples'.
-    if pairs == 1 {
-        tape.keep(true, "labels of chosen samples", &[x.n], INDEX, &BOTH_LABELS);
-    } else {
-        tape.keep(true, "labels of chosen samples", &[pairs, behind], INDEX, &CHOSEN_LABELS);
+    let kind = x.recipe().transformers.preference_logits;
+    if kind.has_chosen() {
+        tape.keep(true, "log-softmax of chosen samples", &[pairs, behind, x.v], width, &CHOSEN);
+        // A single pair's are a view of both samples'.
+        if pairs == 1 {
+            tape.keep(true, "labels of chosen samples", &[x.n], INDEX, &BOTH_LABELS);
+        } else {
+            tape.keep(true, "labels of chosen samples", &[pairs, behind], INDEX, &CHOSEN_LABELS);
+        }
+        tape.keep(true, "total weight of chosen samples", &[1], width, &CHOSEN_WEIGHT);
     }
-    tape.keep(true, "total weight of chosen samples", &[1], width, &CHOSEN_WEIGHT);
-    if x.recipe().transformers.preference_logits == PreferenceLogits::Odds {
-        tape.keep(true, "tokens of each completion", &[x.b], INDEX, &ODDS_COUNTS);
+    if kind.takes_means() {
+        tape.keep(true, "tokens of each completion", &[x.b], INDEX, &COUNTS_OF_MEANS);
+    }
+    if kind == PreferenceLogits::Odds {
         tape.keep(true, "odds", &[x.b], 21, &ODDS);
     } else {
         tape.keep(true, "margins", &[x.b], 2 * width, &CONTRAST);

@@ -187,7 +187,9 @@ fn common(leaves: &mut Leaves<'_>, row: &Row) {
         "optimizer.type",
     ] {
         if let Some(leaf) = leaves.get(path) {
-            let name = leaf.value.rsplit('.').next().unwrap_or(&leaf.value).to_owned();
+            // bitsandbytes' classes have names of PyTorch's and states in fp32 beside weights of any format.
+            let whole = leaf.value.starts_with("bitsandbytes.");
+            let name = leaf.value.rsplit('.').next().filter(|_| !whole).unwrap_or(&leaf.value).to_owned();
             leaves.say(Field::Optimizer, &name, leaf);
         }
     }

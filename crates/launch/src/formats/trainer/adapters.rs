@@ -201,6 +201,12 @@ fn quantization(leaves: &mut Leaves<'_>) {
             }
         }
     }
+    // ms-swift's takes no bits (`swift/arguments/base_args/quant_args.py:get_quantization_config`).
+    if let Some(leaf) = leaves.get("quant_method").filter(|leaf| leaf.value == "fp8") {
+        let what = "weights in a quantization format of their own";
+        let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
+        leaves.reading.not_modelled.push(item);
+    }
     // FlagAlpha/Llama2-Chinese `train/sft/finetune_clm_lora.py`: constants are quantized in 4 bits.
     if leaves.whole("load_in_bits") == Some(4) {
         let why = "default of Llama2-Chinese's finetune_clm_lora.py";

@@ -1,7 +1,7 @@
 //! What a trainer's loss is computed from: samples, pairs with a reference, or rollouts.
 
 use super::dialect::Dialect;
-use super::rollouts::{lack, rollouts};
+use super::rollouts::{GRPO, RLOO, lack, rollouts};
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::Field;
@@ -22,9 +22,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     match leaf.value.as_str() {
         word if PLAIN.contains(&word) => {}
         // ms-swift's SimPO is TRL's CPO by another loss, and its weight of the chosen samples' cross entropy is 1 unless stated
-        // (`swift/arguments/rlhf_args.py:_init_simpo`, `cpo_alpha`); the counts of tokens that its mean keeps, 8 bytes a sequence,
-        // are left out.
-        "simpo" if dialect == Dialect::Swift && !is_weightless(leaves) => with_chosen(leaves, leaf, "cpo"),
+        // (`swift/arguments/rlhf_args.py:_init_simpo`, `cpo_alpha`).
+        "simpo" if dialect == Dialect::Swift && !is_weightless(leaves) => {
+            with_chosen(leaves, leaf, dialect, "cpo")
+        }
+        // axolotl's is that too (`axolotl/core/builders/rl.py`, `core/trainers/trl.py:AxolotlCPOTrainer`).
+        "simpo" if dialect == Dialect::Axolotl => with_chosen(leaves, leaf, dialect, "cpo"),
         "dpo" | "simpo" | "ipo" => preferences(leaves, leaf, dialect),
         // ms-swift's is TRL's trainer (`swift/rlhf_trainers/reward_trainer.py`).
         "rm" if dialect == Dialect::Swift => leaves.say(Field::TrainingObjective, "reward", leaf),
@@ -37,12 +40,15 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         // axolotl's is TRL's trainer (`axolotl/core/trainers/trl.py:AxolotlORPOTrainer`).
         // So are ms-swift's of both (`swift/rlhf_trainers/orpo_trainer.py`, `cpo_trainer.py`, `rlhf_mixin.py:concatenated_forward`).
         "orpo" if matches!(dialect, Dialect::Trl | Dialect::Axolotl | Dialect::Swift) => {
-            with_chosen(leaves, leaf, "orpo")
+            with_chosen(leaves, leaf, dialect, "orpo")
         }
-        "cpo" if matches!(dialect, Dialect::Trl | Dialect::Swift) => with_chosen(leaves, leaf, "cpo"),
+        "cpo" if matches!(dialect, Dialect::Trl | Dialect::Swift) => {
+            with_chosen(leaves, leaf, dialect, "cpo")
+        }
         // Keys of its older programs are TRL's by name and not by meaning.
         "grpo" if dialect == Dialect::OpenInstruct => lack(leaves, leaf, REWARDS),
-        "grpo" => rollouts(leaves, leaf, dialect),
+        "grpo" => rollouts(leaves, leaf, dialect, &GRPO),
+        "rloo" if dialect == Dialect::Trl => rollouts(leaves, leaf, dialect, &RLOO),
         _ => lack(leaves, leaf, REWARDS),
     }
 }
@@ -77,10 +83,13 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
         .collect();
     let told = TELLING.iter().find(|(word, _)| names.iter().any(|name| name.contains(word)));
     // Only what makes rollouts has several of a prompt; without another name it is GRPO.
-    let several =
-        leaves.get("num_generations").filter(|_| told.is_none_or(|(_, trainer)| *trainer == "GRPO"));
-    if let Some(leaf) = several {
-        return rollouts(leaves, leaf, Dialect::Trl);
+    let of_rollouts = match told {
+        None | Some((_, "GRPO")) => Some(&GRPO),
+        Some((_, "RLOO")) => Some(&RLOO),
+        Some(_) => None,
+    };
+    if let Some((leaf, defaults)) = leaves.get("num_generations").zip(of_rollouts) {
+        return rollouts(leaves, leaf, Dialect::Trl, defaults);
     }
     // Whichever trainer of pairs it is: none of them holds a reference then.
     if let Some(leaf) = leaves.yes("precompute_ref_log_probs") {
@@ -92,8 +101,8 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
             named_by_trl(leaves);
         }
         Some((_, "KTO")) => signs(leaves, leaf),
-        Some((_, "ORPO")) => with_chosen(leaves, leaf, "orpo"),
-        Some((_, "CPO")) => with_chosen(leaves, leaf, "cpo"),
+        Some((_, "ORPO")) => with_chosen(leaves, leaf, Dialect::Trl, "orpo"),
+        Some((_, "CPO")) => with_chosen(leaves, leaf, Dialect::Trl, "cpo"),
         Some((_, trainer)) => {
             let item = NotModelled::new("trainer", trainer, Effect::Memory, REWARDS).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
@@ -308,18 +317,32 @@ fn preferences(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
 
 /// ORPO and CPO of TRL, which have no reference and take the cross entropy of chosen samples besides
 /// (`trl/experimental/orpo/orpo_trainer.py`, `cpo/cpo_trainer.py`; `cpo_config.py`: `cpo_alpha` is its weight, 1 unless stated).
-fn with_chosen(leaves: &mut Leaves<'_>, leaf: &Leaf, word: &str) {
+fn with_chosen(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, word: &str) {
     leaves.say(Field::TrainingObjective, "dpo", leaf);
     leaves.say(Field::ReferenceModel, "none", leaf);
     leaves.reading.keep(&|found| found.field != Field::PreferenceLogits);
     let why = "TRL's trainer takes the cross entropy of chosen samples beside the preference";
-    leaves.state(Field::PreferenceLogits, word, Origin::Derived, why);
+    // CPO's trainer is SimPO's too; ms-swift's SimPO says which itself. Without its weight the cross entropy is not taken.
     let weightless = leaves.get("cpo_alpha").filter(|_| is_weightless(leaves));
-    // ms-swift's SimPO says which itself.
-    let own = if leaf.value == "simpo" { "simpo" } else { "sigmoid" };
-    let other = leaves.get("loss_type").filter(|leaf| leaf.value != own);
-    if let Some(leaf) = other.or(weightless).filter(|_| word == "cpo") {
-        lack(leaves, leaf, "another loss of TRL's CPO than its sigmoid beside the cross entropy");
+    let kind = leaves.get("loss_type");
+    let means = kind.map_or(leaf.value.as_str(), |leaf| leaf.value.as_str()) == "simpo";
+    let word = match (word, means, weightless) {
+        ("cpo", true, None) => "cpo_simpo",
+        // ms-swift runs another function in the place of TRL's (`rlhf_mixin.py:concatenated_forward`).
+        ("cpo", true, Some(_)) if dialect != Dialect::Swift => "simpo",
+        ("cpo", _, Some(leaf)) => {
+            lack(leaves, leaf, "TRL's CPO without the cross entropy of chosen samples");
+            word
+        }
+        _ => word,
+    };
+    leaves.state(Field::PreferenceLogits, word, Origin::Derived, why);
+    // A word that no other trainer of TRL has stops in the table of keys.
+    if let Some(leaf) = kind.filter(|_| means) {
+        leaves.reading.not_modelled.retain(|item| item.name != leaf.path);
+    }
+    if let Some(leaf) = kind.filter(|leaf| word == "cpo" && leaf.value != "sigmoid") {
+        lack(leaves, leaf, "another loss of TRL's CPO than its sigmoid and SimPO's");
     }
     leaves.pass_below(&["cpo_alpha", "orpo_alpha", "simpo_gamma"]);
     // ms-swift's packs of samples, which it has in TRL's trainers too.

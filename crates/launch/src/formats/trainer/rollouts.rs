@@ -1,4 +1,4 @@
-//! GRPO under trainers of transformers.
+//! GRPO and RLOO under trainers of transformers.
 
 use super::dialect::Dialect;
 use crate::formats::leaves::{Leaf, Leaves};
@@ -11,9 +11,26 @@ pub(super) fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, what: &str) {
     leaves.reading.not_modelled.push(item);
 }
 
-/// GRPO of TRL and ms-swift: rollouts by vLLM on the accelerators of the training, or by a server elsewhere.
+/// What a trainer of rollouts takes where nothing is stated.
+pub(super) struct Defaults {
+    name: &'static str,
+    /// Completions of a prompt.
+    completions: &'static str,
+    /// The weight of the distance to the reference in current releases.
+    beta: f64,
+}
+
+/// `trl/trainer/grpo_config.py`.
+pub(super) const GRPO: Defaults = Defaults { name: "GRPO", completions: "8", beta: 0.0 };
+
+/// TRL's RLOO since 0.22 (`trl/trainer/rloo_config.py`), whose log-probabilities are GRPO's word for word
+/// (`rloo_trainer.py:_get_per_token_logps_and_entropies`); its loss adds numbers of sequences alone. What came before had a reward
+/// model and other names (`rloo_k`), at which it stops.
+pub(super) const RLOO: Defaults = Defaults { name: "RLOO", completions: "2", beta: 0.05 };
+
+/// GRPO of TRL and ms-swift, and TRL's RLOO: rollouts by vLLM on the accelerators of the training, or by a server elsewhere.
 /// Keys and defaults: `trl/trainer/grpo_config.py`, `swift/rlhf_trainers/args_mixin.py`, `swift/arguments/rlhf_args.py`.
-pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
+pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, defaults: &Defaults) {
     leaves.say(Field::TrainingObjective, "policy", leaf);
     let is_swift = dialect == Dialect::Swift;
     let find = |leaves: &Leaves<'_>, key: &str| {
@@ -25,10 +42,12 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
             leaves.take(&[&path], field);
         }
     };
-    leaves.state(Field::RlFramework, if is_swift { "swift" } else { "trl" }, Origin::Derived, "GRPO");
+    let framework = if is_swift { "swift" } else { "trl" };
+    leaves.state(Field::RlFramework, framework, Origin::Derived, defaults.name);
     leaves.state(Field::RolloutEngine, "vllm", Origin::Derived, "use_vllm");
     take(leaves, &["num_generations"], Field::RolloutsPerPrompt);
-    leaves.state(Field::RolloutsPerPrompt, "8", Origin::Default, "default of TRL and ms-swift");
+    let whose = "default of TRL and ms-swift";
+    leaves.state(Field::RolloutsPerPrompt, defaults.completions, Origin::Default, whose);
     take(leaves, &["vllm_gpu_memory_utilization", "gpu_memory_utilization"], Field::RolloutMemoryFraction);
     take(leaves, &["vllm_tensor_parallel_size", "tensor_parallel_size"], Field::RolloutTensorParallelSize);
     take(leaves, &["vllm_max_num_seqs"], Field::RolloutSequences);
@@ -78,7 +97,7 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
         let note = "vllm_device: an accelerator beside those that train";
         leaves.state(Field::RolloutGpus, "1", Origin::Derived, note);
     }
-    reference(leaves, is_swift || early);
+    reference(leaves, if is_swift || early { EARLY_BETA } else { defaults.beta });
     length(leaves, &find);
     leaves.pass_below(&["trl.", "vllm."]);
 }
@@ -199,12 +218,14 @@ fn itself(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
     }
 }
 
-/// The policy is held against its first weights unless the weight of that, beta, is 0: TRL's default; ms-swift's is 0.04, as TRL's was
-/// (`weighs`).
-fn reference(leaves: &mut Leaves<'_>, weighs: bool) {
+/// ms-swift's weight of the distance to the reference, as GRPO's of TRL was.
+const EARLY_BETA: f64 = 0.04;
+
+/// The policy is held against its first weights unless the weight of that, beta, is 0.
+fn reference(leaves: &mut Leaves<'_>, default: f64) {
     let beta =
         leaves.first(&["beta", "rl_beta", "trl.beta"]).map(|leaf| leaf.value.parse::<f64>().unwrap_or(1.0));
-    let held = beta.unwrap_or(if weighs { 0.04 } else { 0.0 }) != 0.0;
+    let held = beta.unwrap_or(default) != 0.0;
     let adapters = leaves.reading.value(Field::TrainType).is_some_and(|way| way != "full");
     let (place, note) = match (held, adapters) {
         (false, _) => ("none", "beta is 0"),
@@ -212,7 +233,7 @@ fn reference(leaves: &mut Leaves<'_>, weighs: bool) {
         (true, false) => ("device", "a second copy of the weights, sharded as the first"),
     };
     leaves.state(Field::RlReference, place, Origin::Derived, note);
-    leaves.state(Field::RlCritic, "none", Origin::Derived, "GRPO has no critic");
+    leaves.state(Field::RlCritic, "none", Origin::Derived, "GRPO and RLOO have no critic");
     if let Some(leaf) = leaves.get("reward_model") {
         lack(leaves, leaf, "a reward model that shares the accelerators");
     }

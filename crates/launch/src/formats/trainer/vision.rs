@@ -37,6 +37,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         // `swift/trainers/mixin.py:_prepare_gradient_checkpointing`, on unless `vit_gradient_checkpointing` says otherwise.
         let why = "ms-swift tells transformers which module embeds patches, and hooks it";
         leaves.state(Field::VisionHooked, "true", Origin::Derived, why);
+        // `swift/arguments/base_args/quant_args.py:get_modules_to_not_convert`.
+        let why = "ms-swift quantizes no layer of tower and aligner";
+        leaves.state(Field::VisionUnquantized, "true", Origin::Derived, why);
         checkpoints(leaves);
     }
     if let Some(leaf) = leaves.get("tuner_type").filter(|leaf| leaf.value == "lora_llm") {

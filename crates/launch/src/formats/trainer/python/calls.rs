@@ -1,7 +1,7 @@
 //! Names of the calls that a training is told by.
 
 /// Calls whose keywords are settings of a training.
-pub(super) const CONFIGS: [&str; 13] = [
+pub(super) const CONFIGS: [&str; 14] = [
     "TrainingArguments",
     "Seq2SeqTrainingArguments",
     "SFTConfig",
@@ -9,6 +9,7 @@ pub(super) const CONFIGS: [&str; 13] = [
     "SFTTrainer",
     "DPOTrainer",
     "GRPOTrainer",
+    "RLOOTrainer",
     "KTOTrainer",
     "RewardTrainer",
     "LoraConfig",
@@ -29,9 +30,10 @@ pub(super) const PREFERENCES: [&str; 9] = [
     "OnlineDPOConfig",
 ];
 /// Losses of TRL that are modelled: arguments, trainer, and the key and word that tell them.
-pub(super) const OBJECTIVES: [(&str, &str, &str, &str); 6] = [
+pub(super) const OBJECTIVES: [(&str, &str, &str, &str); 7] = [
     ("DPOConfig", "DPOTrainer", "rl", DPO),
     ("GRPOConfig", "GRPOTrainer", "rl", "grpo"),
+    ("RLOOConfig", "RLOOTrainer", "rl", "rloo"),
     ("KTOConfig", "KTOTrainer", "rl", "kto"),
     ("ORPOConfig", "ORPOTrainer", "rl", "orpo"),
     ("CPOConfig", "CPOTrainer", "rl", "cpo"),

@@ -31,7 +31,7 @@ const ASKED_OWN: [(&str, Field); 7] = [
     ("bf16", Field::Bf16),
 ];
 /// Keywords whose computed values nothing can be asked for: what they change has other questions for each value.
-const COMPUTED: [&str; 12] = [
+const COMPUTED: [&str; 18] = [
     "load_in_4bit",
     "load_in_8bit",
     "use_vllm",
@@ -44,6 +44,27 @@ const COMPUTED: [&str; 12] = [
     "num_generations",
     "max_completion_length",
     "loss_type",
+    "use_dora",
+    "bnb_4bit_use_double_quant",
+    "torch_compile",
+    "padding_free",
+    "activation_offloading",
+    "precompute_ref_log_probs",
+];
+/// Calls that describe adapters, and their keywords that give some linear layers other ranks than the rest, or none. They are mostly
+/// dictionaries and ranges, which are no settings of their own: as they are written they tell that there is one.
+const ADAPTERS: [&str; 2] = ["LoraConfig", "get_peft_model"];
+const OF_SOME_LAYERS: [&str; 10] = [
+    "rank_pattern",
+    "layers_pattern",
+    "layers_to_transform",
+    "layer_replication",
+    "target_parameters",
+    "trainable_token_indices",
+    "exclude_modules",
+    "eva_config",
+    "corda_config",
+    "lora_ga_config",
 ];
 /// What stands for a computed value, which is asked for.
 const UNKNOWN: &str = "?";
@@ -261,6 +282,13 @@ impl<'a> Program<'a> {
             if key == "bf16" && value.contains("supported(") && !value.starts_with("not ") {
                 return self.push(key, "true", Some(span));
             }
+            if ADAPTERS.contains(&call) && OF_SOME_LAYERS.contains(&key) {
+                let empty = |value| matches!(value, Value::Dictionary(pairs) if pairs.is_empty());
+                if !self.known.object(value, from).is_some_and(empty) {
+                    self.push(key, &shown(value), Some(span));
+                }
+                return;
+            }
             self.left_open(call, key, &shown(value), span);
             return;
         };
@@ -273,7 +301,7 @@ impl<'a> Program<'a> {
             self.open.push((*field, written.to_owned(), span));
         }
         // Rollouts have a reference beside the policy unless beta is 0.
-        if COMPUTED.contains(&key) || key == "beta" && call == "GRPOConfig" {
+        if COMPUTED.contains(&key) || key == "beta" && matches!(call, "GRPOConfig" | "RLOOConfig") {
             self.computed.get_or_insert_with(|| key.to_owned());
         }
         let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));
