@@ -75,7 +75,7 @@ fn recorded_log_probabilities_and_losses_are_met_to_the_byte() {
             assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
         }
         let (of_loss, before): (Vec<_>, Vec<_>) =
-            saved.iter().partition(|saved| matches!(saved.name, "policy loss" | "distance to the reference"));
+            saved.iter().partition(|saved| matches!(saved.name, "policy loss" | "KL to the reference"));
         let sum = |part: &[&shardscope::operators::Saved]| -> u64 {
             part.iter().map(|saved| saved.bytes.get()).sum()
         };

@@ -88,7 +88,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     let again = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
     if software == Software::Automodel && again {
         let message =
-            "attention, MLP and norms recomputed one by one, as Automodel does with modules of its own";
+            "attention, MLP and norms recomputed one by one, as Automodel does with its own modules";
         table.lack(Field::GradientCheckpointing, "", Effect::Memory, message);
     }
     cut(table, software);
@@ -118,7 +118,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     let all = table.words(Field::LoraTargetModules).iter().any(|name| name.starts_with("all"));
     if table.on(Field::UseDora) && table.has(Field::NumExperts) && all {
-        let message = "DoRA beside experts, which PEFT adapts as parameters and refuses it for";
+        let message = "DoRA with experts, which PEFT rejects because it adapts them as parameters";
         table.lack(Field::UseDora, "", Effect::Memory, message);
     }
     if table.has(Field::LigerParts) && software != Software::HfTransformers {

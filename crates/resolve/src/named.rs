@@ -81,6 +81,6 @@ pub(super) fn ask(table: &mut Table) {
     let tower = table.on(Field::VisionTower) && !table.has(Field::VisionParameters);
     let asked = table.questions.iter_mut().find(|question| question.name == Field::Model.name());
     if let Some(question) = asked.filter(|_| tower) {
-        question.prompt.push_str(". The sizes of its vision tower stand in the same file");
+        question.prompt.push_str(". The sizes of its vision tower are in the same file");
     }
 }

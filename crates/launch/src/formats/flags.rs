@@ -125,7 +125,7 @@ fn read(root: &Node) -> Reading {
 /// decoder's training reads say what else it trains.
 fn of_another_program(reading: &mut Reading, root: &Node, words: &[Argument]) {
     const VISION: &str = "a vision model beside or in place of the decoder";
-    const OTHER: &str = "another model than a decoder trained on its next token";
+    const OTHER: &str = "a model other than a decoder-only language model";
     const SIGNS: [(&str, &str); 5] = [
         ("--img-", VISION),
         ("--patch-dim", VISION),

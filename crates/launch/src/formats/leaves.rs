@@ -263,13 +263,13 @@ impl<'t> Leaves<'t> {
         if let Some(first) = idle.first() {
             let (count, names) = (idle.len(), listed(&idle));
             let message =
-                format!("read as {format}; {count} of its keys change none of the figures: {names}");
+                format!("read as {format}; {count} of its keys do not affect the estimate: {names}");
             self.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(first.span));
         }
         if let Some(first) = unread.first() {
             let (count, names) = (unread.len(), listed(&unread));
             let message = format!(
-                "{count} of the keys of {format} are not known here; they are not read and may change the figures: {names}"
+                "{count} of the keys of {format} are not known here; they are not read and may change the estimate: {names}"
             );
             // A warning: the verdict is marked with the same keys, and "everything was understood" beside that would be wrong.
             self.reading

@@ -121,7 +121,7 @@ pub(super) fn started(script: &Script, source: &Source) -> Option<Diagnostic> {
         return Some(Diagnostic::error(Code::MissingFile, message).hint(hint).at(word.origin()));
     }
     let program = words().find(|word| ends(word, &[".py"]))?;
-    let message = format!("{} is started without an option of a training that is known here", program.text());
+    let message = format!("{} is started without any training option known here", program.text());
     let hint = "paste what it reads its settings from, or the script that starts the training";
     Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(program.origin()))
 }

@@ -11,7 +11,7 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], train_only: bo
     if !builds_tower(words) {
         let found = Found::new(Field::VisionInEngine, "true", Origin::Derived);
         reading.take(found.note(
-            "slime's and miles' own providers build a GPT model of Megatron's options, without a tower",
+            "slime's and miles' providers build a GPT model from Megatron's options, without a vision tower",
         ));
     }
     if train_only {

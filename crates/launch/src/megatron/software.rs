@@ -51,7 +51,7 @@ impl Signs {
 /// The software and how it was told.
 pub(super) fn software(signs: &Signs, reading: &Reading) -> Option<(Software, String)> {
     let says = |field, value: &str| reading.value(field) == Some(value);
-    let told = |software, by: String| Some((software, format!("told by {by}")));
+    let told = |software, by: String| Some((software, format!("inferred from {by}")));
     if let Some(flag) = &signs.deepspeed {
         return told(Software::MegatronDeepspeed, format!("--{flag}"));
     }

@@ -36,10 +36,10 @@ pub(in crate::formats) const PRIME_SFT: Row = Row {
 
 const LACKING: &[(&str, Effect, &str)] = &[
     ("lora.rank", Effect::Memory, "prime-rl's own adapters"),
-    ("quantization.type", Effect::Memory, "products in 8 bits"),
+    ("quantization.type", Effect::Memory, "8-bit GEMMs"),
     ("vlm.vision_encoder_attr", Effect::Model, "a vision model under prime-rl"),
-    ("index_cache.topk_freq", Effect::Model, "attention to tokens that an indexer selects"),
-    ("debug.num_layers", Effect::Model, "a model cut off for debugging"),
+    ("index_cache.topk_freq", Effect::Model, "sparse attention over tokens selected by an indexer"),
+    ("debug.num_layers", Effect::Model, "a truncated model for debugging"),
 ];
 
 fn sft(leaves: &mut Leaves<'_>) {
@@ -68,7 +68,7 @@ fn rl(leaves: &mut Leaves<'_>) {
         }
     }
     if let Some(leaf) = leaves.get("orchestrator.token_batch_size") {
-        lack(leaves, leaf, Effect::Time, "steps of so many tokens");
+        lack(leaves, leaf, Effect::Time, "steps sized in tokens");
     }
     leaves.take_all(&[
         ("orchestrator.batch_size", Field::GlobalBatchSize),
@@ -90,7 +90,7 @@ fn rl(leaves: &mut Leaves<'_>) {
     trainer(leaves, "trainer.model.", "trainer.optim.", 1);
     generating(leaves);
     if leaves.get("trainer.model.fused_lm_head_token_chunk_size").is_some_and(|leaf| leaf.whole().is_none()) {
-        let what = "log-probabilities of logits in full (RLTrainer's vanilla output layer)";
+        let what = "log-probabilities from full logits (RLTrainer's vanilla output layer)";
         leaves.reading.not_modelled.push(NotModelled::new(
             "fused_lm_head_token_chunk_size",
             "",
@@ -254,7 +254,7 @@ fn memory(leaves: &mut Leaves<'_>, model: &str) {
     let some = leaves.get(&at("ac.mode")).filter(|leaf| leaf.value == "selective");
     let every = leaves.get(&at("ac.freq")).filter(|leaf| leaf.whole() != Some(1));
     if let Some(leaf) = some.or(every) {
-        lack(leaves, leaf, Effect::Memory, "parts of layers, or some layers, that are checkpointed");
+        lack(leaves, leaf, Effect::Memory, "checkpointing of some layers or parts of layers");
     }
     let why = "ac, ac_offloading and optim_cpu_offload of prime-rl";
     leaves.state(
@@ -282,7 +282,7 @@ fn memory(leaves: &mut Leaves<'_>, model: &str) {
     if checkpoints {
         leaves.state(Field::CompiledCheckpoints, "true", Origin::Default, "compile of prime-rl");
     } else {
-        let what = "what compiled layers keep that are not checkpointed";
+        let what = "what compiled layers save without checkpointing";
         leaves.reading.not_modelled.push(NotModelled::new("compile", "", Effect::Memory, what));
     }
 }
@@ -294,7 +294,7 @@ fn optimizer(leaves: &mut Leaves<'_>, optim: &str) {
             leaves.state(Field::SgdMomentum, "0.9", Origin::Default, "SGDConfig of prime-rl");
         }
         Some(leaf) if leaf.value != "adamw" => {
-            lack(leaves, leaf, Effect::Memory, "what this optimizer of prime-rl keeps");
+            lack(leaves, leaf, Effect::Memory, "the states of this prime-rl optimizer");
         }
         _ => leaves.state(Field::Optimizer, "adam", Origin::Default, "AdamWConfig of prime-rl"),
     }

@@ -47,12 +47,12 @@ const INSTEAD: [(&str, &str); 38] = [
     ("model.output_sequence", ALIGNS),
     ("model.reward_standardization.", ALIGNS),
 ];
-const ALIGNS: &str = "a training with rewards or preferences, and what it holds beside the model";
+const ALIGNS: &str = "reinforcement learning or preference training, and the models that it holds";
 const IDLE: &str = "a script for generation, evaluation or conversion, not for training";
-const IMAGES: &str = "a model of images in the place of a decoder";
-const DIFFUSION: &str = "a diffusion model in the place of a decoder";
+const IMAGES: &str = "an image model in place of the decoder";
+const DIFFUSION: &str = "a diffusion model in place of the decoder";
 const ENCODER: &str = "encoder-decoder models";
-const OTHER: &str = "another model than a decoder trained on its next token";
+const OTHER: &str = "a model other than a decoder-only language model";
 const RETRO: &str = "retrieval beside the decoder (Retro)";
 
 /// Says what the file does instead of training a decoder, if it does.

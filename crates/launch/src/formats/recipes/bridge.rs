@@ -250,7 +250,7 @@ fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (
     machines(&mut leaves, name);
     super::bridge_towers::read(&mut leaves);
     for call in &outcome.unknown {
-        let what = "what this call changes of the recipe";
+        let what = "what this call changes in the recipe";
         leaves.reading.not_modelled.push(NotModelled::new("recipe", call, Effect::Memory, what));
     }
     leaves.reading.software =
@@ -325,7 +325,7 @@ fn adapters_of(leaves: &mut Leaves<'_>) {
     ] {
         let other = leaves.flag(path).is_some_and(|on| on != usual);
         if let Some(leaf) = leaves.get(path).filter(|_| other) {
-            let what = "adapters cut or shared in another way";
+            let what = "adapters sharded or shared in another way";
             let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
         }
@@ -342,7 +342,7 @@ fn model(leaves: &mut Leaves<'_>) {
     let named = leaves.first(&["model", "model.hf_model_id"]).cloned();
     let Some(leaf) = named.as_ref().filter(|leaf| leaf.value.contains('/')) else {
         if let Some(class) = named.filter(|leaf| !leaf.value.is_empty()) {
-            let what = "the model of this class; paste its config.json, or say its name";
+            let what = "the model of this class; paste its config.json, or name it";
             leaves.reading.not_modelled.push(NotModelled::new("model", &class.value, Effect::Model, what));
         }
         return;

@@ -129,13 +129,12 @@ pub(crate) fn read_xtuner(text: &str, base: u32) -> Option<Reading> {
             lack("model.type", kind, Some(*place), Effect::Model, what);
         }
         _ => {
-            let what =
-                "a training of XTuner other than supervised fine-tuning, and what it holds beside the model";
+            let what = "XTuner training other than supervised fine-tuning, and the models that it holds";
             lack("model.type", kind, Some(*place), Effect::Memory, what);
         }
     }
     if cut {
-        let what = "a configuration of more assignments than are followed";
+        let what = "a configuration with more assignments than are followed";
         lack("program", "", None, Effect::Model, what);
     }
     if !own_loop {

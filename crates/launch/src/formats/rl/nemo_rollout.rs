@@ -64,7 +64,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             leaves.reading.keep(&|found| !matches!(found.field, Field::NumNodes | Field::GpusPerNode));
             let (left_nodes, left_each) =
                 if rest.is_multiple_of(per_node) { (rest / per_node, per_node) } else { (1, rest) };
-            let why = "cluster less the accelerators that generate";
+            let why = "cluster minus the accelerators for generation";
             leaves.state(Field::NumNodes, &left_nodes.to_string(), Origin::Derived, why);
             leaves.state(Field::GpusPerNode, &left_each.to_string(), Origin::Derived, why);
         }

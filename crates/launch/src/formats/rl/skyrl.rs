@@ -215,8 +215,8 @@ fn beside(leaves: &mut Leaves<'_>) {
     let with_policy = shares || leaves.flag("trainer.placement.colocate_policy_ref") != Some(false);
     let (place, note) = match () {
         () if !penalised => ("none", "neither use_kl_loss nor use_kl_in_reward"),
-        () if with_policy => ("host", "the reference is moved to the host but for its turn"),
-        () => ("elsewhere", "the reference has accelerators of its own"),
+        () if with_policy => ("host", "the reference is offloaded to the host when idle"),
+        () => ("elsewhere", "the reference is on separate accelerators"),
     };
     leaves.state(Field::RlReference, place, Origin::Derived, note);
     let other = |leaves: &Leaves<'_>, path: &str| {
@@ -229,8 +229,8 @@ fn beside(leaves: &mut Leaves<'_>) {
     let critic = leaves.text("trainer.algorithm.advantage_estimator") == Some("gae");
     let (place, note) = match () {
         () if !critic => ("none", "the estimator has no critic"),
-        () if shares => ("host", "the critic is moved to the host between its turns"),
-        () => ("elsewhere", "the critic has accelerators of its own"),
+        () if shares => ("host", "the critic is offloaded to the host when idle"),
+        () => ("elsewhere", "the critic is on separate accelerators"),
     };
     leaves.state(Field::RlCritic, place, Origin::Derived, note);
     if let Some(leaf) = other(leaves, "trainer.critic.model.path").filter(|_| critic && shares) {
@@ -245,11 +245,7 @@ fn beside(leaves: &mut Leaves<'_>) {
                 Effect::Memory,
                 "a policy without optimizer, which does not train",
             ),
-            (
-                "trainer.fully_async.simulate_training",
-                Effect::Memory,
-                "a simulation of training, which trains nothing",
-            ),
+            ("trainer.fully_async.simulate_training", Effect::Memory, "a simulated run that trains nothing"),
         ],
     );
 }

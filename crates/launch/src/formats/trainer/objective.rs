@@ -8,7 +8,7 @@ use shardscope_plan::Field;
 
 /// Words of objectives, by what they need.
 const PLAIN: [&str; 5] = ["sft", "pt", "pretrain", "causal_lm", "cpt"];
-const REWARDS: &str = "a training with rewards or preferences, and what it holds beside the model";
+const REWARDS: &str = "reinforcement learning or preference training, and the models that it holds";
 
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     task(leaves, dialect);
@@ -54,7 +54,7 @@ const COMPARES: [&str; 5] =
 const TELLING: [(&str, &str); 6] =
     [("rloo", "RLOO"), ("orpo", "ORPO"), ("kto", "KTO"), ("cpo", "CPO"), ("grpo", "GRPO"), ("dpo", "DPO")];
 
-/// What a settings file of TRL leaves to its program: told by the names of the run, else asked for.
+/// What a settings file of TRL leaves to its program: inferred from the run's name, else asked for.
 pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     let said = leaves.reading.found.iter().any(|found| found.field == Field::TrainingObjective);
     // A word of SimPO's own trainer, whose loss has no reference (`princeton-nlp/SimPO/scripts/simpo_config.py`).
@@ -65,7 +65,7 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
         leaves.reading.keep(&|found| found.field != Field::PreferenceLogits);
         leaves.state(Field::PreferenceLogits, "whole", Origin::Derived, why);
         if let Some(leaf) = leaves.get("sft_weight").filter(|leaf| leaf.value.parse::<f64>() != Ok(0.0)) {
-            lack(leaves, leaf, "the cross entropy of chosen samples beside a preference loss");
+            lack(leaves, leaf, "a cross-entropy term on chosen samples beside the preference loss");
         }
         return;
     }
@@ -88,7 +88,7 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     }
     match told {
         Some((_, "DPO")) => {
-            leaves.say_noted(Field::TrainingObjective, "dpo", leaf, "told by the names of the run");
+            leaves.say_noted(Field::TrainingObjective, "dpo", leaf, "inferred from the run's name");
             named_by_trl(leaves);
         }
         Some((_, "KTO")) => signs(leaves, leaf),
@@ -200,7 +200,7 @@ fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
         &["reward_model", "process_reward_model", "model_type"]
     };
     if let Some(leaf) = heads.iter().find_map(|path| leaves.get(path).filter(head)) {
-        let what = "another head instead of the output layer";
+        let what = "another head in place of the output layer";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -213,7 +213,7 @@ fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
     };
     let typed = leaves.get("model_type").filter(|leaf| ENCODERS.contains(&leaf.value.as_str()));
     if let Some(leaf) = typed.or(named.filter(begins)) {
-        let what = "another model than a decoder trained on its next token";
+        let what = "a model other than a decoder-only language model";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -230,7 +230,7 @@ fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
         .get("task_type")
         .filter(|leaf| !own && !PLAIN.contains(&leaf.value.to_ascii_lowercase().as_str()))
     {
-        let what = "another head instead of the output layer";
+        let what = "another head in place of the output layer";
         let item = NotModelled::new("task_type", &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -246,14 +246,14 @@ fn in_fp32(leaves: &mut Leaves<'_>) {
     }
     // Masks of its own beside those of every sequence.
     if let Some(leaf) = leaves.get("ld_alpha") {
-        lack(leaves, leaf, "log-probabilities weighted by place (LD-DPO)");
+        lack(leaves, leaf, "position-weighted log-probabilities (LD-DPO)");
     }
 }
 
 /// TRL names the model's output until the metrics of the loss are taken (`trl/trainer/dpo_trainer.py:_compute_loss`,
 /// `sft_trainer.py:compute_loss`).
 fn named_by_trl(leaves: &mut Leaves<'_>) {
-    let why = "TRL names the model's output until the metrics of its loss are taken";
+    let why = "TRL holds the model output until its loss metrics are computed";
     leaves.state(Field::PreferenceLogits, "own", Origin::Derived, why);
 }
 
@@ -276,7 +276,7 @@ pub(crate) fn turn_dropout_off(reading: &mut Reading) {
     let told = reading.not_read.iter().any(|item| item.name.ends_with("disable_dropout"));
     if reading.value(Field::LoraDropout).is_some() && !told {
         reading.keep(&|found| found.field != Field::LoraDropout);
-        let why = "trainers of preferences turn every dropout off (disable_dropout)";
+        let why = "preference trainers turn dropout off (disable_dropout)";
         reading.take(Found::new(Field::LoraDropout, "0", Origin::Derived).note(why));
     }
 }
@@ -295,7 +295,7 @@ fn preferences(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
     match kind {
         Some((leaf, "orpo")) if is_factory => leaves.say(Field::ReferenceModel, "none", leaf),
         Some((leaf, "orpo")) => {
-            lack(leaves, leaf, "the cross entropy of chosen samples beside a preference loss (ORPO)")
+            lack(leaves, leaf, "a cross-entropy term on chosen samples beside the preference loss (ORPO)")
         }
         Some((leaf, "simpo")) => leaves.say(Field::ReferenceModel, "none", leaf),
         _ if leaf.value == "simpo" => leaves.say(Field::ReferenceModel, "none", leaf),
@@ -312,20 +312,20 @@ fn with_chosen(leaves: &mut Leaves<'_>, leaf: &Leaf, word: &str) {
     leaves.say(Field::TrainingObjective, "dpo", leaf);
     leaves.say(Field::ReferenceModel, "none", leaf);
     leaves.reading.keep(&|found| found.field != Field::PreferenceLogits);
-    let why = "TRL's trainer takes the cross entropy of chosen samples beside the preference";
+    let why = "TRL's trainer adds the cross entropy of chosen samples to the preference loss";
     leaves.state(Field::PreferenceLogits, word, Origin::Derived, why);
     let weightless = leaves.get("cpo_alpha").filter(|_| is_weightless(leaves));
     // ms-swift's SimPO says which itself.
     let own = if leaf.value == "simpo" { "simpo" } else { "sigmoid" };
     let other = leaves.get("loss_type").filter(|leaf| leaf.value != own);
     if let Some(leaf) = other.or(weightless).filter(|_| word == "cpo") {
-        lack(leaves, leaf, "another loss of TRL's CPO than its sigmoid beside the cross entropy");
+        lack(leaves, leaf, "a CPO loss in TRL other than sigmoid plus cross entropy");
     }
     leaves.pass_below(&["cpo_alpha", "orpo_alpha", "simpo_gamma"]);
     // ms-swift's packs of samples, which it has in TRL's trainers too.
     for path in ["padding_free", "packing"] {
         if let Some(leaf) = leaves.yes(path) {
-            lack(leaves, leaf, "several samples in one sequence of a preference loss beside a cross entropy");
+            lack(leaves, leaf, "packed samples with a preference loss plus cross entropy");
         }
     }
 }
@@ -346,10 +346,10 @@ fn signs(leaves: &mut Leaves<'_>, leaf: &Leaf) {
     // `trl/trainer/kto_trainer.py:__init__`: the distance to the reference is estimated from the other samples of a micro-batch.
     let micro = leaves.first(&["per_device_train_batch_size", "micro_batch_size"]);
     if let Some(leaf) = micro.filter(|leaf| leaf.whole() == Some(1)) {
-        lack(leaves, leaf, "KTO with a micro-batch of 1, which TRL refuses to start");
+        lack(leaves, leaf, "KTO with a micro-batch of 1, which TRL rejects");
     }
     if let Some(leaf) = leaves.get("loss_type").filter(|leaf| leaf.value != "kto") {
-        lack(leaves, leaf, "a loss of single samples without their distance to the reference (APO)");
+        lack(leaves, leaf, "an unpaired loss without a KL term to the reference (APO)");
     }
     for path in ["use_liger_kernel", "use_liger_loss", "use_liger"] {
         if let Some(leaf) = leaves.yes(path) {

@@ -22,10 +22,10 @@ const SERIES_SIGN: &str = "freeze_merger";
 const SERIES_WHY: &str = "default of Qwen2-VL-Finetune";
 /// `qwen-vl-finetune/README.md`.
 const QWEN_VERSION: &str =
-    "Qwen's program asks for transformers 4.57, whose hook reaches word embeddings alone";
+    "Qwen's program requires transformers 4.57, whose hook reaches only word embeddings";
 /// `requirements.txt`.
 const SERIES_VERSION: &str =
-    "Qwen2-VL-Finetune asks for transformers 4.56.1, whose hook reaches word embeddings alone";
+    "Qwen2-VL-Finetune requires transformers 4.56.1, whose hook reaches only word embeddings";
 
 /// The first of its switches, by which its words are told.
 fn first<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
