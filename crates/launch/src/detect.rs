@@ -245,12 +245,12 @@ const BESIDE: [(&[&str], &str, &str); 26] = [
     (
         &["data_path", "vocab_file", "merge_file"],
         "GPT-NeoX data and checkpoint paths, not a training run",
-        "paste the model's file beside it (configs/125M.yml)",
+        "paste the model's file as well (configs/125M.yml)",
     ),
     (
         &["train_data_paths", "vocab_file"],
         "GPT-NeoX data and checkpoint paths, not a training run",
-        "paste the model's file beside it (configs/125M.yml)",
+        "paste the model's file as well (configs/125M.yml)",
     ),
     (
         &["text_gen_type", "maximum_tokens"],
@@ -261,7 +261,7 @@ const BESIDE: [(&[&str], &str, &str); 26] = [
     (
         &["defaults", "megatron_training"],
         "a MindSpeed-RL run whose model is in another file",
-        "paste the model file (configs/model/) beside it, with its Megatron keys",
+        "paste the model file (configs/model/) as well, with its Megatron keys",
     ),
     (
         &["apiVersion", "name", "type", "version"],
@@ -276,17 +276,17 @@ const BESIDE: [(&[&str], &str, &str); 26] = [
     (
         &["type", "learning_rate", "weight_decay"],
         "optimizer settings alone, not a training run",
-        "paste the training config beside it",
+        "paste the training config as well",
     ),
     (
         &["generation", "data", "env"],
         "a NeMo-RL evaluation, not a training run",
-        "paste the recipe of the training (examples/configs/)",
+        "paste the training recipe (examples/configs/)",
     ),
     (
         &["metadata", "quantize"],
         "ModelOpt quantization settings, not a training run",
-        "paste the recipe of the training beside it",
+        "paste the training recipe as well",
     ),
     (
         &["model.target", "model.params"],
@@ -306,7 +306,7 @@ const BESIDE: [(&[&str], &str, &str); 26] = [
     (
         &["vllm.model"],
         "inference server settings, not a training run",
-        "paste the training config beside it (prime-rl's rl.toml, sft.toml)",
+        "paste the training config as well (prime-rl's rl.toml, sft.toml)",
     ),
     (
         &["training_cfg.entry_script", "cluster"],
@@ -344,7 +344,7 @@ const BESIDE: [(&[&str], &str, &str); 26] = [
     (
         &["project_name", "gpu"],
         "axolotl cloud settings (--cloud), not a training run",
-        "paste the configuration of the training beside it",
+        "paste the training configuration as well",
     ),
     (
         &["channels", "dependencies"],

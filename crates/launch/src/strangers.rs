@@ -39,7 +39,7 @@ pub(super) fn python(program: &str) -> Diagnostic {
         let shown: String = command.chars().take(SHOWN).collect();
         let message = format!("a notebook that starts `{}` and calls no trainer itself", shown.trim_end());
         return Diagnostic::error(Code::Python, message)
-            .hint("paste that command as a script, with the files it names beside it");
+            .hint("paste that command as a script, together with the files that it names");
     }
     if let Some((_, what)) = SIGNS.iter().find(|(sign, _)| program.contains(sign)) {
         return Diagnostic::error(Code::Python, *what).hint(LINE);

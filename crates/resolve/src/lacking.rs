@@ -12,7 +12,7 @@ use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software, bare_
 use shardscope_source::{Code, Diagnostic};
 use std::collections::HashSet;
 
-const HEADS: &str = "a reward or classification head beside a vision tower, or in this software";
+const HEADS: &str = "a reward or classification head on a vision-language model, or in this software";
 
 /// Words of a setting that no estimator knows, and what they would change.
 struct Lacking {
@@ -132,7 +132,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         && !(matches!(table.word(Field::PreferenceLogits), "fp32" | "own")
             && software == Software::HfTransformers)
     {
-        let message = "KTO in this trainer, and the tensors it holds beside the model";
+        let message = "KTO in this trainer, and the tensors that it holds besides the model";
         table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);
     }
     let heads = matches!(table.word(Field::TrainingObjective), "reward" | "classify");
@@ -167,7 +167,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     let part = adapted.reach_experts() && !adapted.cover_experts();
     if table.on(Field::ConvertedExperts) && part && software == Software::HfTransformers {
         let message =
-            "adapters on a part of the experts' weights (PEFT refuses one of gate_proj and up_proj alone)";
+            "adapters on part of the experts' weights (PEFT rejects only one of gate_proj and up_proj)";
         table.lack(Field::LoraTargetModules, "", Effect::Model, message);
     }
     vision::only_with_tower(table);

@@ -19,12 +19,12 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         if named::is_open(table) {
             return None;
         }
-        let message = "the vision tower beside the decoder, whose sizes only its config.json states";
+        let message = "the vision tower, whose sizes only the model's config.json states";
         return Some((Effect::Model, message.to_owned()));
     }
     let (parameters, layers) = (table.number(Field::VisionParameters), table.number(Field::VisionLayers));
     let tower = format!(
-        "the vision tower beside the decoder ({} parameters in {layers} layers and a projector)",
+        "the vision tower ({} parameters in {layers} layers and a projector)",
         grouped(parameters)
     );
     if table.on(Field::VisionInEngine) {

@@ -168,7 +168,7 @@ fn other_models(leaves: &mut Leaves<'_>, starcoder: bool) {
 /// sample's excess loss over it weighs its domain. Without one it is a training whose data alone is drawn otherwise.
 fn doremi(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("doremi.ref_model_resume_checkpoint_path") {
-        let what = "a frozen reference beside the model that trains (DoReMi)";
+        let what = "a frozen reference model (DoReMi)";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }

@@ -93,7 +93,7 @@ fn absent(name: String, span: Option<Span>, source: &Source) -> Option<(String, 
     }
     let message = format!("this training takes its settings from {name}, which is not here");
     let said =
-        Diagnostic::error(Code::MissingFile, message).hint(format!("paste or drop {name} beside this text"));
+        Diagnostic::error(Code::MissingFile, message).hint(format!("paste or drop {name} as well"));
     Some((name, said.at_some(span)))
 }
 
@@ -117,7 +117,7 @@ pub(super) fn started(script: &Script, source: &Source) -> Option<Diagnostic> {
         let name = base_name(word.text());
         let message =
             format!("this text starts {name}, which is not here, and has no training options of its own");
-        let hint = format!("paste or drop {name} beside this text");
+        let hint = format!("paste or drop {name} as well");
         return Some(Diagnostic::error(Code::MissingFile, message).hint(hint).at(word.origin()));
     }
     let program = words().find(|word| ends(word, &[".py"]))?;

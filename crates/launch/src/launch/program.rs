@@ -55,8 +55,8 @@ pub(super) fn installs(program: &str) -> Option<&'static str> {
 const TRAINS: &str =
     "train training pretrain pretraining finetune finetuning sft posttrain trainer tune tuning sft_trainer";
 
-const VISION: &str = "a vision model beside or in place of the decoder";
-const PREFERENCES: &str = "a reference model, and perhaps a reward model, beside the trained one";
+const VISION: &str = "a vision model in addition to or in place of the decoder";
+const PREFERENCES: &str = "a reference model, and perhaps a reward model, besides the trained one";
 
 /// Words of programs that train something else.
 const OTHERS: &[(&str, Effect, &str)] = &[

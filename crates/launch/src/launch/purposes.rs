@@ -10,7 +10,7 @@ use shardscope_plan::{Field, Software};
 
 /// A program that is started without a setting that is known.
 const ELSEWHERE: &str =
-    "a program that takes its settings from elsewhere; paste the file or the options that it reads";
+    "a program that takes its settings from elsewhere; paste the file or options that it reads";
 
 /// The program of a text that trains nothing, and what it is for. A set-up counts where nothing else is told.
 pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {

@@ -100,7 +100,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
                     "no command with training options is found in this text, which reads files that are not here: {}",
                     files.join(", ")
                 );
-                let hint = format!("paste or drop {first} beside this text");
+                let hint = format!("paste or drop {first} as well");
                 launch.diagnostics.push(Diagnostic::error(Code::MissingFile, message).hint(hint));
             } else if let Some((program, what)) = purposes::instead(&script) {
                 let message = format!("{} is {what}", program.text());

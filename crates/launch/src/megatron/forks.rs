@@ -62,7 +62,7 @@ const CHUNKS: &str = "tensor-parallel GEMMs split to overlap their communication
 const SAMPLES: &str = "samples from a custom function, which chooses their length and number";
 const GAUDI: &str = "Gaudi's own kernels and graphs";
 const DIFFUSION: &str = "a diffusion model in place of the decoder";
-const VISION: &str = "a vision model beside the decoder";
+const VISION: &str = "a vision model in addition to the decoder";
 /// slime's option that leaves the rollout engine out.
 pub(super) const TRAIN_ONLY: &str = "debug-train-only";
 const DP_ATTENTION: &str = "data-parallel attention in the rollout engine";
@@ -164,7 +164,7 @@ const FORKS: &[Fork] = &[
     switch("reuse-fp32-param", &[(Field::ReuseFp32Param, YES)]),
     lacking("swap-optimizer", Arity::On, Effect::Memory, "optimizer states swapped to the host"),
     // MindSpeed-LLM, `mindspeed_llm/features_manager`.
-    lacking("ai-framework", Arity::One, Effect::Memory, "MindSpore in the place of PyTorch"),
+    lacking("ai-framework", Arity::One, Effect::Memory, "MindSpore in place of PyTorch"),
     lacking("moe-tp-extend-ep", Arity::On, Effect::Memory, "unsharded experts on every tensor-parallel rank"),
     lacking("mla-mm-split", Arity::On, Effect::Memory, "MLA's up-projections as four GEMMs"),
     lacking("swap-attention", Arity::On, Effect::Memory, "attention activations swapped to the host"),
@@ -185,7 +185,7 @@ const FORKS: &[Fork] = &[
     lacking("moe-fb-overlap", Arity::On, Effect::Memory, EXCHANGES),
     lacking("tp-2d", Arity::On, Effect::Communication, "two-dimensional tensor parallelism"),
     lacking("stage", Arity::One, Effect::Memory, "preference training and its reference model"),
-    lacking("add-dense-bias", Arity::On, Effect::Model, "biases of attention's output alone"),
+    lacking("add-dense-bias", Arity::On, Effect::Model, "biases on attention's output only"),
     lacking("add-output-layer-bias", Arity::On, Effect::Model, "biases of the output layer"),
     lacking("post-norm", Arity::On, Effect::Model, "norms after attention and MLP"),
     lacking("post-self-attn-layernorm", Arity::On, Effect::Model, "norms after attention"),
@@ -298,7 +298,7 @@ const FORKS: &[Fork] = &[
         "sglang-speculative-algorithm",
         Arity::One,
         Effect::Memory,
-        "a draft model beside the rollout engine (speculative decoding)",
+        "a draft model in the rollout engine (speculative decoding)",
     ),
     // The teacher's weights wait on the host as the reference's do, and are swapped into the policy's place for a forward
     // pass (`slime/backends/megatron_utils/actor.py:load_other_checkpoint`, the same in miles). A teacher that a server of
@@ -316,7 +316,7 @@ const FORKS: &[Fork] = &[
         Effect::Memory,
         "a backend other than Megatron under slime and miles",
     ),
-    lacking("use-critic", Arity::On, Effect::Memory, "a critic beside the policy"),
+    lacking("use-critic", Arity::On, Effect::Memory, "a critic in addition to the policy"),
     // megablocks.
     takes("moe-num-experts", &[(Field::NumExperts, None)]),
     takes("moe-top-k", &[(Field::MoeRouterTopk, None)]),

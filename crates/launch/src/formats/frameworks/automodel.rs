@@ -300,7 +300,7 @@ fn implementation(leaves: &mut Leaves<'_>) {
         lack(leaves, "recipe", Effect::Memory, "a teacher model (distillation)");
     }
     if recipe.contains("VLM") || class.contains("ImageTextToText") || class.contains("Multimodal") {
-        lack(leaves, "model._target_", Effect::Model, "the vision model beside the decoder");
+        lack(leaves, "model._target_", Effect::Model, "the vision model in addition to the decoder");
     }
     if class.contains("SequenceClassification")
         || class.contains("BiEncoder")

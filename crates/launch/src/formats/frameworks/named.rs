@@ -160,8 +160,8 @@ pub(in crate::formats) const ALIGN_ANYTHING: Row = Row {
     ..of_transformers(
         "align-anything",
         "a configuration of align-anything",
-        "align-anything: model, batch, length; what its trainers hold beside the model is not modelled",
-        "what align-anything's trainers hold beside the model: reference, reward model, critic, towers",
+        "align-anything: model, batch, length; what its trainers hold besides the model is not modelled",
+        "what align-anything's trainers hold besides the model: reference, reward model, critic, towers",
     )
 };
 
@@ -184,7 +184,7 @@ pub(in crate::formats) const CHATLEARN: Row = Row {
         "ChatLearn",
         "a configuration of ChatLearn",
         "ChatLearn: the policy's model, batch and machines; its rollouts and what it moves between phases are not modelled",
-        "ChatLearn's rollouts, the models beside the policy, and what it moves between its phases",
+        "ChatLearn's rollouts, the models besides the policy, and what it moves between its phases",
     )
 };
 

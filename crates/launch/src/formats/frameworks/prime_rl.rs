@@ -10,7 +10,7 @@ use shardscope_plan::{Field, Software};
 pub(in crate::formats) const PRIME_RL: Row = Row {
     trainer: "prime-rl",
     title: "a configuration of prime-rl",
-    about: "prime-rl: dense models of transformers under FSDP2, rollouts by vLLM on accelerators of their own",
+    about: "prime-rl: dense transformers models under FSDP2, rollouts by vLLM on separate accelerators",
     signs: &[&["model.name", "orchestrator"]],
     keys: &[],
     models: &["model.name", "trainer.model.name"],
@@ -23,7 +23,7 @@ pub(in crate::formats) const PRIME_RL: Row = Row {
 /// prime-rl's settings file of supervised fine-tuning.
 pub(in crate::formats) const PRIME_SFT: Row = Row {
     title: "a configuration of prime-rl's supervised fine-tuning",
-    about: "prime-rl's supervised fine-tuning: dense models of transformers under FSDP2",
+    about: "prime-rl's supervised fine-tuning: dense transformers models under FSDP2",
     signs: &[
         &["model.name", "data.name", "optim"],
         &["model.name", "data.type", "max_steps"],
@@ -85,8 +85,8 @@ fn rl(leaves: &mut Leaves<'_>) {
     let why = "prime-rl trains on log-probabilities of sampled tokens";
     leaves.state(Field::TrainingObjective, "policy", Origin::Derived, why);
     // The trainer has neither; teachers of other algorithms are servers elsewhere.
-    leaves.state(Field::RlReference, "none", Origin::Derived, "prime-rl's trainer has the policy alone");
-    leaves.state(Field::RlCritic, "none", Origin::Derived, "prime-rl's trainer has the policy alone");
+    leaves.state(Field::RlReference, "none", Origin::Derived, "prime-rl's trainer has only the policy");
+    leaves.state(Field::RlCritic, "none", Origin::Derived, "prime-rl's trainer has only the policy");
     trainer(leaves, "trainer.model.", "trainer.optim.", 1);
     generating(leaves);
     if leaves.get("trainer.model.fused_lm_head_token_chunk_size").is_some_and(|leaf| leaf.whole().is_none()) {

@@ -36,7 +36,7 @@ impl Reader for HuggingFace {
     }
 
     fn about(&self) -> &'static str {
-        "the model's shape alone; cluster and layout come from elsewhere"
+        "only the model's shape; cluster and layout come from elsewhere"
     }
 
     fn role(&self) -> Role {

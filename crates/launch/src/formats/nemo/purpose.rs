@@ -19,7 +19,7 @@ const INSTEAD: [(&str, &str); 38] = [
     ("image_path", IDLE),
     ("data_path", IDLE),
     ("generate_images", IDLE),
-    ("model.mm_cfg.", "a vision model beside the decoder"),
+    ("model.mm_cfg.", "a vision model in addition to the decoder"),
     ("model.vision_pretraining_type", IMAGES),
     ("model.vision.", IMAGES),
     ("model.unet", DIFFUSION),
@@ -53,7 +53,7 @@ const IMAGES: &str = "an image model in place of the decoder";
 const DIFFUSION: &str = "a diffusion model in place of the decoder";
 const ENCODER: &str = "encoder-decoder models";
 const OTHER: &str = "a model other than a decoder-only language model";
-const RETRO: &str = "retrieval beside the decoder (Retro)";
+const RETRO: &str = "retrieval in addition to the decoder (Retro)";
 
 /// Says what the file does instead of training a decoder, if it does.
 pub(super) fn instead(leaves: &mut Leaves<'_>) {

@@ -215,7 +215,7 @@ fn reference(leaves: &mut Leaves<'_>) {
         () if yes(leaves, "worker.ref.fsdp.enable_cpu_offload") => ("host", "ref.fsdp.enable_cpu_offload"),
         () if yes(leaves, "worker.ref.offload.offload_params") => ("host", "ref.offload.offload_params"),
         () => {
-            let item = "a reference model in 16 bits beside the policy (no ref.fsdp.enable_cpu_offload)";
+            let item = "a reference model in 16 bits on the GPU (no ref.fsdp.enable_cpu_offload)";
             let item =
                 crate::NotModelled::new("worker.ref.fsdp.enable_cpu_offload", "false", Effect::Memory, item);
             leaves.reading.not_modelled.push(item);

@@ -35,7 +35,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let teacher = leaves.all().iter().find(teaches).filter(|_| task != Some("distillation."));
     let weighed = leaves.get("grpo.adv_estimator.name").filter(|leaf| leaf.value == "opd");
     if let Some(leaf) = weighed.or(teacher) {
-        let what = "teacher models beside the policy, on shared or separate accelerators";
+        let what = "teacher models, on shared or separate accelerators";
         let item = crate::NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -302,7 +302,7 @@ fn quantization(leaves: &mut Leaves<'_>) {
         &[(
             "policy.draft.enabled",
             Effect::Memory,
-            "a draft model that is trained beside the policy (EAGLE)",
+            "a draft model trained with the policy (EAGLE)",
         )],
     );
     // What the group says of a draft model that is not there counts for nothing.

@@ -35,7 +35,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
                 Effect::Memory,
                 "states on the host, which DeepSpeed refuses with AdamW of torch",
             ),
-            ("record_entropy", Effect::Memory, "the entropy of the logits, computed beside the loss"),
+            ("record_entropy", Effect::Memory, "the entropy of the logits, computed next to the loss"),
         ],
     );
     if let Some(leaf) = leaves.get("fused_optimizer").filter(|leaf| leaf.flag() == Some(false)) {

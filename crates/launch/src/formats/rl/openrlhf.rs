@@ -39,7 +39,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
                 Field::ReferenceModel,
                 "loaded",
                 Origin::Default,
-                "a reference model beside the policy",
+                "a reference model in addition to the policy",
             );
         } else if let Some(leaf) = leaves.get("ref.offload") {
             lack(leaves, leaf, Effect::Memory, "a reference model on the host");
@@ -49,7 +49,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let images =
         ["data.image_key", "actor.freeze_visual_encoder", "data.max_images_per_prompt", "freeze_prefix"];
     if let Some(leaf) = leaves.first(&images) {
-        lack(leaves, leaf, Effect::Model, "the vision model beside the decoder");
+        lack(leaves, leaf, Effect::Model, "the vision model in addition to the decoder");
     }
     // `openrlhf/cli/train_kd.py`.
     if let Some(leaf) = leaves.get("teacher_model") {

@@ -25,7 +25,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     if !tunes && !generates {
         stop(leaves, "preference training or distillation");
     } else if ["student.", "student_train.", "teacher."].iter().any(|group| has(leaves, group)) {
-        stop(leaves, "a teacher beside the policy");
+        stop(leaves, "a teacher model (distillation)");
     }
     machines(leaves, worker);
     engine(leaves, worker);

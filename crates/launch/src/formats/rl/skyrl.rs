@@ -183,7 +183,7 @@ fn rollout(leaves: &mut Leaves<'_>) {
     let draft = engine("speculative_config");
     let starts = |leaf: &&Leaf| leaf.path.starts_with(&draft) && !matches!(leaf.value.as_str(), "" | "null");
     if let Some(leaf) = leaves.all().iter().find(starts) {
-        let what = "a draft model beside the rollout engine (speculative decoding)";
+        let what = "a draft model in the rollout engine (speculative decoding)";
         lack(leaves, leaf, Effect::Memory, what);
     }
     leaves.pass_below(&[&draft]);
@@ -224,7 +224,7 @@ fn beside(leaves: &mut Leaves<'_>) {
         leaves.get(path).filter(|leaf| own.as_deref() != Some(leaf.value.as_str())).cloned()
     };
     if let Some(leaf) = other(leaves, "trainer.ref.model.path").filter(|_| penalised) {
-        lack(leaves, &leaf, Effect::Memory, "a reference of another shape than the policy");
+        lack(leaves, &leaf, Effect::Memory, "a reference whose shape differs from the policy's");
     }
     let critic = leaves.text("trainer.algorithm.advantage_estimator") == Some("gae");
     let (place, note) = match () {
@@ -234,7 +234,7 @@ fn beside(leaves: &mut Leaves<'_>) {
     };
     leaves.state(Field::RlCritic, place, Origin::Derived, note);
     if let Some(leaf) = other(leaves, "trainer.critic.model.path").filter(|_| critic && shares) {
-        lack(leaves, &leaf, Effect::Memory, "a critic of another shape than the policy");
+        lack(leaves, &leaf, Effect::Memory, "a critic whose shape differs from the policy's");
     }
     leaves.pass_below(&["trainer.critic."]);
     lack_yes(

@@ -64,7 +64,7 @@ pub(super) fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     let (place, note) = if moved {
         ("host", "the critic's weights and states are offloaded to the host when idle")
     } else {
-        ("device", "a critic beside the policy (the estimator gae)")
+        ("device", "a critic in addition to the policy (the estimator gae)")
     };
     leaves.state(Field::RlCritic, place, Origin::Derived, note);
     leaves.pass_below(&["critic."]);

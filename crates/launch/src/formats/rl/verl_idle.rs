@@ -73,7 +73,7 @@ fn entropy(leaves: &mut Leaves<'_>) {
         || !joined;
     if other || matches!(leaves.reading.software, Some((Software::MegatronCoreTe, _))) {
         let what = match stated.or(metric) {
-            Some(_) => "the entropy of the logits beside the loss, whose softmax is saved",
+            Some(_) => "the entropy of the logits next to the loss, whose softmax is saved",
             None => {
                 "the entropy term that verl 0.2 (the version of this key) always has in the loss, whose softmax is saved"
             }

@@ -125,7 +125,7 @@ fn adapters(leaves: &mut Leaves<'_>) {
     ]);
     for path in ["actor_rollout_ref.model.lora.exclude_modules", "actor_rollout_ref.model.lora.dtype"] {
         if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value != "[]") {
-            lack(leaves, leaf, Effect::Model, "adapters with excluded modules or a dtype of their own");
+            lack(leaves, leaf, Effect::Model, "adapters with excluded modules or their own dtype");
         }
     }
     leaves

@@ -52,7 +52,7 @@ const FIXED: &[(Field, &str)] = &[
 /// Words of the trainer, the values with which it is what is estimated here, what another one changes, and what it is then
 /// (`torchtitan/config/job_config.py`, `components/optimizer.py`).
 const USUAL: &[(&str, &[&str], Effect, &str)] = &[
-    ("training.dtype", &["float32"], Effect::Memory, "weights, gradients and moments kept in 16 bits alone"),
+    ("training.dtype", &["float32"], Effect::Memory, "weights, gradients and moments kept only in 16 bits"),
     ("training.mixed_precision_reduce", &["float32"], Effect::Communication, "gradients reduced in 16 bits"),
     // Until 2024-11 (`torchtitan/models/norms.py`).
     ("model.norm_type", &["rmsnorm", "fused_rmsnorm"], Effect::Model, "a norm other than RMSNorm"),

@@ -65,7 +65,7 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
         leaves.reading.keep(&|found| found.field != Field::PreferenceLogits);
         leaves.state(Field::PreferenceLogits, "whole", Origin::Derived, why);
         if let Some(leaf) = leaves.get("sft_weight").filter(|leaf| leaf.value.parse::<f64>() != Ok(0.0)) {
-            lack(leaves, leaf, "a cross-entropy term on chosen samples beside the preference loss");
+            lack(leaves, leaf, "a cross-entropy term on chosen samples in addition to the preference loss");
         }
         return;
     }
@@ -127,7 +127,7 @@ pub(super) fn of_open_instruct(leaves: &mut Leaves<'_>) {
 /// reference beside the policy and runs both sequences of a pair, so that one must not be priced as the other. Scripts tell the
 /// step by options that one program alone has, or by the folder they write to.
 pub(super) fn step_of_chat(leaves: &mut Leaves<'_>) {
-    const PAIRS: &str = "DPO of DeepSpeed-Chat: a reference beside the policy, and both sequences of a pair";
+    const PAIRS: &str = "DPO of DeepSpeed-Chat: a reference model, and both sequences of a pair";
     const OTHERS: [&str; 3] =
         ["num_padding_at_beginning", "actor_model_name_or_path", "critic_model_name_or_path"];
     if OTHERS.iter().any(|path| leaves.has(path)) {
@@ -295,7 +295,7 @@ fn preferences(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
     match kind {
         Some((leaf, "orpo")) if is_factory => leaves.say(Field::ReferenceModel, "none", leaf),
         Some((leaf, "orpo")) => {
-            lack(leaves, leaf, "a cross-entropy term on chosen samples beside the preference loss (ORPO)")
+            lack(leaves, leaf, "a cross-entropy term on chosen samples in addition to the preference loss (ORPO)")
         }
         Some((leaf, "simpo")) => leaves.say(Field::ReferenceModel, "none", leaf),
         _ if leaf.value == "simpo" => leaves.say(Field::ReferenceModel, "none", leaf),

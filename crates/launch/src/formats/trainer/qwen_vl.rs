@@ -77,7 +77,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     let [tower, projector, decoder] = SWITCHES.map(|(key, _)| leaves.yes(key).is_some());
     // `lm_head.requires_grad` is set on the module, so that its weights train all the same.
     if !decoder {
-        lack(leaves, said, "an output layer that trains beside a frozen decoder");
+        lack(leaves, said, "an output layer trained with a frozen decoder");
     }
     let parts = SWITCHES.iter().zip([tower, projector, decoder]);
     let mut frozen: Vec<&str> = parts.filter(|(_, trains)| !trains).map(|((_, part), _)| *part).collect();

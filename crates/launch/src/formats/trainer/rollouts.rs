@@ -75,7 +75,7 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
     }
     engine(leaves, &find, is_swift);
     if early && leaves.reading.value(Field::RolloutEngine) == Some("vllm") {
-        let note = "vllm_device: an accelerator of its own";
+        let note = "vllm_device: a separate accelerator";
         leaves.state(Field::RolloutGpus, "1", Origin::Derived, note);
     }
     reference(leaves, is_swift || early);

@@ -139,7 +139,7 @@ pub(super) fn under(leaves: &mut Leaves<'_>, dialect: Dialect) -> bool {
     const BESIDE: [(&str, &str); 7] = [
         ("deepspeed", "unsloth's model under DeepSpeed"),
         ("fsdp", "unsloth's model under FSDP"),
-        ("enable_liger_kernel", "Liger's kernels beside unsloth's"),
+        ("enable_liger_kernel", "Liger's kernels together with unsloth's"),
         ("neat_packing", "packing without cross-sample attention in unsloth's model"),
         ("shift_attn", "shifted attention in unsloth's model"),
         ("resize_vocab", "an embedding and output layer trained in fp32 under unsloth"),

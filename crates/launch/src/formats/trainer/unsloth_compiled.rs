@@ -57,7 +57,7 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         lack(leaves, leaf, Effect::Memory, what);
     }
     if leaves.reading.value(Field::ModulesToSave).is_some() {
-        let what = "an embedding and output layer trained beside layers that unsloth compiles";
+        let what = "an embedding and output layer trained with layers that unsloth compiles";
         leaves.reading.not_modelled.push(NotModelled::new("modules_to_save", "", Effect::Memory, what));
     }
     if matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {

@@ -289,7 +289,7 @@ fn stops(leaves: &mut Leaves<'_>) {
         ("use_dpo", Effect::Memory, "preference training in MaxText"),
         ("optimizer_memory_host_offload", Effect::Memory, "optimizer states on the host in MaxText"),
         ("parameter_memory_host_offload", Effect::Memory, "weights on the host in MaxText"),
-        ("use_multimodal", Effect::Model, "a vision model beside the decoder"),
+        ("use_multimodal", Effect::Model, "a vision model in addition to the decoder"),
         ("mlp_bias", Effect::Model, "biases in MLPs of MaxText"),
     ] {
         if let Some(leaf) = leaves.yes(path) {

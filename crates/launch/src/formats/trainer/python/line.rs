@@ -15,11 +15,11 @@ const LONGEST: usize = 1_000;
 /// Asks for it. `own`: a line of a program that declares its options itself.
 pub(super) fn ask(reading: &mut Reading, text: &str, file: &str, model: Option<&str>, own: Option<String>) {
     let message = "this program takes its settings from its launch command, which is not here";
-    let hint = "paste that command beside it, or answer the question";
+    let hint = "paste that command as well, or answer the question";
     reading.diagnostics.push(Diagnostic::error(Code::NoCommandLine, message).hint(hint));
     reading.questions.push(Question {
         name: COMMAND_LINE.to_owned(),
-        prompt: "Which command starts this program? It is read as if it were pasted beside it".to_owned(),
+        prompt: "Which command starts this program? It is read as if it were pasted with it".to_owned(),
         choices: Vec::new(),
         proposal: Some(match own {
             Some(own) => usage(text).filter(|line| line.contains(base_name(file))).unwrap_or(own),
