@@ -91,7 +91,10 @@ mod tests {
                 "!autotrain setup\n!autotrain llm --train --model a --use_peft\nout = model.generate(**inputs)\n",
                 "`autotrain llm --train --model a",
             ),
-            ("import art\nmodel = art.TrainableModel(name='a')\nawait model.generate(1)\n", "agent training with ART"),
+            (
+                "import art\nmodel = art.TrainableModel(name='a')\nawait model.generate(1)\n",
+                "agent training with ART",
+            ),
             ("from sagemaker.huggingface import HuggingFace\n", "SageMaker job"),
             ("out = model.generate(**inputs)\nloss.backward()\n", "looks like Python"),
             ("!python tools/download.py --a\nprint('hello')\n", "looks like Python"),

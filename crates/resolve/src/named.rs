@@ -73,8 +73,7 @@ pub(super) fn ask(table: &mut Table) {
     }
     table.ask(Question {
         name: Field::Model.name().to_owned(),
-        prompt: "Which model is trained? Its name on the Hub, or paste its config.json as well"
-            .to_owned(),
+        prompt: "Which model is trained? Its name on the Hub, or paste its config.json as well".to_owned(),
         choices: Vec::new(),
         proposal: None,
     });

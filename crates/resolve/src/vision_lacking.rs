@@ -23,10 +23,8 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         return Some((Effect::Model, message.to_owned()));
     }
     let (parameters, layers) = (table.number(Field::VisionParameters), table.number(Field::VisionLayers));
-    let tower = format!(
-        "the vision tower ({} parameters in {layers} layers and a projector)",
-        grouped(parameters)
-    );
+    let tower =
+        format!("the vision tower ({} parameters in {layers} layers and a projector)", grouped(parameters));
     if table.on(Field::VisionInEngine) {
         let how = "in the engine that makes rollouts";
         return (!in_engine(table)).then(|| (Effect::Memory, format!("{tower} {how}")));

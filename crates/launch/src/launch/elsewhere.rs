@@ -92,8 +92,7 @@ fn absent(name: String, span: Option<Span>, source: &Source) -> Option<(String, 
         return None;
     }
     let message = format!("this training takes its settings from {name}, which is not here");
-    let said =
-        Diagnostic::error(Code::MissingFile, message).hint(format!("paste or drop {name} as well"));
+    let said = Diagnostic::error(Code::MissingFile, message).hint(format!("paste or drop {name} as well"));
     Some((name, said.at_some(span)))
 }
 

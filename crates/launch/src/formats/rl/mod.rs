@@ -118,9 +118,7 @@ impl Reader for RlFormat {
             Self::OpenRlhf => {
                 "OpenRLHF: supervised fine-tuning, DPO and PPO under DeepSpeed, vLLM on the same or on separate accelerators"
             }
-            Self::NemoRl => {
-                "NeMo-RL: the policy under DTensor or Megatron, vLLM; its own base files by name"
-            }
+            Self::NemoRl => "NeMo-RL: the policy under DTensor or Megatron, vLLM; its own base files by name",
             Self::MindSpeedRl => "MindSpeed-RL: Megatron's flags as keys, vLLM-Ascend",
             Self::OpenInstruct => "open-instruct's GRPO: learners under DeepSpeed, vLLM apart or on one GPU",
             Self::SkyRl => {
@@ -128,7 +126,9 @@ impl Reader for RlFormat {
             }
             Self::EasyR1 => "EasyR1: the policy under FSDP by verl's rules, vLLM on the same accelerators",
             Self::Areal => "AReaL: the policy under FSDP2, rollouts apart or on the same accelerators",
-            Self::Roll => "ROLL: the policy under Megatron, rollouts on the same or on separate accelerators, supervised fine-tuning",
+            Self::Roll => {
+                "ROLL: the policy under Megatron, rollouts on the same or on separate accelerators, supervised fine-tuning"
+            }
         }
     }
 

@@ -299,11 +299,7 @@ fn filtered(leaves: &mut Leaves<'_>) {
 fn quantization(leaves: &mut Leaves<'_>) {
     lack_yes(
         leaves,
-        &[(
-            "policy.draft.enabled",
-            Effect::Memory,
-            "a draft model trained with the policy (EAGLE)",
-        )],
+        &[("policy.draft.enabled", Effect::Memory, "a draft model trained with the policy (EAGLE)")],
     );
     // What the group says of a draft model that is not there counts for nothing.
     leaves.pass_below(&["policy.draft."]);

@@ -294,9 +294,11 @@ fn preferences(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
     let kind = leaves.get("pref_loss").map(|leaf| (leaf, leaf.value.as_str()));
     match kind {
         Some((leaf, "orpo")) if is_factory => leaves.say(Field::ReferenceModel, "none", leaf),
-        Some((leaf, "orpo")) => {
-            lack(leaves, leaf, "a cross-entropy term on chosen samples in addition to the preference loss (ORPO)")
-        }
+        Some((leaf, "orpo")) => lack(
+            leaves,
+            leaf,
+            "a cross-entropy term on chosen samples in addition to the preference loss (ORPO)",
+        ),
         Some((leaf, "simpo")) => leaves.say(Field::ReferenceModel, "none", leaf),
         _ if leaf.value == "simpo" => leaves.say(Field::ReferenceModel, "none", leaf),
         _ => {}
