@@ -133,7 +133,7 @@ fn the_first_learner_copies_all_weights_to_send_them() {
         let rl = memory(&plan).rl.expect("phases");
         assert!(!rl.co_located);
         let phase = rl.phases.into_iter().find(|phase| phase.kind == PhaseKind::WeightUpdate)?;
-        phase.breakdown.child("all weights, copied").map(shardscope::explain::Breakdown::value)
+        phase.breakdown.child("copy of all weights").map(shardscope::explain::Breakdown::value)
     };
     let whole = parameters(&plan(&[])).total.get();
     assert_eq!(update(&[]), None);
