@@ -93,12 +93,22 @@ pub fn page() -> Page {
 }
 
 fn body() -> Markup {
-    let mut chapter = "";
     html! {
-        @for one in worked() {
-            @if std::mem::replace(&mut chapter, one.chapter) != one.chapter { h2 { (one.chapter) } }
-            p {
-                a href={ (one.stem) ".html" } { (one.name) } ": " (one.about) ". " (one.verdict)
+        // Examples of a chapter follow each other.
+        @for chapter in worked().chunk_by(|one, next| one.chapter == next.chapter) {
+            @if let Some(first) = chapter.first() { h2 { (first.chapter) } }
+            ul.runs {
+                @for one in chapter {
+                    li {
+                        a.run href={ (one.stem) ".html" } {
+                            // Its words stand below it.
+                            img src={ (one.stem) ".svg" } width=(CARD[0]) height=(CARD[1]) alt="" loading="lazy";
+                            strong { (one.name) }
+                            span { (one.about) }
+                            span.outcome { (one.verdict) }
+                        }
+                    }
+                }
             }
         }
     }
@@ -118,8 +128,8 @@ impl Worked {
         let about = format!("{}. {}", self.about, self.verdict);
         let body = html! {
             @if let Some(published) = &self.published { p { (published) } }
-            p { a href={ "./#" (self.link) } { "Open it in the calculator" } ", to change it and to see where every number is from." }
             p { img src={ (self.stem) ".svg" } width=(CARD[0]) height=(CARD[1]) alt=(about) class="card"; }
+            p { a.open-run href={ "./#" (self.link) } { "Open in the calculator" } " Change any setting there; every number shows where it is from." }
         };
         document(&format!("{}.html", self.stem), &self.name, &about, &[], &body)
     }

@@ -48,7 +48,7 @@ pub(crate) fn mount() {
         if !later::load().await {
             // Thrown as an error of the program: `index.html` hears it and says what to do.
             // `index.html` tells the reader.
-            wasm_bindgen::throw_str("the engine's tables did not arrive");
+            wasm_bindgen::throw_str("the engine's tables could not be loaded");
         }
         let Some(first) = first().await else { return };
         if let Some(shell) = browser::element("app") {
@@ -72,7 +72,7 @@ async fn first() -> Option<Rc<AppState>> {
             reader::Heard::Broken => return None,
             reader::Heard::Said(_) | reader::Heard::Superseded | reader::Heard::Lost => {
                 // `index.html` tells the reader.
-                wasm_bindgen::throw_str("the program that reads texts did not arrive")
+                wasm_bindgen::throw_str("the script reader could not be loaded")
             }
         }
     }

@@ -140,7 +140,7 @@ fn frame_of_view(props: &FrameProps) -> Html {
                 if *view == PanelId::Map.name() {
                     { "The map opens with the GPU and the colors that you have chosen on it. " }
                 }
-                { "Its host must send Access-Control-Allow-Origin; GitHub Pages does." }
+                { "The frame works on any page. The element shard-scope (embed.js) also fits its own height; the host of embed.js must send Access-Control-Allow-Origin, and GitHub Pages does." }
             </p>
         </>
     }

@@ -19,7 +19,11 @@ fn main() {
 /// Where they are not of this edition.
 #[wasm_bindgen]
 pub fn begin(tables: &[u8]) -> Result<(), JsValue> {
-    if tables::provide(tables) { Ok(()) } else { Err("the engine's tables are of another edition".into()) }
+    if tables::provide(tables) {
+        Ok(())
+    } else {
+        Err("the engine's tables belong to another version of the page".into())
+    }
 }
 
 /// Does `task`, a text of [`shardscope::session::reader::ReadTask`]; nothing where it is of another edition.

@@ -35,10 +35,10 @@ const FIRST_SLICE: f64 = 12.0;
 #[wasm_bindgen]
 pub fn work(tables: &[u8], task: &str, slice: f64, tell: Function) -> Result<(), JsValue> {
     if !tables::provide(tables) {
-        return Err("the engine's tables are of another edition".into());
+        return Err("the engine's tables belong to another version of the page".into());
     }
     // Parsed once, here: what cannot begin is refused before anything is told.
-    let working = Working::begin(task).ok_or("the task is of another edition")?;
+    let working = Working::begin(task).ok_or("the task belongs to another version of the page")?;
     go_on(Rc::new(RefCell::new(working)), slice.min(FIRST_SLICE), slice, tell);
     Ok(())
 }

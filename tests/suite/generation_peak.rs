@@ -53,7 +53,7 @@ fn rl(plan: &Plan) -> RlMemory {
 fn generating(rl: &RlMemory) -> (u64, bool) {
     let phase = rl.phases.iter().find(|phase| phase.kind == PhaseKind::Rollout).expect("rollouts");
     let value = |label: &str| phase.breakdown.child(label).map_or(0, |part| part.value().get());
-    let left = value("left by the trainer") + value("context and communicators of the trainer");
+    let left = value("trainer state left on the GPU") + value("trainer's CUDA context and NCCL buffers");
     let prompts = ["prompts in a layer", "prompts in attention"].into_iter().any(|label| value(label) > 0);
     (phase.breakdown.value().get() - left, prompts)
 }

@@ -189,7 +189,7 @@ fn a_script_gives_what_was_worked_out_by_hand() {
     assert_eq!(plan.layout().dense_shards(), 8);
     let (n, h, f, heads, v, layers): (u64, u64, u64, u64, u64, u64) =
         (2 * 4096, 4096, 11_008, 32, 100_352, 32);
-    // Input, queries and keys in front of their norms and behind, values, output, its sums, the projection's output; the MLP's
+    // Input, queries and keys before their norms and behind, values, output, its sums, the projection's output; the MLP's
     // input, both halves and their product, its output; a deviation for each of four norms, the state of random numbers none.
     let layer = 2 * n * h * 10 + 6 * n * f + 4 * n * heads + 4 * 4 * n;
     let ends = 8 * n + (2 * n * h + 4 * n) + 2 * n * h;

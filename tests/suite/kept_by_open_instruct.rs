@@ -75,7 +75,7 @@ fn recorded_log_probabilities_and_losses_are_met_to_the_byte() {
             assert_eq!(saved.bytes.get() as f64, value, "{}", saved.name);
         }
         let (of_loss, before): (Vec<_>, Vec<_>) =
-            saved.iter().partition(|saved| matches!(saved.name, "policy loss" | "distance to the reference"));
+            saved.iter().partition(|saved| matches!(saved.name, "policy loss" | "KL to the reference"));
         let sum = |part: &[&shardscope::operators::Saved]| -> u64 {
             part.iter().map(|saved| saved.bytes.get()).sum()
         };
@@ -133,7 +133,7 @@ fn the_first_learner_copies_all_weights_to_send_them() {
         let rl = memory(&plan).rl.expect("phases");
         assert!(!rl.co_located);
         let phase = rl.phases.into_iter().find(|phase| phase.kind == PhaseKind::WeightUpdate)?;
-        phase.breakdown.child("all weights, copied").map(shardscope::explain::Breakdown::value)
+        phase.breakdown.child("copy of all weights").map(shardscope::explain::Breakdown::value)
     };
     let whole = parameters(&plan(&[])).total.get();
     assert_eq!(update(&[]), None);

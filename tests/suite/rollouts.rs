@@ -94,14 +94,14 @@ fn phases_on_shared_accelerators_hold_what_the_others_leave() {
     let totals = memory.ranks[0].totals;
     // fp32 weights and two moments of an eighth of the model stay.
     let shard = parameters(&kept).total.get() / 8;
-    let left = part(rl, PhaseKind::Rollout, "left by the trainer").expect("what is left");
+    let left = part(rl, PhaseKind::Rollout, "trainer state left on the GPU").expect("what is left");
     assert_eq!(left, totals.between_steps.less(totals.gradients));
     assert!(left >= Bytes::new(12 * shard) && left < Bytes::new(12 * shard + (64 << 20)), "{left:?}");
     // The engine asleep keeps graphs and context: its weights are not in the training phase.
-    assert_eq!(part(rl, PhaseKind::Training, "weights of the engine"), None);
-    assert_eq!(part(rl, PhaseKind::Training, "CUDA graphs of the engine"), Some(Bytes::mib(2) * 256));
+    assert_eq!(part(rl, PhaseKind::Training, "engine weights"), None);
+    assert_eq!(part(rl, PhaseKind::Training, "engine CUDA graphs"), Some(Bytes::mib(2) * 256));
     // The largest tensor of the update: the embedding in fp32.
-    let tensor = part(rl, PhaseKind::WeightUpdate, "a tensor gathered whole");
+    let tensor = part(rl, PhaseKind::WeightUpdate, "largest gathered tensor");
     assert_eq!(tensor, Some(Bytes::new(4 * VOCABULARY * WIDTH)));
     for phase in &rl.phases {
         let sum: Bytes = phase.breakdown.children().iter().map(shardscope::explain::Breakdown::value).sum();
@@ -110,11 +110,11 @@ fn phases_on_shared_accelerators_hold_what_the_others_leave() {
 
     // Moved to the host, weights and moments are gone from the rollout phase.
     let moved = self::rl(&plan(&[("offload_between_phases", "weights gradients optimizer")]));
-    let left = part(&moved, PhaseKind::Rollout, "left by the trainer").expect("what is left");
+    let left = part(&moved, PhaseKind::Rollout, "trainer state left on the GPU").expect("what is left");
     assert!(left < Bytes::mib(64), "{left:?}");
     // Awake all the time, the engine is in the training phase too.
     let awake = self::rl(&plan(&[("rollout_sleep", "false")]));
-    assert!(part(&awake, PhaseKind::Training, "weights of the engine").is_some());
+    assert!(part(&awake, PhaseKind::Training, "engine weights").is_some());
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn rollouts_elsewhere_are_never_summed_with_training() {
     let kinds: Vec<PhaseKind> = rl.phases.iter().map(|phase| phase.kind).collect();
     assert_eq!(kinds, [PhaseKind::Training, PhaseKind::Rollout]);
     assert_eq!(rl.phases[0].breakdown.value(), memory.ranks[0].totals.peak_reserved);
-    assert_eq!(part(rl, PhaseKind::Rollout, "left by the trainer"), None);
+    assert_eq!(part(rl, PhaseKind::Rollout, "trainer state left on the GPU"), None);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_critic_takes_its_own_micro_batch_and_keeps_its_own_layers() {
     assert!(alone(&larger) > alone(&[again]));
     // What the policy leaves is beside it, and on the host nothing of the critic is beside the policy.
     let whole = rl(&plan(&policy));
-    assert!(part(&whole, PhaseKind::Critic, "left by the trainer").is_some());
+    assert!(part(&whole, PhaseKind::Critic, "trainer state left on the GPU").is_some());
     assert_eq!(part(&whole, PhaseKind::Training, "critic"), None);
 }
 

@@ -220,7 +220,7 @@ fn what_is_not_known_of_a_tower_stops_the_verdict() {
     for key in ["freeze_vision_tower", "freeze_multi_modal_projector"] {
         let text = format!("{}{key}: false\n", factory("lora"));
         stopped(&text, &[one], tower);
-        stopped(&text, &[one], "where a part of it trains");
+        stopped(&text, &[one], "where part of it trains");
     }
     let language = format!("{}freeze_language_model: true\n", factory("full"));
     stopped(&language, &[one], "frozen parts");

@@ -227,8 +227,8 @@ fn other_adapters_in_towers_stop() {
             "{more}: {said:?}"
         );
     };
-    stops("--gradient_checkpointing false", "its layers are not recomputed");
-    stops("--vit_gradient_checkpointing false", "its layers are not recomputed");
+    stops("--gradient_checkpointing false", "its layers not recomputed");
+    stops("--vit_gradient_checkpointing false", "its layers not recomputed");
     stops("--use_dora true", "DoRA");
     stops("--quant_method fp8", "in a quantization format of their own");
     stops("--target_modules q_proj up_proj", "adapters reach it");

@@ -153,9 +153,9 @@ fn a_frozen_tower_is_whole_on_the_first_stage_of_megatron() {
     }
     let of =
         |model: &str, more: &str| format!("{} {more}\n", MEGATRON.replace("Qwen2.5-VL-7B-Instruct", model));
-    stops(&of("Qwen2.5-VL-7B-Instruct", "--freeze_vit false"), &[], "in Megatron's training");
-    stops(&of("Qwen2.5-VL-7B-Instruct", "--vit_gradient_checkpointing true"), &[], "in Megatron's training");
-    stops(&of("Qwen2.5-VL-7B-Instruct", "--optimizer muon"), &[], "an optimizer that tells matrices");
+    stops(&of("Qwen2.5-VL-7B-Instruct", "--freeze_vit false"), &[], "in Megatron");
+    stops(&of("Qwen2.5-VL-7B-Instruct", "--vit_gradient_checkpointing true"), &[], "in Megatron");
+    stops(&of("Qwen2.5-VL-7B-Instruct", "--optimizer muon"), &[], "an optimizer that treats matrices");
     let whole = "--recompute_granularity selective";
     stops(&of("Qwen3-VL-8B-Instruct", whole), &[], "whose deep layers");
     // Three of its layers take up what deep layers of the tower made, 4,096 wide, and are computed again.
@@ -185,7 +185,7 @@ fn sglang_has_images_beside_its_share() {
     assert_eq!(sglang.engine.weights, vllm.engine.weights);
     let images = 48 * 8192 * 4 * 1280 + 100 * 1024 * 1024;
     assert!(format!("{sglang:?}").contains(&format!("{images}")), "{sglang:?}");
-    assert!(!format!("{vllm:?}").contains("images in the engine"));
+    assert!(!format!("{vllm:?}").contains("engine image tensors"));
 }
 
 /// Adapters beside everything but the tower leave it frozen (`exclude_modules` of verl).
@@ -206,7 +206,7 @@ fn excluded_modules_of_a_tower_are_frozen() {
     // 28 layers of Qwen2.5-7B: both projections of each linear layer, 64 wide.
     let each = 2 * (3584 + 3584) + 2 * (3584 + 512) + 3 * (3584 + 18_944);
     assert_eq!(parameters(&plan(&of(".*visual.*"), &set)).trained.get(), 28 * 64 * each);
-    stops(&of(".*gate_proj"), &set, "adapters that leave modules out");
+    stops(&of(".*gate_proj"), &set, "adapters with excluded modules");
 }
 
 const SLIME: &str = "source scripts/models/qwen3.5-9B.sh\npython3 train_async.py --actor-num-nodes 1 --actor-num-gpus-per-node 4 \
@@ -256,7 +256,7 @@ fn pairs_have_their_images_twice() {
     assert_eq!(of("rlhf --rlhf_type dpo", 1), of("sft", 2));
     let other = "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-VL-7B-Instruct --tuner_type full --freeze_vit false \
         --torch_dtype bfloat16 --max_length 4096 --deepspeed zero3\n";
-    stops(other, &[("image_patches", "3008"), ("training_objective", "kto")], "under another loss");
+    stops(other, &[("image_patches", "3008"), ("training_objective", "kto")], "with a loss other");
 }
 
 const BRIDGE: &str = "torchrun --nproc_per_node=8 scripts/training/run_recipe.py --recipe ministral3_3b_peft_config \
@@ -271,7 +271,7 @@ fn adapters_of_megatron_bridge_leave_the_tower_frozen() {
     let counted = parameters(&plan);
     assert_eq!(counted.accounts.get(Account::VisionTower).get(), 420_083_712);
     assert!(counted.ranks[0].count.get() > 420_083_712 + (counted.total.get() - 420_083_712) / 2);
-    stops(&BRIDGE.replace("peft", "sft").replace("--mode lora", "--mode sft"), &[], "in Megatron's training");
+    stops(&BRIDGE.replace("peft", "sft").replace("--mode lora", "--mode sft"), &[], "in Megatron");
 }
 
 /// Micro-batches by tokens are no four samples.
@@ -282,7 +282,7 @@ fn dynamic_batches_of_verls_supervised_trainer_stop() {
     let samples = format!("{text} data.use_dynamic_bsz=False");
     assert!(plan(&samples, &[("image_patches", "4096")]).model().vision.is_some());
     // On unless the text says otherwise.
-    stops(text, &[("image_patches", "4096")], "micro-batches of so many tokens");
+    stops(text, &[("image_patches", "4096")], "micro-batches");
     let dynamic = format!("{text} data.use_dynamic_bsz=True data.max_token_len_per_gpu=65536");
-    stops(&dynamic, &[("image_patches", "4096")], "micro-batches of so many tokens");
+    stops(&dynamic, &[("image_patches", "4096")], "micro-batches");
 }

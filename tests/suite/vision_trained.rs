@@ -377,7 +377,7 @@ fn what_a_tower_keeps_is_asked_for_or_stops() {
             "{more}: {said:?}"
         );
     };
-    stops("--train_type lora --target_modules q_proj up_proj", &[], "a part of it trains");
+    stops("--train_type lora --target_modules q_proj up_proj", &[], "part of it trains");
     stops("--deepspeed zero2 --optim adafactor", &[], "shapes of its weights");
     stops("--deepspeed zero2 --use_liger_kernel true", &[("vision_liger", "")], "Liger's kernels");
     stops("--deepspeed zero2", &[("image_patches", "0")], "no sample has an image");

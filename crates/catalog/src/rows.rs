@@ -118,7 +118,7 @@ pub(crate) const ROWS: &[Row] = &[
     mla("DeepSeek-R1", [61, 7168, 18_432, 128, 128, 128, 129_280, 163_840], [256, 8, 2048, 2048, 3], [1536, 512]),
     mla("Moonlight-16B-A3B", [27, 2048, 11_264, 16, 16, 128, 163_840, 8192], [64, 6, 1408, 2816, 1], [0, 512]),
     mla("Kimi-K2", [61, 7168, 18_432, 64, 64, 128, 163_840, 131_072], [384, 8, 2048, 2048, 1], [1536, 512]),
-    // Without the norms behind attention and MLP, 2h a layer.
+    // Without the norms after attention and MLP, 2h a layer.
     row("GLM-4-9B", Qwen2, [40, 4096, 13_696, 32, 2, 128, 151_552, 32_768], false),
     row("GLM-Z1-9B", Qwen2, [40, 4096, 13_696, 32, 2, 128, 151_552, 32_768], false),
     moe("GLM-4.5-106B-A12B", Qwen2, [46, 4096, 10_944, 96, 8, 128, 151_552, 131_072], [128, 8, 1408, 1408, 1]),
@@ -204,7 +204,7 @@ fn modules(row: &Row) -> &'static [(Field, &'static str)] {
             (Field::RotaryPercent, "0.5"),
             (Field::ModuleVariants, "fp32_sigmoid_router"),
         ],
-        // These stand here without their norms behind attention and MLP.
+        // These stand here without their norms after attention and MLP.
         _ if row.name.starts_with("GLM") => &[(Field::UnrecordedModules, "glm4")],
         Family::Llama if row.routed.is_some() => {
             &[(Field::ConvertedExperts, "true"), (Field::Fp32Routing, "true")]

@@ -205,7 +205,7 @@ fn template(text: &str) -> Option<Diagnostic> {
         Some(script) => format!("paste {script}, which it runs, or what `helm template` prints"),
         None => "paste what `helm template` prints, or the script that its containers run".to_owned(),
     };
-    let message = "a Helm template: its machines and its command are filled in from values.yaml";
+    let message = "a Helm template: its nodes and command come from values.yaml";
     Some(Diagnostic::error(Code::NoTraining, message).hint(hint))
 }
 
@@ -240,32 +240,28 @@ const BESIDE: [(&[&str], &str, &str); 26] = [
     (
         &["input", "output_prefix", "tokenizer_type"],
         "settings for data preparation, not for training",
-        "paste the file or the script of the training",
+        "paste the training config or script",
     ),
     (
         &["data_path", "vocab_file", "merge_file"],
-        "where GPT-NeoX's data and checkpoints lie, which trains nothing by itself",
-        "paste the model's file beside it (configs/125M.yml)",
+        "GPT-NeoX data and checkpoint paths, not a training run",
+        "paste the model's file as well (configs/125M.yml)",
     ),
     (
         &["train_data_paths", "vocab_file"],
-        "where GPT-NeoX's data and checkpoints lie, which trains nothing by itself",
-        "paste the model's file beside it (configs/125M.yml)",
+        "GPT-NeoX data and checkpoint paths, not a training run",
+        "paste the model's file as well (configs/125M.yml)",
     ),
     (
         &["text_gen_type", "maximum_tokens"],
-        "settings of a generation, which trains nothing",
-        "paste the file or the script of the training",
+        "generation settings, not a training run",
+        "paste the training config or script",
     ),
-    (
-        &["env_vars"],
-        "variables of an environment, which start nothing",
-        "paste the file or the script of the training",
-    ),
+    (&["env_vars"], "environment variables, not a training run", "paste the training config or script"),
     (
         &["defaults", "megatron_training"],
-        "a training of MindSpeed-RL whose model stands in another file",
-        "paste the model's file (configs/model/) beside it, with its keys for Megatron",
+        "a MindSpeed-RL run whose model is in another file",
+        "paste the model file (configs/model/) as well, with its Megatron keys",
     ),
     (
         &["apiVersion", "name", "type", "version"],
@@ -275,90 +271,90 @@ const BESIDE: [(&[&str], &str, &str); 26] = [
     (
         &["cache_dir", "tokenizer"],
         "dataset and cache settings, not a training run",
-        "paste the file or the script of the training",
+        "paste the training config or script",
     ),
     (
         &["type", "learning_rate", "weight_decay"],
         "optimizer settings alone, not a training run",
-        "paste the file of the training beside it",
+        "paste the training config as well",
     ),
     (
         &["generation", "data", "env"],
         "a NeMo-RL evaluation, not a training run",
-        "paste the recipe of the training (examples/configs/)",
+        "paste the training recipe (examples/configs/)",
     ),
     (
         &["metadata", "quantize"],
         "ModelOpt quantization settings, not a training run",
-        "paste the recipe of the training beside it",
+        "paste the training recipe as well",
     ),
     (
         &["model.target", "model.params"],
-        "a model that is built of classes by name (latent diffusion), not a language model",
-        "paste a language model's config.json, or the script of its training",
+        "a model built from class names (latent diffusion), not a language model",
+        "paste a language model's config.json or its training script",
     ),
     (
         &["project", "build-system"],
         "a Python package description, not a training run",
-        "paste the file or the script of the training",
+        "paste the training config or script",
     ),
     (
         &["AWSTemplateFormatVersion", "Resources"],
-        "a stack of AWS CloudFormation, which starts no training",
-        "paste the script of the training that runs on it",
+        "an AWS CloudFormation stack, not a training run",
+        "paste the training script that runs on it",
     ),
     (
         &["vllm.model"],
-        "settings of an inference server, not of a training run",
-        "paste the file of the training beside it (prime-rl's rl.toml, sft.toml)",
+        "inference server settings, not a training run",
+        "paste the training config as well (prime-rl's rl.toml, sft.toml)",
     ),
     (
         &["training_cfg.entry_script", "cluster"],
-        "a job of SageMaker HyperPod, whose program takes its settings from elsewhere",
-        "paste the program's options, or the file that they stand in",
+        "a SageMaker HyperPod job whose program reads its settings from elsewhere",
+        "paste the program's options, or the file that has them",
     ),
     (&["model.name"], NAMES_ONLY, MODEL_ALONE),
     (&["model_name_or_path", "dataset_name"], NAMES_ONLY, MODEL_ALONE),
     (&["model", "peft_config"], NAMES_ONLY, MODEL_ALONE),
     (
         &["integrations", "command"],
-        "a job of MosaicML's cluster, whose command starts what it trains",
-        "paste the file of llm-foundry that its command names",
+        "a MosaicML platform job whose command starts the training",
+        "paste the llm-foundry config that its command names",
     ),
     (
         &["transformer_layer_cls_to_wrap"],
-        "settings of FSDP for transformers' Trainer (--fsdp_config)",
+        "FSDP settings for the transformers Trainer (--fsdp_config)",
         "paste the script that names it, with its options",
     ),
     (
         &["fsdp_transformer_layer_cls_to_wrap"],
-        "settings of FSDP for transformers' Trainer (--fsdp_config)",
+        "FSDP settings for the transformers Trainer (--fsdp_config)",
         "paste the script that names it, with its options",
     ),
     (
         &["transformer_layer_cls_to_wrap", "cpu_ram_efficient_loading"],
-        "settings of FSDP for transformers' Trainer (--fsdp_config)",
+        "FSDP settings for the transformers Trainer (--fsdp_config)",
         "paste the script that names it, with its options",
     ),
     (
         &["stream", "max_new_tokens"],
-        "settings of a text generation program, not of a training run",
-        "paste the file or the script of the training",
+        "text generation settings, not a training run",
+        "paste the training config or script",
     ),
     (
         &["project_name", "gpu"],
-        "machines that axolotl rents (--cloud)",
-        "paste the configuration of the training beside it",
+        "axolotl cloud settings (--cloud), not a training run",
+        "paste the training configuration as well",
     ),
     (
         &["channels", "dependencies"],
-        "an environment of conda, which starts nothing",
-        "paste the file or the script of the training",
+        "a conda environment, not a training run",
+        "paste the training config or script",
     ),
 ];
 
-const NAMES_ONLY: &str = "settings that name a model and nothing of a training";
-const MODEL_ALONE: &str = "paste the file of the training, or the model's name alone";
+const NAMES_ONLY: &str = "settings that name a model but no training run";
+const MODEL_ALONE: &str = "paste the training config, or the model name alone";
 
 fn beside(root: &Node) -> Option<Diagnostic> {
     let known = |(paths, ..): &&(&[&str], &str, &str)| {
@@ -386,7 +382,7 @@ fn unknown(tree: &Tree, what: &str) -> Diagnostic {
     } else {
         ": of no framework that is known here"
     });
-    let hint = "known are Hugging Face config.json, DeepSpeed, NeMo, GPT-NeoX, nanotron, torchtitan, Primus, FlagScale, \
+    let hint = "known formats: Hugging Face config.json, DeepSpeed, NeMo, GPT-NeoX, nanotron, torchtitan, Primus, FlagScale, \
         Megatron's flags as keys, accelerate, and Kubernetes jobs";
     Diagnostic::error(Code::UnknownSettings, message).hint(hint).at_some(root.map(|root| root.span))
 }

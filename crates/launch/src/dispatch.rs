@@ -182,7 +182,7 @@ fn alone_by_name(name: &str, span: Span) -> Reading {
     let longest = reading.count(Field::MaxPositionEmbeddings).unwrap_or(USUAL);
     reading.take(
         Found::new(Field::Bf16, "true", Origin::Default)
-            .note("as checkpoints are, unless another text says otherwise"),
+            .note("the checkpoint's dtype, unless another text sets it"),
     );
     for (field, prompt, proposal) in [
         (Field::SeqLength, "Sequence length?", longest.min(USUAL)),
@@ -208,7 +208,7 @@ fn on_one_device(reading: &mut Reading, file: &str) {
 
 /// A file that a settings file builds on is not at hand.
 fn missing(format: Format, name: &str, span: Span) -> Diagnostic {
-    let message = format!("this builds on {name}, which is not among the texts; what it sets is not known");
+    let message = format!("this builds on {name}, which is not among the files; what it sets is unknown");
     let said = if format.needs_bases() {
         Diagnostic::warning(Code::MissingFile, message)
     } else {
@@ -378,7 +378,7 @@ fn job(
         let mut reading = work.reading;
         let settings = work.settings.iter().find_map(|text| mounted(text));
         if settings.is_none() && !reading.found.is_empty() {
-            let what = "what the container's image starts; paste its command, or the settings that it reads";
+            let what = "the program that the container image starts; paste its command or the settings that it reads";
             reading.not_modelled.push(NotModelled::new("program", "", Effect::Model, what));
         }
         return (reading, settings);

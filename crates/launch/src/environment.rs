@@ -110,7 +110,7 @@ fn accelerator(reading: &mut Reading, script: &shell::Script) {
     if let Some(line) =
         script.directives.iter().filter(asks).find(|line| catalog::is_slice(line.value.text()))
     {
-        let what = "a slice of a GPU (MIG), which has a part of its memory and multiprocessors";
+        let what = "a MIG slice, which has a fraction of the GPU's memory and SMs";
         let item = NotModelled::new(&line.key, line.value.text(), Effect::Memory, what);
         reading.not_modelled.push(item.at_some(Some(line.span)));
         return;
@@ -154,9 +154,9 @@ fn npu(reading: &mut Reading, script: &shell::Script) {
         return;
     }
     let found = Found::new(Field::Accelerator, "Ascend-910B", Origin::Derived).by(name.clone(), span);
-    reading.take(found.note("an NPU, of which the text does not say which"));
+    reading.take(found.note("an NPU of a type that the text does not name"));
     if reading.software.as_ref().is_some_and(|(software, _)| software.semantics().eager_modules) {
-        let what = "torch_npu's kernels in the place of PyTorch's";
+        let what = "torch_npu kernels in place of PyTorch's";
         reading.not_modelled.push(NotModelled::new(&name, "", Effect::Memory, what).at_some(span));
     }
 }
@@ -201,7 +201,7 @@ fn libraries(reading: &mut Reading, script: &shell::Script) {
         }
     }
     if let Some((_, span)) = given(QUANTIZED_EXPERTS).filter(|(text, _)| text == "1") {
-        let what = "weights of experts that are quantized to INT4 and back in every forward pass";
+        let what = "expert weights fake-quantized to INT4 in every forward pass";
         reading
             .not_modelled
             .push(NotModelled::new(QUANTIZED_EXPERTS, "", Effect::Memory, what).at_some(span));

@@ -39,8 +39,8 @@ pub(crate) fn take_model(reading: &mut Reading, name: &str, flag: &str, span: Op
     }
     let message = format!("the model {name} is not in the catalog, and its shape is not stated here");
     let hint = match &address {
-        Some(address) => format!("paste or drop its config.json beside this text: {address}"),
-        None => "paste or drop its config.json beside this text".to_owned(),
+        Some(address) => format!("paste or drop its config.json as well: {address}"),
+        None => "paste or drop its config.json as well".to_owned(),
     };
     reading
         .diagnostics

@@ -24,7 +24,7 @@ pub(crate) fn together(source: &Source, one: usize, other: usize) -> bool {
 pub(crate) fn scripts(source: &Source, first: usize, other: usize) -> Diagnostic {
     let name = |part: usize| source.parts().get(part).map_or("", |part| part.name.as_str());
     let message = format!(
-        "{} and {} start a run each, and neither names the other: what is answered is the run of {0}",
+        "{} and {} each start a run, and neither names the other; the estimate is for {0}",
         called(name(first), "the first text"),
         called(name(other), "another text"),
     );
@@ -58,7 +58,7 @@ pub(crate) fn files(texts: &[Text], order: &[(String, Vec<String>)]) -> Option<D
     let first = wholes.next()?;
     let other = wholes.find(|text| text.format == first.format)?;
     let message = format!(
-        "{} and {} hold a whole training each; they are read as one, in which the latter counts where they differ",
+        "{} and {} each describe a whole run; they are read as one, and the latter applies where they differ",
         called(&first.name, "one text"),
         called(&other.name, "another text"),
     );
@@ -73,5 +73,5 @@ fn called<'n>(name: &'n str, otherwise: &'n str) -> &'n str {
 pub(super) fn too_many(source: &Source) -> Diagnostic {
     let more = source.parts().len().saturating_sub(MAX_TEXTS);
     let message = format!("{MAX_TEXTS} files are read at once, and there are {more} more");
-    Diagnostic::warning(Code::TooManyFiles, message).hint("leave out what does not belong to this training")
+    Diagnostic::warning(Code::TooManyFiles, message).hint("leave out what does not belong to this run")
 }

@@ -6,28 +6,22 @@ use shardscope_source::{Code, Diagnostic};
 const SIGNS: [(&str, &str); 9] = [
     (
         "SentenceTransformer",
-        "a training of sentence embeddings (sentence-transformers), whose losses over pairs are not modelled",
+        "sentence-embedding training (sentence-transformers), whose pair losses are not modelled",
     ),
     ("optimum.habana", "a program for Gaudi accelerators (optimum-habana), which are not known here"),
     ("rapidfireai", "an experiment of RapidFire AI, which trains several configurations at once"),
-    ("from collie", "a training by CoLLiE, whose trainer and modules are its own"),
-    (
-        "AutoModelForSequenceClassification",
-        "a loop of the program's own over a model with a head for classes",
-    ),
+    ("from collie", "CoLLiE training, which has its own trainer and modules"),
+    ("AutoModelForSequenceClassification", "a custom training loop over a classification model"),
     (
         "art.TrainableModel",
-        "a training of agents by ART, whose backend starts unsloth and vLLM by settings of its own",
+        "agent training with ART, whose backend starts unsloth and vLLM with its own settings",
     ),
-    (
-        "from art.",
-        "a training of agents by ART, whose backend starts unsloth and vLLM by settings of its own",
-    ),
+    ("from art.", "agent training with ART, whose backend starts unsloth and vLLM with its own settings"),
     (
         "sagemaker.huggingface",
-        "a notebook that starts a training on SageMaker, whose program and settings are other files",
+        "a notebook that starts a SageMaker job, whose program and settings are in other files",
     ),
-    ("megatron.bridge", "recipes or parts of Megatron-Bridge that are not known by name here"),
+    ("megatron.bridge", "Megatron-Bridge recipes or modules that are not known here"),
 ];
 /// What starts a program in a cell of a notebook.
 const LAUNCHERS: [&str; 5] =
@@ -45,15 +39,14 @@ pub(super) fn python(program: &str) -> Diagnostic {
         let shown: String = command.chars().take(SHOWN).collect();
         let message = format!("a notebook that starts `{}` and calls no trainer itself", shown.trim_end());
         return Diagnostic::error(Code::Python, message)
-            .hint("paste that command as a script, with the files it names beside it");
+            .hint("paste that command as a script, together with the files that it names");
     }
     if let Some((_, what)) = SIGNS.iter().find(|(sign, _)| program.contains(sign)) {
         return Diagnostic::error(Code::Python, *what).hint(LINE);
     }
     if program.contains(".generate(") && !program.contains(".backward(") {
-        let message = "a program that generates text, which trains nothing";
-        return Diagnostic::error(Code::NoTraining, message)
-            .hint("paste the file or the script of the training");
+        let message = "a text generation program, not a training run";
+        return Diagnostic::error(Code::NoTraining, message).hint("paste the training config or script");
     }
     Diagnostic::error(Code::Python, "this looks like Python, which is not evaluated here").hint(LINE)
 }
@@ -91,15 +84,18 @@ mod tests {
             ),
             (
                 "from sentence_transformers import SentenceTransformer\nmodel = SentenceTransformer('a')\n",
-                "sentence embeddings",
+                "sentence-embedding training",
             ),
-            ("out = model.generate(**inputs)\nprint(out)\n", "generates text"),
+            ("out = model.generate(**inputs)\nprint(out)\n", "text generation program"),
             (
                 "!autotrain setup\n!autotrain llm --train --model a --use_peft\nout = model.generate(**inputs)\n",
                 "`autotrain llm --train --model a",
             ),
-            ("import art\nmodel = art.TrainableModel(name='a')\nawait model.generate(1)\n", "agents by ART"),
-            ("from sagemaker.huggingface import HuggingFace\n", "on SageMaker"),
+            (
+                "import art\nmodel = art.TrainableModel(name='a')\nawait model.generate(1)\n",
+                "agent training with ART",
+            ),
+            ("from sagemaker.huggingface import HuggingFace\n", "SageMaker job"),
             ("out = model.generate(**inputs)\nloss.backward()\n", "looks like Python"),
             ("!python tools/download.py --a\nprint('hello')\n", "looks like Python"),
         ] {

@@ -7,10 +7,11 @@
 use crate::{Effect, NotModelled};
 
 /// What a setting is told to be whose name says what it changes.
-pub(crate) const WHAT: &str = "an unknown option whose name suggests that it changes what trains and on what, what is held or how it is sharded";
+pub(crate) const WHAT: &str =
+    "an unknown option whose name suggests that it changes the model, the data, memory or sharding";
 
 /// What one is told to be whose name tells nothing.
-pub(crate) const UNKNOWN: &str = "an option that is not known here, and that may change what trains, on what, what is held or how it is sharded";
+pub(crate) const UNKNOWN: &str = "an unknown option that may change the model, the data, memory or sharding";
 
 /// Parts of names that say that a setting is about data, evaluation, logs, files, rewards or the engine of rollouts inside its
 /// share of memory. Such a setting marks the verdict.

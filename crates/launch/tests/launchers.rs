@@ -217,9 +217,9 @@ fn what_starts_another_file_asks_for_it_by_name() {
         (first.code, first.hint.unwrap_or_default())
     };
     let (code, hint) = told("launch.sh", "srun --nodes=2 --gpus-per-task=8 ./train/sft_slurm.sh --uid 1\n");
-    assert_eq!((code, hint.as_str()), (Code::MissingFile, "paste or drop sft_slurm.sh beside this text"));
+    assert_eq!((code, hint.as_str()), (Code::MissingFile, "paste or drop sft_slurm.sh as well"));
     let (code, hint) = told("sft.sh", "NPROC_PER_NODE=2 megatron sft sft.yaml\n");
-    assert_eq!((code, hint.as_str()), (Code::MissingFile, "paste or drop sft.yaml beside this text"));
+    assert_eq!((code, hint.as_str()), (Code::MissingFile, "paste or drop sft.yaml as well"));
     let (code, _) = told("expand.sh", "python scripts/llama_pro.py --num_expand 8\n");
     assert_eq!(code, Code::NoTraining);
     assert_eq!(told("letter.sh", "echo hello\n").0, Code::NoTrainingCommand);

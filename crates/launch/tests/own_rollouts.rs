@@ -61,7 +61,7 @@ fn what_it_would_hold_otherwise_stops_by_name() {
     // 32 sequences on one accelerator.
     assert!(stopped(qwen, ", num_generations=5").iter().any(|item| item == "rollouts_per_prompt"));
     assert!(stopped(qwen, ", num_generations=16").is_empty());
-    // Layers of another kind: experts; norms behind attention and MLP, and windows.
+    // Layers of another kind: experts; norms after attention and MLP, and windows.
     for model in ["Qwen/Qwen3-30B-A3B", "google/gemma-2-2b-it"] {
         assert!(stopped(model, "").iter().any(|item| item == "rollout_engine"), "{:?}", stopped(model, ""));
     }

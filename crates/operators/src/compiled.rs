@@ -171,7 +171,7 @@ fn whole(operator: Operator, x: &Symbols<'_>) -> Option<Vec<Saved>> {
             let kept = [
                 Saved::new("lm_head input", &wide, x.width, &NORMED),
                 Saved::new("kept logits", &[x.n, x.v], x.width, &LOGITS),
-                Saved::new("largest logits and sums", &[x.n], 2 * STATISTIC, &EXTREMES),
+                Saved::new("max logits and sums", &[x.n], 2 * STATISTIC, &EXTREMES),
                 Saved::new("labels", &[x.n], INDEX, &LABELS),
                 Saved::new("tokens with a label", &[1], INDEX, &COUNT),
             ];

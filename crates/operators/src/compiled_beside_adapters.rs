@@ -11,40 +11,40 @@ const LORA: &str = "unsloth_zoo/compiler.py:lora_forward";
 /// Bytes of an fp32 statistic.
 const STATISTIC: u64 = 4;
 
-static INPUT: Formula =
-    Formula::new("n·h·B", "The layer's input, of which its norm is worked out again.", CUT);
-static DEVIATION: Formula = Formula::new("4·n", "The inverse deviation of each token, in fp32.", CUT);
-static NORMED: Formula = Formula::new("n·h·Bc", "The norm's output, for the gradients of adapters.", CUT);
+static INPUT: Formula = Formula::new("n·h·B", "The layer's input; its norm is recomputed from it.", CUT);
+static DEVIATION: Formula =
+    Formula::new("4·n", "The reciprocal standard deviation of each token, fp32.", CUT);
+static NORMED: Formula = Formula::new("n·h·Bc", "The norm's output, for the adapters' gradients.", CUT);
 static ADDED: Formula = Formula::new(
     "n·h·Bc",
-    "A projection's output, of which the stream and its norm are worked out again.",
+    "A projection's output, from which the residual stream and its norm are recomputed.",
     CUT,
 );
 static QUERIES: Formula = Formula::new("n·A·Bc", "Queries, or keys or values repeated for every head.", CUT);
 static GROUPS: Formula = Formula::new("n·K·Bc", "Keys, or values, of each group.", CUT);
-static BEFORE_QUERY: Formula = Formula::new("n·A·Bc", "The queries in front of their norm.", CUT);
-static BEFORE_KEY: Formula = Formula::new("n·K·Bc", "The keys in front of their norm.", CUT);
+static BEFORE_QUERY: Formula = Formula::new("n·A·Bc", "The queries before their norm.", CUT);
+static BEFORE_KEY: Formula = Formula::new("n·K·Bc", "The keys before their norm.", CUT);
 static QUERY_DEVIATIONS: Formula =
-    Formula::new("4·n·a", "The inverse deviation of each query head, in fp32.", CUT);
+    Formula::new("4·n·a", "The reciprocal standard deviation of each query head, fp32.", CUT);
 static KEY_DEVIATIONS: Formula =
-    Formula::new("4·n·k", "The inverse deviation of each key head, in fp32.", CUT);
+    Formula::new("4·n·k", "The reciprocal standard deviation of each key head, fp32.", CUT);
 static OUTPUT: Formula = Formula::new("n·A·Bc", "The attention's output.", CUT);
-static LSE: Formula = Formula::new("4·n·a", "Log of the softmax's sum per head and token, in fp32.", CUT);
-static MASK: Formula = Formula::new("b·s·s·Bc", "The mask, which unsloth's models are always given.", BLOCK);
-static INNER: Formula = Formula::new("n·f·Bc", "Gate, linear half, or their product.", CUT);
-static RANKS: Formula = Formula::new("n·r·Bc", "What the first matrix of an adapter makes.", LORA);
-static CASTS_HEADS: Formula = Formula::new("r·(h + A)·Bc", "An adapter's matrices cast to 16 bits.", LORA);
-static CASTS_GROUPS: Formula = Formula::new("r·(h + K)·Bc", "An adapter's matrices cast to 16 bits.", LORA);
-static CASTS_INNER: Formula = Formula::new("r·(h + f)·Bc", "An adapter's matrices cast to 16 bits.", LORA);
+static LSE: Formula = Formula::new("4·n·a", "Log-sum-exp per head and token, fp32.", CUT);
+static MASK: Formula = Formula::new("b·s·s·Bc", "The attention mask, which unsloth always passes.", BLOCK);
+static INNER: Formula = Formula::new("n·f·Bc", "Gate, up projection, or their product.", CUT);
+static RANKS: Formula = Formula::new("n·r·Bc", "The output of lora_A, input of lora_B.", LORA);
+static CASTS_HEADS: Formula = Formula::new("r·(h + A)·Bc", "The adapter's matrices, cast to 16 bits.", LORA);
+static CASTS_GROUPS: Formula = Formula::new("r·(h + K)·Bc", "The adapter's matrices, cast to 16 bits.", LORA);
+static CASTS_INNER: Formula = Formula::new("r·(h + f)·Bc", "The adapter's matrices, cast to 16 bits.", LORA);
 
 /// What the adapters of `modules` keep, which stand between the residual stream and what is `other` wide.
 fn adapters(x: &Symbols<'_>, modules: &[LinearModule], other: u64, casts: &'static Formula) -> Vec<Saved> {
     let (rank, width) = (x.lora_rank, x.compute_width);
     let mut out = Vec::with_capacity(2 * modules.len());
     for _ in modules.iter().filter(|module| has(x, **module)) {
-        out.push(Saved::new("input of an adapter's second matrix", &[x.n, rank], width, &RANKS));
+        out.push(Saved::new("LoRA B input", &[x.n, rank], width, &RANKS));
         if x.adapter_width != width {
-            out.push(Saved::new("an adapter in 16 bits", &[rank, x.h + other], width, casts));
+            out.push(Saved::new("LoRA in 16 bits", &[rank, x.h + other], width, casts));
         }
     }
     out

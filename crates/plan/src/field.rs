@@ -97,17 +97,17 @@ fields! {
     VisionPatches "vision_patches" Count(1, MAX_PATCHES), "image patches merged into one token";
     VisionKept "vision_kept" Words, "what the vision tower saves for backward: kinds of its modules, and sizes as name=number";
     VisionShared "vision_shared" Words, "names that linear layers of the vision tower share with those of the decoder";
-    VisionHooked "vision_hooked" Flag, "the hook for gradients of inputs reaches the vision tower: what is hooked knows its embedding of patches";
+    VisionHooked "vision_hooked" Flag, "the input-gradient hook (enable_input_require_grads) reaches the vision tower's patch embedding";
     VisionDtype "vision_dtype" Word(DTYPES), "dtype of the vision tower's weights, where it is not that of the others";
     VisionUnquantized "vision_unquantized" Flag, "the vision tower and its projector stay in 16 bits where the decoder's linear layers are quantized (ms-swift)";
     ProjectorLayers "projector_layers" Count(0, MAX_PATCHES), "linear layers of a trained projector after a frozen vision tower";
     ImagePatches "image_patches" Count(0, MAX_SEQUENCE), "patches of the images of a sample, all together, where that is known";
     ImagePixels "image_pixels" Count(0, MAX_VISION), "maximum pixels per image before it is split into patches";
     VisionRecompute "vision_recompute" Flag, "layers of the vision tower are recomputed where the decoder's are";
-    VisionAdapters "vision_adapters" Flag, "of the parts of the vision tower that are not frozen every linear layer has adapters; false: they train in full beside adapters of the decoder";
-    VisionLiger "vision_liger" Word(&["layers", "class"]), "whose norms in the vision tower are Liger's, where it has any: those of layers, or all of their class";
+    VisionAdapters "vision_adapters" Flag, "every linear layer of the unfrozen vision parts has adapters; false: these parts train in full beside the decoder's adapters";
+    VisionLiger "vision_liger" Word(&["layers", "class"]), "which norms of the vision tower are Liger's: those of layers, or all of their class";
     VisionWhole "vision_whole" Flag, "the vision tower is transformers' own modules, whole on every tensor rank of the first stage (Megatron core)";
-    VisionInEngine "vision_in_engine" Flag, "the engine for rollouts alone has the vision tower: what trains is the decoder by itself";
+    VisionInEngine "vision_in_engine" Flag, "only the rollout engine has the vision tower; the decoder trains alone";
     VisionUnits "vision_units" Word(&["unsplit", "lists"]), "what FSDP gathers at once of a vision tower: modules that transformers does not split, or those of any list of modules";
     VisionInputGrads "vision_input_grads" Flag, "the input of a frozen vision tower is made to require a gradient, so that it keeps tensors";
     // How a model's published modules are arranged.
@@ -127,7 +127,7 @@ fields! {
     Fp32Routing "fp32_routing" Flag, "routing weights normalized and kept in fp32";
     ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, fp32_router, fp32_grouped_router, fp32_sigmoid_router, fp32_held_router, sigmoid_router, sampled_router, weighing_router, complex_rotation, widened_norms, norms_behind_rotation, plain_head_norms, query_temperature, typed_query_temperature, norms_without_weights, head_norms_without_weights, norms_without_biases, clipped_queries, eager_alone, repeated_rotation, fp32_scores, embedding_norm, split_mixer_inputs, scaled_mixer_inputs";
     ConvertedExperts "converted_experts" Flag, "experts' weights get adapters where the projections of an MLP are named (PEFT over transformers 5)";
-    UnrecordedModules "unrecorded_modules" Text, "type of a model whose own modules nobody has recorded";
+    UnrecordedModules "unrecorded_modules" Text, "model type whose modules have not been recorded";
     // The machines.
     Accelerator "accelerator" Text, "accelerator";
     Platform "platform" Text, "kind of node: accelerator and network adapters together";
@@ -146,7 +146,7 @@ fields! {
     MeasuredFastBusGbps "measured_fast_bus_gbps" Real(1e-3, 1e6), "GB/s of bus bandwidth of a large all-reduce inside a node, measured (nccl-tests)";
     MeasuredOverEstimated "measured_over_estimated" Real(0.05, 20.0), "a measured step of this run over its estimate; other layouts of it are corrected by what such runs have in common";
     MeasuredNetworkBusGbps "measured_network_bus_gbps" Real(1e-3, 1e6), "GB/s per accelerator of bus bandwidth of a large all-reduce over nodes, measured (nccl-tests)";
-    MemoryHeadroom "memory_headroom" Real(0.0, 0.5), "share of an accelerator's memory to stay free: a plan that needs some of it is tight";
+    MemoryHeadroom "memory_headroom" Real(0.0, 0.5), "fraction of an accelerator's memory to keep free; a plan that needs some of it is tight";
     MemoryLeftOut "memory_left_out" Words, "what is not counted of the device's memory: context, communicators, slack, flat, workspaces";
     Without "without" Words, "settings that are not modelled, and are ignored as asked";
     NotRead "not_read" Words, "options and keys of the training that are not known here";
@@ -247,7 +247,7 @@ fields! {
     ModulesToSave "modules_to_save" Words, "modules that train in full beside adapters: embed_tokens, lm_head";
     FrozenModules "frozen_modules" Words, "parts of the model that do not train: vision_tower, multi_modal_projector, language_model";
     AdapterDtype "adapter_dtype" Word(DTYPES), "dtype of the LoRA adapters";
-    AdapterLibrary "adapter_library" Word(&["peft", "megatron-bridge", "megatron-bridge-canonical", "mcore-bridge", "torchtune", "litgpt"]), "whose adapters stand beside frozen weights, which says how they are cut over tensor ranks";
+    AdapterLibrary "adapter_library" Word(&["peft", "megatron-bridge", "megatron-bridge-canonical", "mcore-bridge", "torchtune", "litgpt"]), "which library builds the adapters, which decides how they are sharded over tensor ranks";
     LoraKernels "lora_kernels" Words, "projections with fused LoRA kernels: qkv, o, mlp (axolotl), each by itself (NeMo Automodel)";
     UseDora "use_dora" Flag, "weight-decomposed adapters (DoRA)";
     TrainedLayers "trained_layers" Count(0, MAX_LAYERS), "last layers that train where the rest is frozen";

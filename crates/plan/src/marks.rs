@@ -13,8 +13,7 @@ pub struct Marks {
 }
 
 /// What a verdict over a model with a vision tower says.
-const IMAGES_UNTIMED: &str = "Step time and FLOPs leave out the passes of the vision tower and its projector. Tokens of images \
-    count in the sequence length.";
+const IMAGES_UNTIMED: &str = "Step time and FLOPs leave out the passes of the vision tower and its projector. Image tokens count in the sequence length.";
 
 /// Most names that one sentence lists; those beyond are counted.
 const LISTED: usize = 8;

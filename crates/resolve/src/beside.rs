@@ -29,14 +29,14 @@ pub(super) fn lacking(table: &mut Table, software: Software) {
             continue;
         }
         if software.semantics().cuts_models {
-            let message = format!("{what} of another shape than the policy, which is sharded like it");
+            let message = format!("{what} whose shape differs from the policy's, sharded the same way");
             table.lack(field, &name, Effect::Memory, &message);
         } else if table.beside(field).is_none() {
-            let message = format!("{what} whose shape is not known");
+            let message = format!("{what} of unknown shape");
             table.lack(field, &name, Effect::Memory, &message);
             table.ask(Question {
                 name: field.name().to_owned(),
-                prompt: format!("Which model has the shape of {name}, {what}? Its name on the Hub"),
+                prompt: format!("Which Hub model has the same shape as {name}, {what}?"),
                 choices: Vec::new(),
                 proposal: None,
             });

@@ -5,8 +5,7 @@ use crate::Effect;
 use shardscope_plan::{Field, Software};
 
 /// What is not counted: evaluation keeps nothing for a backward pass, but what a layer holds grows with its batch.
-const LARGER: &str = "evaluation in larger batches than training's, where its loss is not transformers' own or its attention \
-                      keeps scores: what it holds may be the peak";
+const LARGER: &str = "evaluation in larger batches than training's, with a loss other than transformers' or unfused attention: it may be the peak";
 
 /// An evaluation batch no larger than training's cannot hold more than training does: it keeps nothing for a backward pass. Of a
 /// larger one the loss is counted, which holds the logits of the whole batch at once.

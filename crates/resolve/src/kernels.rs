@@ -15,7 +15,7 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
         }
         Software::MegatronLegacy | Software::MegatronDeepspeed => ("unfused", "without --use-flash-attn"),
         Software::MegatronCoreLocal if table.on(Field::UseFlashAttn) && on_ascend(table) => {
-            ("flash", "MindSpeed puts its fused attention in the place of core's own with --use-flash-attn")
+            ("flash", "MindSpeed replaces core attention by its fused attention with --use-flash-attn")
         }
         Software::MegatronCoreLocal => ("unfused", "core's local layers have no fused attention"),
         // All of Hugging Face's modules choose by `attn_implementation`, whatever Megatron's flags say.

@@ -12,7 +12,7 @@ use shardscope_plan::{AdapterLibrary, Field, LoraModules, Marks, Software, bare_
 use shardscope_source::{Code, Diagnostic};
 use std::collections::HashSet;
 
-const HEADS: &str = "a reward or classification head beside a vision tower, or in this software";
+const HEADS: &str = "a reward or classification head on a vision-language model, or in this software";
 
 /// Words of a setting that no estimator knows, and what they would change.
 struct Lacking {
@@ -88,7 +88,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     let again = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
     if software == Software::Automodel && again {
         let message =
-            "attention, MLP and norms recomputed one by one, as Automodel does with modules of its own";
+            "attention, MLP and norms recomputed one by one, as Automodel does with its own modules";
         table.lack(Field::GradientCheckpointing, "", Effect::Memory, message);
     }
     cut(table, software);
@@ -118,7 +118,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     }
     let all = table.words(Field::LoraTargetModules).iter().any(|name| name.starts_with("all"));
     if table.on(Field::UseDora) && table.has(Field::NumExperts) && all {
-        let message = "DoRA beside experts, which PEFT adapts as parameters and refuses it for";
+        let message = "DoRA with experts, which PEFT rejects because it adapts them as parameters";
         table.lack(Field::UseDora, "", Effect::Memory, message);
     }
     if table.has(Field::LigerParts) && software != Software::HfTransformers {
@@ -132,7 +132,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
         && !(matches!(table.word(Field::PreferenceLogits), "fp32" | "own")
             && software == Software::HfTransformers)
     {
-        let message = "KTO in this trainer, and the tensors it holds beside the model";
+        let message = "KTO in this trainer, and the tensors that it holds besides the model";
         table.lack(Field::TrainingObjective, "kto", Effect::Memory, message);
     }
     let heads = matches!(table.word(Field::TrainingObjective), "reward" | "classify");
@@ -167,7 +167,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     let part = adapted.reach_experts() && !adapted.cover_experts();
     if table.on(Field::ConvertedExperts) && part && software == Software::HfTransformers {
         let message =
-            "adapters on a part of the experts' weights (PEFT refuses one of gate_proj and up_proj alone)";
+            "adapters on part of the experts' weights (PEFT rejects only one of gate_proj and up_proj)";
         table.lack(Field::LoraTargetModules, "", Effect::Model, message);
     }
     vision::only_with_tower(table);

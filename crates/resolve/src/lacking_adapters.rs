@@ -6,9 +6,9 @@ use shardscope_plan::{AdapterKernels, AdapterLibrary, Field, LinearKind, LoraMod
 
 /// Layers beside which no adapters are known.
 const BESIDE: &[(Field, &str)] = &[
-    (Field::MultiLatentAttention, "adapters beside the projections of multi-latent attention"),
-    (Field::MtpNumLayers, "adapters in the depths of multi-token prediction"),
-    (Field::MoeLatentSize, "adapters beside the projections of experts' latent space"),
+    (Field::MultiLatentAttention, "adapters on the projections of multi-latent attention"),
+    (Field::MtpNumLayers, "adapters in multi-token-prediction layers"),
+    (Field::MoeLatentSize, "adapters on the experts' latent projections"),
 ];
 
 /// Adapters beside layers that have none here.
@@ -16,7 +16,7 @@ pub(super) fn beside_adapters(table: &mut Table, software: Software, megatron: b
     if !matches!(table.word(Field::TrainType), "lora" | "qlora") {
         return;
     }
-    let mixer = (Field::LinearMixer, "adapters beside a linear mixer of Megatron core");
+    let mixer = (Field::LinearMixer, "adapters on a linear mixer of Megatron core");
     let mixers = megatron.then_some(&mixer);
     for (field, message) in BESIDE.iter().chain(mixers) {
         let said = match field {
@@ -45,13 +45,13 @@ pub(super) fn fused(table: &mut Table, software: Software) {
     let message = if !known || AdapterKernels::named(&words).is_none() {
         "these fused LoRA kernels in this software"
     } else if each && (table.number(Field::WorldSize) == 1 || table.word(Field::Autocast) != "none") {
-        "MLPs that are one function with their adapters, as Automodel has them on one GPU"
+        "MLPs fused with their adapters into one autograd function, as in Automodel on one GPU"
     } else if each && table.number(Field::NumExperts) > 0 {
-        "adapters of Automodel's beside experts"
+        "Automodel adapters on experts"
     } else if table.on(Field::UseDora) {
         "fused LoRA kernels with DoRA"
     } else if table.has(Field::LinearMixer) {
-        "fused LoRA kernels beside a linear mixer"
+        "fused LoRA kernels with a linear mixer"
     } else if matches!(table.word(Field::BaseQuantization), "int8" | "fp8")
         || table.says(Field::ParamsDtype, "fp32")
     {
@@ -64,9 +64,9 @@ pub(super) fn fused(table: &mut Table, software: Software) {
 
 /// Layers of Megatron's hybrid patterns that no estimator has (`megatron/core/models/hybrid/hybrid_layer_allocation.py:Symbols`).
 const OTHER_SIGNS: &[(char, &str)] = &[
-    ('G', "layers of gated delta rules alone (G) in a hybrid pattern"),
-    ('D', "layers of DeepSeek's sparse attention alone (D) in a hybrid pattern"),
-    ('+', "layers of latent attention alone (+) in a hybrid pattern"),
+    ('G', "layers with only a gated delta rule (G) in a hybrid pattern"),
+    ('D', "layers with only DeepSeek sparse attention (D) in a hybrid pattern"),
+    ('+', "layers with only latent attention (+) in a hybrid pattern"),
 ];
 
 /// Whether a target module is the input projection of a linear mixer.
@@ -81,8 +81,7 @@ pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
     // without one.
     let depths = table.number(Field::MtpNumLayers);
     if table.has(Field::HybridOverridePattern) && depths > 0 {
-        let message =
-            "depths of multi-token prediction in a hybrid model, which have patterns of layers of their own";
+        let message = "multi-token prediction in a hybrid model, which has its own layer pattern";
         table.lack(Field::MtpNumLayers, &depths.to_string(), Effect::Model, message);
     }
     for (sign, message) in OTHER_SIGNS {
@@ -103,7 +102,7 @@ pub(super) fn of_linear_mixers(table: &mut Table, software: Software) {
     let of_output = |name: &&str| name.rsplit(['.', '/']).next() == Some("out_proj");
     let (input, output) = (targets.iter().any(|name| is_of_mixer(name)), targets.iter().any(of_output));
     if (input || output) && !(short && input && output) {
-        let message = "adapters on one of a linear mixer's projections by its name";
+        let message = "adapters on a single projection of a linear mixer";
         table.lack(Field::LoraTargetModules, "", Effect::Model, message);
     }
 }
@@ -132,7 +131,7 @@ pub(super) fn over_expert_tensor(table: &mut Table, library: AdapterLibrary) {
     if size <= 1 || !modules.reach_experts() {
         return;
     }
-    let message = "what adapters beside experts send between expert tensor ranks; expert TP 1 sends nothing";
+    let message = "communication of expert adapters between expert tensor ranks; expert TP 1 has none";
     let item = NotModelled::new(CUT_EXPERT_ADAPTERS, &size.to_string(), Effect::Communication, message)
         .at_some(table.span(field));
     table.not_modelled.push(item);

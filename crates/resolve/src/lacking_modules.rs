@@ -8,7 +8,7 @@ use shardscope_plan::{Field, Software};
 /// A model of plain PyTorch modules that is cut over ranks. Without it the ranks hold copies, which go on with data alone.
 pub(super) fn cut(table: &mut Table, software: Software) {
     if software == Software::Scaletorch {
-        let message = "what ScaleTorch's modules keep, which was not recorded: its times alone are known";
+        let message = "what ScaleTorch's modules save, which was not recorded; only its step times are known";
         table.lack(Field::Software, software.name(), Effect::Memory, message);
     }
     if software.semantics().cuts_models {
@@ -18,9 +18,9 @@ pub(super) fn cut(table: &mut Table, software: Software) {
     let by_modules = table.word(Field::RecomputeGranularity) == "selective";
     let planned = table.on(Field::DtensorPlan) && !adapted && !by_modules;
     for (field, what) in [
-        (Field::TensorModelParallelSize, "tensor parallelism with modules of plain PyTorch (DTensor)"),
-        (Field::PipelineModelParallelSize, "pipelines of modules of plain PyTorch"),
-        (Field::ExpertModelParallelSize, "expert parallelism with modules of plain PyTorch"),
+        (Field::TensorModelParallelSize, "tensor parallelism with plain PyTorch modules (DTensor)"),
+        (Field::PipelineModelParallelSize, "pipelines of plain PyTorch modules"),
+        (Field::ExpertModelParallelSize, "expert parallelism with plain PyTorch modules"),
     ] {
         let degree = table.degree(field);
         if degree > 1 && !(planned && field == Field::TensorModelParallelSize) {
@@ -91,17 +91,18 @@ pub(super) fn own_rollouts(table: &mut Table) {
     if let Some(world) = world
         && !rows.saturating_mul(world).is_multiple_of(of_prompt)
     {
-        let message = "a round of rollouts that those of a prompt do not divide, as TRL's batches of prompts until 0.15";
+        let message =
+            "a rollout round that is not a multiple of the rollouts per prompt, as in TRL until 0.15";
         table.lack(Field::RolloutsPerPrompt, &of_prompt.to_string(), Effect::Memory, message);
     }
     let message = if table.on(Field::UseDora) || !widths {
-        "rollouts by the training model itself (no vLLM) with such adapters or such a base"
+        "rollouts by the training model (no vLLM) with these adapters or this base model"
     } else if !plain {
-        "rollouts by the training model itself (no vLLM) where its layers are not Llama's: what they hold per token"
+        "rollouts by the training model (no vLLM) with layers other than Llama's"
     } else if table.word(Field::AttnImplementation) == "eager" {
-        "rollouts by the training model itself (no vLLM) with eager attention, whose scores grow with the prompts"
+        "rollouts by the training model (no vLLM) with eager attention, whose scores grow with the prompts"
     } else if table.word(Field::DataParallelEngine).starts_with("fsdp") {
-        "rollouts by a training model that FSDP shards (no vLLM)"
+        "rollouts by an FSDP-sharded training model (no vLLM)"
     } else {
         return;
     };
@@ -128,15 +129,14 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
         || !table.word(Field::UnrecordedModules).is_empty()
         || software != Software::HfTransformers;
     if (tiled || checkpointed) && others {
-        let message =
-            "layers of another kind than Llama's and Qwen3's, compiled or before a loss in tiles (prime-rl)";
+        let message = "layers other than Llama's and Qwen3's, compiled or before a tiled loss (prime-rl)";
         let field = if checkpointed { Field::CompiledCheckpoints } else { Field::LossKind };
         table.lack(field, "", Effect::Memory, message);
     }
     let frozen = matches!(table.word(Field::TrainType), "lora" | "qlora" | "freeze");
     let whole = table.on(Field::GradientCheckpointing) || table.word(Field::RecomputeGranularity) == "full";
     if checkpointed && (frozen || !whole) {
-        let message = "compiled layers that are not checkpointed whole, or of which some weights are frozen";
+        let message = "compiled layers without full checkpointing or with frozen weights";
         table.lack(Field::CompiledCheckpoints, "", Effect::Memory, message);
     }
 }
@@ -152,7 +152,7 @@ fn by_unsloth(table: &mut Table) {
         table.lack(Field::CompiledLayers, "", Effect::Memory, message);
     }
     if table.real(Field::LoraDropout).is_some_and(|share| share > 0.0) {
-        let message = "dropout in front of adapters in layers that unsloth compiles";
+        let message = "LoRA dropout in layers that unsloth compiles";
         table.lack(Field::LoraDropout, "", Effect::Memory, message);
     }
 }

@@ -62,7 +62,7 @@ fn experts_over_data(table: &mut Table) {
     if table.on(Field::ExpertsOverData) && experts > 0 {
         // More ranks than experts hold copies of them.
         let degree = table.degree(Field::DataParallelSize).min(experts);
-        let rule = "the data-parallel ranks, and no more than experts (megablocks)";
+        let rule = "the data-parallel size, at most the number of experts (megablocks)";
         table.overrule(Field::ExpertModelParallelSize, Int(degree), rule);
     }
 }
@@ -81,9 +81,8 @@ fn copies_of_nodes(table: &mut Table) {
             let rule = "DP / ranks that share one copy (HSDP)";
             table.overrule(Field::NumDistributedOptimizerInstances, Int(data / shards), rule);
         } else {
-            let message = format!(
-                "{data} data-parallel ranks do not divide into groups of {shards} that share one copy"
-            );
+            let message =
+                format!("{data} data-parallel ranks do not divide into sharding groups of {shards}");
             let fields = [Field::ShardRanks, Field::DataParallelSize];
             table.refuse(Code::Instances, &fields, message, "");
         }

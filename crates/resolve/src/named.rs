@@ -73,14 +73,13 @@ pub(super) fn ask(table: &mut Table) {
     }
     table.ask(Question {
         name: Field::Model.name().to_owned(),
-        prompt: "Which model is trained? Its name on the Hub, or paste its config.json beside this text"
-            .to_owned(),
+        prompt: "Which model is trained? Its name on the Hub, or paste its config.json as well".to_owned(),
         choices: Vec::new(),
         proposal: None,
     });
     let tower = table.on(Field::VisionTower) && !table.has(Field::VisionParameters);
     let asked = table.questions.iter_mut().find(|question| question.name == Field::Model.name());
     if let Some(question) = asked.filter(|_| tower) {
-        question.prompt.push_str(". The sizes of its vision tower stand in the same file");
+        question.prompt.push_str(". The sizes of its vision tower are in the same file");
     }
 }

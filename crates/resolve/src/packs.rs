@@ -32,8 +32,7 @@ pub(super) fn fill(table: &mut Table) {
     table.warn(
         Code::PackedSamples,
         field,
-        "samples are packed into micro-batches of so many tokens: memory is that of a full pack, and the step is one whose \
-         samples are all as long as they may get; shorter ones make fewer packs",
+        "samples are packed into micro-batches by tokens: memory is that of a full pack, and the step assumes samples of maximum length; shorter ones make fewer packs",
     );
 }
 

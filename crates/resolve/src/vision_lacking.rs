@@ -19,14 +19,12 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         if named::is_open(table) {
             return None;
         }
-        let message = "the vision tower beside the decoder, whose sizes only its config.json states";
+        let message = "the vision tower, whose sizes only the model's config.json states";
         return Some((Effect::Model, message.to_owned()));
     }
     let (parameters, layers) = (table.number(Field::VisionParameters), table.number(Field::VisionLayers));
-    let tower = format!(
-        "the vision tower beside the decoder ({} parameters in {layers} layers and a projector)",
-        grouped(parameters)
-    );
+    let tower =
+        format!("the vision tower ({} parameters in {layers} layers and a projector)", grouped(parameters));
     if table.on(Field::VisionInEngine) {
         let how = "in the engine that makes rollouts";
         return (!in_engine(table)).then(|| (Effect::Memory, format!("{tower} {how}")));
@@ -42,14 +40,14 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
         // Tokens of images cut off at the end of a sequence would have to be counted apart.
         && table.number(Field::ImagePatches) >= table.number(Field::SeqLength)
     {
-        (Effect::Memory, "with images that fill the sequence, of which tokens are cut off")
+        (Effect::Memory, "with images that fill the sequence, so that tokens are truncated")
     } else if has_projector(table) {
         return (table.word(Field::DataParallelEngine) != "deepspeed").then(|| {
-            let how = "with a projector that trains, outside of DeepSpeed, which casts it with the model";
+            let how = "with a trained projector outside DeepSpeed, which would cast it with the model";
             (Effect::Memory, format!("{tower} {how}"))
         });
     } else if adapted(table) && adapters(table) == [false; 3] {
-        (Effect::Memory, "where a part of it trains, or adapters reach it: what it keeps for backward")
+        (Effect::Memory, "where part of it trains or has adapters: what it saves for backward")
     } else if is_policy(table) && !in_engine(table) {
         (Effect::Memory, "in the engine that makes rollouts")
     } else if !compiled
@@ -58,7 +56,7 @@ pub(super) fn lacking(table: &Table, software: Software) -> Option<(Effect, Stri
     {
         (Effect::Memory, "with quantized layers")
     } else if is_sharded(table) && !has_units(table) {
-        (Effect::Memory, "under FSDP, whose units of it are not known")
+        (Effect::Memory, "under FSDP, whose units in it are not known")
     } else if table.says(Field::AttnImplementation, "eager") {
         (Effect::Memory, "with eager attention, whose scores grow with the size of the images")
     } else if let Some(how) = unknown_gradients(table, compiled) {
@@ -76,13 +74,13 @@ fn beside_megatron(table: &Table) -> Option<&'static str> {
     let deep = kept(table).is_some_and(|kept| kept.deep_mergers > 0);
     match () {
         () if !table.on(Field::VisionWhole) => Some("in this software"),
-        () if passes => Some("in Megatron's training, where a part of it trains or gradients pass it"),
+        () if passes => Some("in Megatron, where part of it trains or gradients pass through it"),
         // What is kept of where their tokens are was not counted.
         () if deep && table.word(Field::RecomputeGranularity) != "full" => {
             Some("whose deep layers reach layers of the decoder that are not recomputed")
         }
         () if !matches!(table.word(Field::Optimizer), "" | "adam" | "sgd") => {
-            Some("beside an optimizer that tells matrices from other weights")
+            Some("with an optimizer that treats matrices differently from other weights")
         }
         () => None,
     }
@@ -134,11 +132,11 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
     let kept_whole = table.has(Field::VisionRecompute) && !table.on(Field::VisionRecompute);
     match () {
         () if adapts && (!recomputes(table) || kept_whole) => {
-            Some("where adapters reach it and its layers are not recomputed, of which the first keeps less")
+            Some("with adapters on it and its layers not recomputed, of which the first saves less")
         }
-        () if adapts && table.on(Field::UseDora) => Some("where weight-decomposed adapters (DoRA) reach it"),
+        () if adapts && table.on(Field::UseDora) => Some("with weight-decomposed adapters (DoRA) on it"),
         () if adapts && half(Field::AdapterDtype) && table.word(Field::DataParallelEngine) != "deepspeed" => {
-            Some("where adapters in 16 bits reach it")
+            Some("with 16-bit adapters on it")
         }
         () if gradients != TowerGradients::None && table.on(Field::VisionRecompute) && !recomputes(table) => {
             Some("where its layers are recomputed and the decoder's are not")
@@ -147,7 +145,7 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
             Some("where it saves tensors for backward, with Liger's kernels in its layers")
         }
         () if table.on(Field::OffloadSavedTensors) || !compiled && table.on(Field::OffloadLayerInputs) => {
-            Some("where it keeps tensors for backward, which go to the host")
+            Some("where the tensors that it saves are offloaded to the host")
         }
         () if kept(table).is_none() => {
             Some("where it saves tensors for backward: those of this type are not recorded")
@@ -163,7 +161,7 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         // `llamafactory/data/collator.py:PairwiseDataCollatorWithPadding`).
         () if !is_policy(table) && !matches!(table.word(Field::TrainingObjective), "" | "sft" | "dpo") => {
             Some(
-                "where it saves tensors for backward, under another loss than next-token cross entropy or that of pairs",
+                "where it saves tensors for backward, with a loss other than next-token cross entropy or a pair loss",
             )
         }
         () if trains && none => {
@@ -176,13 +174,13 @@ fn unknown_gradients(table: &Table, compiled: bool) -> Option<&'static str> {
         {
             Some("where it saves tensors for backward, with LayerNorms under FSDP, with or without autocast")
         }
-        () if is_sharded(table) && adapts => Some("where adapters reach it under FSDP"),
+        () if is_sharded(table) && adapts => Some("with adapters on it under FSDP"),
         () if is_sharded(table)
             && table.says(Field::OutputDtype, "fp32")
             && (!parts[1] || recomputes(table)) =>
         {
             Some(
-                "where FSDP hands on fp32 from its layers, and its projector is frozen or layers are recomputed",
+                "where FSDP outputs fp32 from its layers, and its projector is frozen or layers are recomputed",
             )
         }
         () if fp32 => {

@@ -25,7 +25,7 @@ train()
 fn a_program_that_reads_its_own_command_line_asks_for_that_line() {
     let page = Page::open("");
     page.fill("#script", PROGRAM);
-    page.wait_text(".missing", "Which line starts this program?");
+    page.wait_text(".missing", "Which command starts this program?");
     // All of the proposal can be read, and one answer is enough.
     assert_eq!(page.count(".missing form .field"), 1);
     let line = page.value("textarea#ask-command_line");

@@ -155,7 +155,7 @@ pub(super) fn elsewhere() -> Chapter {
         ),
         (
             "Rust",
-            "`shardscope::estimate(script)?` is the report; `cargo doc --open -p shardscope` tells the rest.",
+            "`shardscope::estimate(script)?` is the report; `cargo doc --open -p shardscope` has the rest.",
         ),
     ];
     let list: Vec<_> = all.iter().map(|(name, about)| (plain(name), inline(about))).collect();

@@ -8,7 +8,7 @@ use super::write::{Chapter, prose};
 /// What every letter means.
 pub(super) fn chapter() -> Chapter {
     let about = "Sizes are those of one rank. 2, 4 and 8 without a letter are bytes of an element. Weights, buffers, the wire and \
-                 time have letters of their own (`P`, `D`, `w`, `n`, `S`, `m`, `t`), which stand under each formula: there they \
+                 time have letters of their own (`P`, `D`, `w`, `n`, `S`, `m`, `t`), which are explained under each formula: there they \
                  are not the ones below.";
     let letters = html! {
         (prose(about))

@@ -23,9 +23,9 @@ pub(super) fn chapter() -> Chapter {
          published run.",
     );
     let verdict = prose(&format!(
-        "A run fits if the peak memory of its fullest rank is within the total memory that the driver reports. If less \
+        "A run fits if its peak rank stays within the total memory that the driver reports. If less \
          than {headroom} of it stays free (`memory_headroom`), the verdict is tight, because [fragmentation] varies from \
-         run to run. It is tight too where the peak exceeds the device only by blocks that PyTorch caches and can release: beside the verdict stands what remains then, and what must be released. Tables and bars are never clamped to the size of the device: you see by how much they overshoot."
+         run to run. It is tight too where the peak exceeds the device only by blocks that PyTorch caches and can release: the verdict then says what remains and what must be released. Tables and bars are never clamped to the size of the device: you see by how much they overshoot."
     ));
     Chapter::new("reading", "How to read the page", first)
         .part("Every number explains itself", why)

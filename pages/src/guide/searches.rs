@@ -18,7 +18,7 @@ pub(super) fn chapter() -> Chapter {
          kind of software, so that the result is the one that trying everything finds.",
     );
     let found = prose(
-        "Published: the layout that was run, or the nearest that its source tells, as estimated here. Searched: the fastest \
+        "Published: the layout that was run, or the nearest that its source states, as estimated here. Searched: the fastest \
          of all that leaves the headroom free, the search beginning from the run's own settings. Tried: the same over the same \
          space, every layout worked out and none left out by a bound; empty where that was not done yet.",
     );

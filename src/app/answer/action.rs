@@ -80,9 +80,11 @@ pub(crate) fn best_action(props: &Props) -> Html {
             <div class={classes!("act", lacking.then_some("lacking"))}>
                 <div class="act-said">
                     <span>{ said }</span>
-                    if count > 0 { { more(format!("{count} more")) } }
                 </div>
-                { search }
+                <div class="act-buttons">
+                    if count > 0 { { more(format!("{count} more")) } }
+                    { search }
+                </div>
             </div>
         };
     };
@@ -120,11 +122,13 @@ pub(crate) fn best_action(props: &Props) -> Html {
         <div class={classes!("act", lacking.then_some("lacking"))}>
             <div class="act-said">
                 <span title={best.title.clone()}><b>{ head }</b>{ format!(" {line}: {}", figures.join(", ")) }</span>
+            </div>
+            // In a group of their own: they keep their order and their place however long the sentence is.
+            <div class="act-buttons">
                 if count > 1 { { more(format!("{} more", count - 1)) } }
                 <PatchedScript input={props.input.clone()} {change} />
+                <button type="button" class="button main" onclick={apply}>{ "Apply" }</button>
             </div>
-            // Beside what is said, not behind it: it keeps its place however long that is.
-            <button type="button" class="button main" onclick={apply}>{ "Apply" }</button>
         </div>
     }
 }

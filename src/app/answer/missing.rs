@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use shardscope::session::{EXAMPLE, Event, State, UserInput, model_alone};
-use shardscope::source::Severity;
+use shardscope::source::{Code, Severity};
 use yew::prelude::*;
 
 use crate::app::action::Action;
@@ -54,7 +54,11 @@ pub(crate) fn missing(props: &Props) -> Html {
         };
     }
     let questions = &resolution.questions;
-    let errors = resolution.diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    // What is not modelled stands in the form below, with its way out, and is not said twice.
+    let errors = resolution
+        .diagnostics
+        .iter()
+        .filter(|one| one.severity == Severity::Error && one.code != Code::NotModelled);
     // Open questions first: answering them may be all that is needed, and says more than "not modelled".
     let title = match (resolution.not_modelled.is_empty(), questions.is_empty()) {
         (_, false) => "Missing information",
@@ -82,7 +86,7 @@ pub(crate) fn missing(props: &Props) -> Html {
                     }) }
                 </ul>
             </div>
-            <Questions answer={session.answer.clone()} title={if questions.is_empty() { "Not modelled" } else { "Fill in to get an estimate" }} about="Each is needed for an estimate." />
+            <Questions answer={session.answer.clone()} title={if questions.is_empty() { "Estimate the rest of the run" } else { "Fill in to get an estimate" }} about="Each is needed for an estimate." />
             <p class="ways">
                 if session.steps.can_undo() {
                     <button type="button" class="button" onclick={send(&dispatch, || Event::Undo.into())}>

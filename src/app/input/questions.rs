@@ -76,6 +76,11 @@ pub(crate) fn questions(props: &Props) -> Html {
     html! {
         <section class="questions" aria-labelledby="questions-title">
             <h3 id="questions-title">{ props.title }</h3>
+            if !stopping.is_empty() {
+                <p class="soft small">
+                    { "Each of these changes the result. An estimate without them leaves their effect out, and its verdict says so." }
+                </p>
+            }
             { for stopping.into_iter().map(go_on) }
             if !questions.is_empty() {
                 <p class="soft small">{ props.about }{ " Your script is not changed." }</p>

@@ -48,7 +48,7 @@ pub(crate) fn script(props: &Props) -> Html {
             />
             // Without a plan they stand in the place of the answer.
             if *has_plan {
-                <Questions answer={answer.clone()} title="Still open" about="The estimate works without these, but answers make it more accurate." />
+                <Questions answer={answer.clone()} title="Open questions" about="There is an estimate without these; answers make it more accurate." />
             }
         </section>
     }

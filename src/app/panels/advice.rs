@@ -69,8 +69,10 @@ fn item(
                 if let Some(rest) = rest {
                     <p><b>{ line }</b>{ rest }</p>
                 } else {
+                    if !line.is_empty() {
+                        <p><b>{ sentence(&line) }</b></p>
+                    }
                     <p>{ message }</p>
-                    <p class="small"><b>{ line }</b></p>
                 }
                 <details class="reasons">
                     <summary>{ "why" }</summary>

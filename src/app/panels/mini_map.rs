@@ -18,7 +18,7 @@ const CELLS: u64 = 1_024;
 /// Width of the picture, of which the names of nodes have some. Unit: SVG unit.
 const WIDTH: f64 = 228.0;
 const NAMES: f64 = 28.0;
-/// Height of a row with a name, and of the name itself.
+/// Height of the least row with a name, and of the name itself.
 const NAMED: f64 = 10.0;
 
 /// Layout of the cells.
@@ -39,7 +39,9 @@ impl Grid {
         let each = if gpus <= GPUS { 1 } else { per_node * nodes.div_ceil(CELLS) };
         let cells = gpus.div_ceil(each);
         let (across, high) = match cells {
-            0..=GPUS => (8, 17.0),
+            // Few are square, so that the picture fills its card.
+            0..=32 => (8, 25.0),
+            33..=GPUS => (8, 17.0),
             65..=256 => (16, 11.0),
             _ => (32, 6.25),
         };
@@ -152,7 +154,7 @@ pub(super) fn mini_map(PlanProps { shown }: &PlanProps) -> Html {
         let named = grid.pitch.1 > NAMED || row.is_multiple_of(4);
         let first = grid.each > 1 || cell.is_multiple_of(per_node);
         (named && first).then(|| {
-            let y = decimal(grid.place(cell).1 + grid.pitch.1.min(NAMED), 1);
+            let y = decimal(grid.place(cell).1 + (grid.pitch.1 / 2.0 + NAMED * 0.35).min(grid.pitch.1), 1);
             html! { <text class="node-name" x="0" {y}>{ format!("n{}", cell * grid.each / per_node) }</text> }
         })
     };

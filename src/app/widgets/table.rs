@@ -25,7 +25,7 @@ pub(crate) fn head(heading: Heading) -> Html {
 
 /// A remark over all `columns` below a row.
 pub(crate) fn remark(columns: usize, remark: impl Into<Html>) -> Html {
-    html! { <tr class="remark"><td colspan={columns.to_string()}>{ remark.into() }</td></tr> }
+    html! { <tr class="remark"><td colspan={columns.to_string()}><span>{ remark.into() }</span></td></tr> }
 }
 
 /// A cell of two lines: `above`, and `below` in smaller print.

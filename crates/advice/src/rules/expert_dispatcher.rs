@@ -37,7 +37,7 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
              sends a copy for each expert (DeepEP and HybridEP; Megatron-LM, megatron/core/transformer/moe/README.md)"
         }
         Dispatcher::AllToAll | Dispatcher::AllGather => {
-            "each token goes to its own experts alone; all-gather sends every token to every rank (Megatron-LM, \
+            "each token goes only to its own experts; all-gather sends every token to every rank (Megatron-LM, \
              megatron/core/transformer/moe/README.md)"
         }
     };

@@ -157,7 +157,7 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
         Breakdown::leaf(label, bytes).because(Explanation::new(formula, symbols))
     };
     let width = Count::new(rollout.weights.width()).number();
-    let copy = leaf("weights of the engine", weights, &WEIGHTS, &[("P", count.number()), ("w", width)]);
+    let copy = leaf("engine weights", weights, &WEIGHTS, &[("P", count.number()), ("w", width)]);
     let mut parts = vec![(EnginePart::Weights, copy)];
     match rollout.engine {
         RolloutEngine::Vllm | RolloutEngine::Transformers => {
@@ -173,7 +173,7 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
                 ("f", Count::new(ffn).number()),
                 ("w", 2.0),
             ];
-            let activations = leaf("activations of the engine", elements.bytes(2), &ACTIVATIONS, &symbols);
+            let activations = leaf("engine activations", elements.bytes(2), &ACTIVATIONS, &symbols);
             parts.push((EnginePart::Cache, activations));
             if let Some(tower) = model.vision {
                 let patches = PREFILLED.saturating_mul(tower.patches_per_token);
@@ -184,20 +184,18 @@ pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemo
                     ("hi", Count::new(tower.hidden_size).number()),
                     ("M", EMBEDDINGS.number()),
                 ];
-                let images = leaf("images in the engine", alive + EMBEDDINGS, &IMAGES, &symbols);
+                let images = leaf("engine image tensors", alive + EMBEDDINGS, &IMAGES, &symbols);
                 parts.push((EnginePart::Cache, images));
             }
         }
     }
     if rollout.graphs {
         let symbols = [("g", GRAPH.number()), ("N", Count::new(rollout.sequences).number())];
-        parts.push((EnginePart::Graphs, leaf("CUDA graphs of the engine", graphs, &CAPTURED, &symbols)));
+        parts.push((EnginePart::Graphs, leaf("engine CUDA graphs", graphs, &CAPTURED, &symbols)));
     }
     let context = [("C", accelerator.context.number())];
-    parts.push((
-        EnginePart::Context,
-        leaf("driver context of the engine", accelerator.context, &DRIVER, &context),
-    ));
+    parts
+        .push((EnginePart::Context, leaf("engine's driver context", accelerator.context, &DRIVER, &context)));
     let Held { tokens: cache_tokens, rollouts: cache_rollouts } = held(model, rollout, kv_cache);
     EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts }
 }

@@ -21,8 +21,7 @@ const ENGINE: &str = "deepspeed/runtime/engine.py:buffered_allreduce_fallback";
 
 static SLACK: Formula = Formula::new(
     "k+q·N",
-    "Blocks cut or cached and not in use: k bytes and the part q of what is not state. Where the device is \
-     full the allocator gives back what it can, at the price of waiting for the device; it is counted all the same.",
+    "Blocks split or cached and not in use: k bytes and the fraction q of what is not state. On a full device the allocator frees what it can, at the cost of a synchronization; they are counted all the same.",
     ALLOCATOR,
 ).letters(&[("k", "bytes cached whatever the run"), ("q", "part of N that is cached"), ("N", "bytes allocated that are not states")]);
 static DRIVER: Formula = Formula::new("C", "The CUDA context and the loaded kernels.", CONTEXT)

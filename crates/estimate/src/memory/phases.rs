@@ -309,13 +309,13 @@ fn left(rollout: &Rollout, totals: &Totals) -> Vec<Breakdown<Bytes>> {
     let stays = totals.between_steps.less(moved);
     vec![
         leaf(
-            "left by the trainer",
+            "trainer state left on the GPU",
             stays,
             &LEFT,
             &[("H", totals.between_steps.number()), ("O", totals.between_steps.less(stays).number())],
         ),
         leaf(
-            "context and communicators of the trainer",
+            "trainer's CUDA context and NCCL buffers",
             totals.outside,
             &OUTSIDE,
             &[("X", totals.outside.number())],
@@ -329,7 +329,7 @@ fn copied(plan: &Plan) -> Breakdown<Bytes> {
     let width = plan.recipe().module_dtype().width();
     let times = if plan.recipe().dp_sharding == DpSharding::Parameters { 2 } else { 1 };
     let given = [("P", count.number()), ("w", Count::new(width).number()), ("q", Count::new(times).number())];
-    leaf("all weights, copied", count.bytes(width) * times, &COPIED, &given)
+    leaf("copy of all weights", count.bytes(width) * times, &COPIED, &given)
 }
 
 /// The largest rank's shards of weights that train on the host.
@@ -358,10 +358,10 @@ fn handed_over(plan: &Plan, rollout: &Rollout, totals: &Totals) -> Vec<Breakdown
                 ("h", Count::new(model.hidden_size).number()),
                 ("w", Count::new(width).number()),
             ];
-            leaf("a tensor gathered whole", count.bytes(width), &TENSOR, &given)
+            leaf("largest gathered tensor", count.bytes(width), &TENSOR, &given)
         }
         Bucket::Bytes(Bytes::ZERO) => return out,
-        Bucket::Bytes(bytes) => leaf("a buffer of weights", bytes, &BUFFER, &[("u", bytes.number())]),
+        Bucket::Bytes(bytes) => leaf("weight sync buffer", bytes, &BUFFER, &[("u", bytes.number())]),
     };
     out.push(bucket);
     out

@@ -171,7 +171,7 @@ const LACKING: &[(&str, Effect, &str)] = &[
     ("parallelism_config.parallelism_config_tp_size", Effect::Memory, "tensor parallelism of accelerate"),
     ("parallelism_config.parallelism_config_cp_size", Effect::Memory, "context parallelism of accelerate"),
     ("parallelism_config.parallelism_config_sp_size", Effect::Memory, "sequence parallelism of accelerate"),
-    ("dynamo_config.dynamo_backend", Effect::Memory, "torch.compile, which keeps other tensors"),
+    ("dynamo_config.dynamo_backend", Effect::Memory, "torch.compile, which saves other tensors for backward"),
     ("megatron_lm_config", Effect::Memory, "Megatron-LM under accelerate"),
     ("use_cpu", Effect::Memory, ON_PROCESSORS),
 ];
@@ -185,7 +185,7 @@ fn copies(leaves: &mut Leaves<'_>, second: bool) {
     if second && shards > 1 {
         leaves.say(Field::NumDistributedOptimizerInstances, &leaf.value, leaf);
     } else {
-        let what = "copies of the model beside FSDP";
+        let what = "model replicas across FSDP groups";
         leaves
             .reading
             .not_modelled
@@ -237,7 +237,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     if hybrid && !second {
         leaves.switch(Field::ShardWithinNodes, true, leaf);
     } else if hybrid {
-        let what = "sharding inside nodes with copies between them (HSDP)";
+        let what = "sharding within nodes, replicated across nodes (HSDP)";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Communication, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }

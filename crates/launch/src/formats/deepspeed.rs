@@ -19,7 +19,7 @@ impl Reader for DeepSpeed {
     }
 
     fn about(&self) -> &'static str {
-        "what data-parallel ranks share, precision, batch, optimizer, offloading"
+        "ZeRO stage, precision, batch, optimizer, offloading"
     }
 
     fn role(&self) -> Role {
@@ -115,27 +115,27 @@ const LACKING: &[(&str, Effect, &str)] = &[
     (
         "zero_optimization.zero_hpz_partition_size",
         Effect::Memory,
-        "a second copy of the weights within a group of ranks (ZeRO++)",
+        "a second shard of the weights within a group of ranks (ZeRO++ hpZ)",
     ),
     (
         "zero_optimization.zero_quantized_weights",
         Effect::Communication,
-        "quantized weights when gathered (ZeRO++)",
+        "quantized weight all-gathers (ZeRO++)",
     ),
     (
         "zero_optimization.zero_quantized_gradients",
         Effect::Communication,
-        "quantized gradients when reduced (ZeRO++)",
+        "quantized gradient reduction (ZeRO++)",
     ),
-    ("zero_optimization.mics_shard_size", Effect::Memory, "shards within a group of ranks (MiCS)"),
+    ("zero_optimization.mics_shard_size", Effect::Memory, "sharding within groups of ranks (MiCS)"),
     (
         "activation_checkpointing.cpu_checkpointing",
         Effect::Memory,
         "saved layer inputs offloaded to the host",
     ),
-    ("communication_data_type", Effect::Communication, "gradients reduced in a format of their own"),
+    ("communication_data_type", Effect::Communication, "gradients reduced in another dtype"),
     ("sparse_attention.mode", Effect::Memory, "sparse attention"),
-    ("tensor_parallel.autotp_size", Effect::Memory, "tensor parallelism of DeepSpeed's own (AutoTP)"),
+    ("tensor_parallel.autotp_size", Effect::Memory, "DeepSpeed's own tensor parallelism (AutoTP)"),
 ];
 
 /// Keys that change none of the figures: of loss scales, clipping, logs, files, and how states on the host are held there.
@@ -170,7 +170,7 @@ fn says_yes(leaf: &Leaf) -> bool {
 fn take(leaves: &mut Leaves<'_>, path: &str, field: Field) {
     match leaves.get(path) {
         Some(leaf) if leaf.value == "auto" => {
-            let message = format!("{path} is \"auto\": the trainer's own setting counts");
+            let message = format!("{path} is \"auto\": the trainer's own setting applies");
             leaves
                 .reading
                 .diagnostics
@@ -219,7 +219,7 @@ fn sharding(leaves: &mut Leaves<'_>) {
     if leaves.has("zero_optimization.stage") {
         leaves.take(&["zero_optimization.stage"], Field::ZeroStage);
     } else if let Some(leaf) = leaves.yes("zero_optimization") {
-        leaves.say_noted(Field::ZeroStage, "1", leaf, "zero_optimization as a switch is stage 1");
+        leaves.say_noted(Field::ZeroStage, "1", leaf, "zero_optimization: true means stage 1");
     } else {
         leaves.state(Field::ZeroStage, "0", Origin::Default, "DeepSpeed's default");
     }
@@ -289,7 +289,7 @@ fn optimizer(leaves: &mut Leaves<'_>) {
     match name.as_str() {
         name if name.contains("adam") || name.contains("lamb") => leaves.say(Field::Optimizer, "adam", leaf),
         "sgd" | "muon" | "lion" => leaves.say(Field::Optimizer, &name, leaf),
-        _ => leaves.not_estimated(leaf, "this optimizer is taken for Adam"),
+        _ => leaves.not_estimated(leaf, "this optimizer is treated as Adam"),
     }
 }
 

@@ -124,8 +124,8 @@ fn read(root: &Node) -> Reading {
 /// Files of Megatron-LM's tests leave the program to what starts them: `MODE` says that it generates, and flags that no
 /// decoder's training reads say what else it trains.
 fn of_another_program(reading: &mut Reading, root: &Node, words: &[Argument]) {
-    const VISION: &str = "a vision model beside or in place of the decoder";
-    const OTHER: &str = "another model than a decoder trained on its next token";
+    const VISION: &str = "a vision model in addition to or in place of the decoder";
+    const OTHER: &str = "a model other than a decoder-only language model";
     const SIGNS: [(&str, &str); 5] = [
         ("--img-", VISION),
         ("--patch-dim", VISION),

@@ -262,15 +262,22 @@ impl<'t> Leaves<'t> {
         let (idle, unread) = self.left(format);
         if let Some(first) = idle.first() {
             let (count, names) = (idle.len(), listed(&idle));
-            let message =
-                format!("read as {format}; {count} of its keys change none of the figures: {names}");
+            let message = match count {
+                1 => format!("read as {format}; one of its keys does not affect the estimate: {names}"),
+                _ => format!("read as {format}; {count} of its keys do not affect the estimate: {names}"),
+            };
             self.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(first.span));
         }
         if let Some(first) = unread.first() {
             let (count, names) = (unread.len(), listed(&unread));
-            let message = format!(
-                "{count} of the keys of {format} are not known here; they are not read and may change the figures: {names}"
-            );
+            let message = match count {
+                1 => format!(
+                    "a key of {format} is not known here; it is not read and may change the estimate: {names}"
+                ),
+                _ => format!(
+                    "{count} keys of {format} are not known here; they are not read and may change the estimate: {names}"
+                ),
+            };
             // A warning: the verdict is marked with the same keys, and "everything was understood" beside that would be wrong.
             self.reading
                 .diagnostics

@@ -134,7 +134,7 @@ fn say_differences(texts: &mut [Text]) {
                 continue;
             };
             let message = format!(
-                "{} is {} in {} and {} in {}; the latter counts",
+                "{} is {} in {} and {} in {}; the latter applies",
                 found.field.name(),
                 found.value,
                 called(text),

@@ -30,7 +30,11 @@ pub(super) fn words(reader: &str) -> impl Iterator<Item = &'static str> {
 
 /// How many keys of a text change no figure, in words.
 pub(super) fn idle_keys(count: usize) -> String {
-    let words = if count == 1 { "key that changes no figure" } else { "keys that change no figure" };
+    let words = if count == 1 {
+        "key that does not affect the estimate"
+    } else {
+        "keys that do not affect the estimate"
+    };
     format!("{count} {words}")
 }
 

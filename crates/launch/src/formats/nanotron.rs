@@ -128,12 +128,7 @@ fn other_models(leaves: &mut Leaves<'_>, starcoder: bool) {
         }
     };
     if let Some(path) = EARLY.iter().find(|path| leaves.has(path)) {
-        return stop(
-            leaves,
-            path,
-            Effect::Model,
-            "a model of nanotron's before Llama's was its own, which is Starcoder's",
-        );
+        return stop(leaves, path, Effect::Model, "an early nanotron model, which is Starcoder's");
     }
     if !starcoder {
         let named =
@@ -143,7 +138,7 @@ fn other_models(leaves: &mut Leaves<'_>, starcoder: bool) {
                 leaves,
                 &of(key),
                 Effect::Model,
-                "another model of nanotron's than Llama, Qwen 2 and Starcoder 2",
+                "a nanotron model other than Llama, Qwen 2 and Starcoder 2",
             );
         }
         return;
@@ -151,7 +146,7 @@ fn other_models(leaves: &mut Leaves<'_>, starcoder: bool) {
     let length = leaves.whole("tokens.sequence_length").unwrap_or(u64::MAX);
     let window = of("sliding_window_size");
     if leaves.whole(&window).is_some_and(|size| size < length) {
-        stop(leaves, &window, Effect::Time, "attention to a window of the sequence in every layer");
+        stop(leaves, &window, Effect::Time, "sliding-window attention in every layer");
     }
     for key in ["resid_pdrop", "attn_pdrop", "embd_pdrop"] {
         let path = of(key);
@@ -189,7 +184,7 @@ fn stages(leaves: &mut Leaves<'_>) {
 /// sample's excess loss over it weighs its domain. Without one it is a training whose data alone is drawn otherwise.
 fn doremi(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("doremi.ref_model_resume_checkpoint_path") {
-        let what = "a frozen reference beside the model that trains (DoReMi)";
+        let what = "a frozen reference model (DoReMi)";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -200,7 +195,7 @@ fn doremi(leaves: &mut Leaves<'_>) {
 fn optimizer(leaves: &mut Leaves<'_>) {
     let stated = leaves.get("optimizer.optimizer_factory.name");
     if let Some(leaf) = stated.filter(|leaf| leaf.value != "adamW") {
-        let what = "another optimizer than AdamW";
+        let what = "an optimizer other than AdamW";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -287,8 +282,8 @@ fn layout(leaves: &mut Leaves<'_>) {
     leaves.pass("parallelism.recompute_granularity");
     // What is gathered over tensor-parallel ranks is gathered again for backward unless told otherwise (`parallelism_config.py`).
     for (path, unusual, what) in [
-        ("tp_recompute_allgather", false, "inputs of products kept as gathered over tensor-parallel ranks"),
-        ("moe_layer_recompute", true, "experts computed again, without the rest of their layer"),
+        ("tp_recompute_allgather", false, "GEMM inputs saved as gathered over tensor-parallel ranks"),
+        ("moe_layer_recompute", true, "recomputing experts without the rest of the layer"),
     ] {
         let path = format!("parallelism.{path}");
         if let Some(leaf) = leaves.get(&path).filter(|leaf| leaf.flag() == Some(unusual)) {

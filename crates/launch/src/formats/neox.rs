@@ -94,7 +94,7 @@ fn read(root: &Node) -> Reading {
     }
     // Next tokens where it is not said (`megatron/neox_arguments/neox_args.py:train_impl`).
     if let Some(leaf) = leaves.get("train_impl").filter(|leaf| leaf.value != "normal") {
-        let what = "a training with rewards or preferences, and what it holds beside the model";
+        let what = "reinforcement learning or preference training, and the models that it holds";
         let item = NotModelled::new("train_impl", &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -190,7 +190,7 @@ fn otherwise(leaves: &mut Leaves<'_>) {
         let kinds = leaf.value.split(|c: char| !(c.is_ascii_alphabetic() || c == '_'));
         let other = |kind: &&str| !matches!(*kind, "" | "all" | "global" | "flash");
         if let Some(kind) = kinds.into_iter().find(other) {
-            let what = "layers of another kind than attention to all tokens";
+            let what = "layers other than full attention";
             lack(leaves, "attention_config", kind, Effect::Model, what);
         }
     }
@@ -207,13 +207,7 @@ fn otherwise(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("gpt_j_residual") {
         leaves.switch(Field::ParallelResidual, true, leaf);
         if leaves.yes("gpt_j_tied").is_some() {
-            lack(
-                leaves,
-                "gpt_j_tied",
-                "",
-                Effect::Model,
-                "one norm in front of attention and MLP in GPT-NeoX",
-            );
+            lack(leaves, "gpt_j_tied", "", Effect::Model, "one norm before attention and MLP in GPT-NeoX");
         }
     }
     leaves.pass("gpt_j_residual");

@@ -80,7 +80,7 @@ pub(super) fn of_another_trainer(root: &Node) -> Option<Reading> {
         "torchtitan" => Some(of_titan(root)),
         other => {
             let mut reading = Reading::default();
-            let what = "another trainer than Megatron and torchtitan under Primus";
+            let what = "a Primus trainer other than Megatron and torchtitan";
             let item = NotModelled::new("framework", other, Effect::Model, what).at_some(Some(named.span));
             reading.not_modelled.push(item);
             if let Some((node, name)) = named_model(root) {
@@ -104,7 +104,7 @@ const PRE_TRAINER: [(&str, &str); 5] = [
 /// Switches of Primus-Turbo with torchtitan that change what is kept. The rest choose kernels: attention keeps what flash
 /// attention keeps (`primus_turbo/pytorch/ops/attention`), and fp8 needs a converter beside them.
 const TITAN_LACKS: [(&str, &str); 1] =
-    [("primus_turbo.enable_attention_float8", "attention over fp8 operands (Primus-Turbo)")];
+    [("primus_turbo.enable_attention_float8", "fp8 attention (Primus-Turbo)")];
 
 fn of_titan(root: &Node) -> Reading {
     let base = "pre_trainer.yaml";
@@ -134,11 +134,11 @@ fn of_titan(root: &Node) -> Reading {
         (leaf.path.starts_with("quantize.") || leaf.path.starts_with("mx.")) && !leaf.value.is_empty()
     });
     if let Some(leaf) = rounded {
-        let what = "matrix products in a format that Primus's converters choose";
+        let what = "GEMMs in a format chosen by Primus's converters";
         lacks.push(NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span));
     }
     if let Some((node, name)) = named.as_ref().filter(|_| of_fp8) {
-        let what = "matrix products in fp8, which the model's file turns on";
+        let what = "fp8 GEMMs, which the model file turns on";
         lacks.push(NotModelled::new("model", name, Effect::Memory, what).at_some(Some(node.span)));
     }
     leaves.pass_below(&["primus_turbo.", "quantize.", "mx."]);
@@ -163,11 +163,11 @@ pub(super) fn is_of_turbo(key: &str) -> bool {
 /// keeps and grouped products what Transformer Engine's keep, while the switches below keep something else.
 pub(super) fn turbo(reading: &mut Reading, overrides: &Node) {
     const LACKS: [(&str, &str); 5] = [
-        ("enable_turbo_attention_float8", "attention over fp8 operands (Primus-Turbo)"),
+        ("enable_turbo_attention_float8", "fp8 attention (Primus-Turbo)"),
         ("use_turbo_mega_moe", "experts fused with their dispatch (Primus-Turbo)"),
-        ("use_turbo_fused_act_with_probs", "an activation fused with the routing's weights (Primus-Turbo)"),
-        ("use_turbo_rms_norm", "norms of Primus-Turbo"),
-        ("use_turbo_norm_te_linear", "norms of Primus-Turbo"),
+        ("use_turbo_fused_act_with_probs", "an activation fused with the routing weights (Primus-Turbo)"),
+        ("use_turbo_rms_norm", "Primus-Turbo norms"),
+        ("use_turbo_norm_te_linear", "Primus-Turbo norms"),
     ];
     let on = |key: &str| {
         let node = overrides.get(key)?;
@@ -220,7 +220,7 @@ pub(super) fn groups(reading: &mut Reading, overrides: &Node) {
             "lora" => adapters(reading, &entry.node),
             "torch_compile" => {
                 if let Some(node) = entry.node.get("enable").filter(|node| node.flag() == Some(true)) {
-                    let what = "torch.compile, which keeps other tensors";
+                    let what = "torch.compile, which saves other tensors for backward";
                     let item = NotModelled::new("torch_compile.enable", "true", Effect::Memory, what);
                     reading.not_modelled.push(item.at_some(Some(node.span)));
                 }
@@ -257,7 +257,7 @@ fn adapters(reading: &mut Reading, lora: &Node) {
     // A model that is still to be named may have experts, where ranks are given for them.
     let experts = [Field::NumExperts, Field::ExpertModelParallelSize];
     if experts.iter().any(|field| reading.value(*field).is_some_and(|count| count != "1")) {
-        let what = "adapters of Primus beside experts";
+        let what = "Primus adapters on experts";
         let item = NotModelled::new("lora", "", Effect::Memory, what).at_some(Some(enabled.span));
         reading.not_modelled.push(item);
     }

@@ -95,7 +95,7 @@ fn accelerator(reading: &mut Reading, name: &str, node: &Node) {
             reading.take(found.by("resources.accelerators", Some(node.span)));
         }
         None => {
-            let what = "an accelerator that is not known here";
+            let what = "an unknown accelerator";
             let item = NotModelled::new("resources.accelerators", name, Effect::Memory, what);
             reading.not_modelled.push(item.at_some(Some(node.span)));
         }

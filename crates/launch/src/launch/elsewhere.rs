@@ -97,8 +97,7 @@ fn absent(name: String, span: Option<Span>, source: &Source) -> Option<(String, 
         return None;
     }
     let message = format!("this training takes its settings from {name}, which is not here");
-    let said =
-        Diagnostic::error(Code::MissingFile, message).hint(format!("paste or drop {name} beside this text"));
+    let said = Diagnostic::error(Code::MissingFile, message).hint(format!("paste or drop {name} as well"));
     Some((name, said.at_some(span)))
 }
 
@@ -122,11 +121,11 @@ pub(super) fn started(script: &Script, source: &Source) -> Option<Diagnostic> {
         let name = base_name(word.text());
         let message =
             format!("this text starts {name}, which is not here, and has no training options of its own");
-        let hint = format!("paste or drop {name} beside this text");
+        let hint = format!("paste or drop {name} as well");
         return Some(Diagnostic::error(Code::MissingFile, message).hint(hint).at(word.origin()));
     }
     let program = words().find(|word| ends(word, &[".py"]))?;
-    let message = format!("{} is started without an option of a training that is known here", program.text());
+    let message = format!("{} is started without any training option known here", program.text());
     let hint = "paste what it reads its settings from, or the script that starts the training";
     Some(Diagnostic::error(Code::NoTraining, message).hint(hint).at(program.origin()))
 }

@@ -55,17 +55,17 @@ pub(super) fn installs(program: &str) -> Option<&'static str> {
 const TRAINS: &str =
     "train training pretrain pretraining finetune finetuning sft posttrain trainer tune tuning sft_trainer";
 
-const VISION: &str = "a vision model beside or in place of the decoder";
-const PREFERENCES: &str = "a reference model, and perhaps a reward model, beside the one that is trained";
+const VISION: &str = "a vision model in addition to or in place of the decoder";
+const PREFERENCES: &str = "a reference model, and perhaps a reward model, besides the trained one";
 
 /// Words of programs that train something else.
 const OTHERS: &[(&str, Effect, &str)] = &[
     (
         "bert squad glue t5 ict biencoder retro mlm esm esm2 esm1nv geneformer",
         Effect::Model,
-        "another model than a decoder trained on its next token",
+        "a model other than a decoder-only language model",
     ),
-    ("mamba hybrid", Effect::Model, "layers of another kind than attention and MLP"),
+    ("mamba hybrid", Effect::Model, "layers other than attention and MLP"),
     // Pai-Megatron-Patch's, whose pattern calls them Mamba's (`megatron_patch/model/qwen3_next/layer_specs.py`).
     ("pretrain_qwen3_next", Effect::Model, "Qwen3-Next's gated delta nets and gated attention"),
     (
@@ -76,7 +76,7 @@ const OTHERS: &[(&str, Effect, &str)] = &[
     ),
     ("dpo ppo grpo rlhf kto orpo rloo reinforce gspo dapo", Effect::Memory, PREFERENCES),
     ("reward rm orm prm", Effect::Model, "a reward head in place of the LM head"),
-    ("distill distillation", Effect::Memory, "a teacher beside the model that is trained"),
+    ("distill distillation", Effect::Memory, "a teacher model (distillation)"),
 ];
 
 /// Programs that train with OLMo-core, whatever else their names say: its own scripts, and those of open-instruct built on it.
@@ -132,10 +132,7 @@ pub(super) fn purpose(program: &str) -> Purpose {
     }
     // BioNeMo's models of proteins (`examples/protein/esm1nv/pretrain.py`).
     if program.contains("/esm1nv/") || program.contains("/esm2/") {
-        return Purpose::OtherTraining(
-            Effect::Model,
-            "another model than a decoder trained on its next token",
-        );
+        return Purpose::OtherTraining(Effect::Model, "a model other than a decoder-only language model");
     }
     // Megatron's zero-shot tasks, the prompting of a dialogue model (`tasks/msdp/main.py`), and its tools beside training.
     if program.ends_with("tasks/main.py") || program.ends_with("tasks/msdp/main.py") {

@@ -10,7 +10,7 @@ use shardscope_plan::{Field, Software};
 
 /// A program that is started without a setting that is known.
 const ELSEWHERE: &str =
-    "a program that takes its settings from elsewhere; paste the file or the options that it reads";
+    "a program that takes its settings from elsewhere; paste the file or options that it reads";
 
 /// The program of a text that trains nothing, and what it is for. A set-up counts where nothing else is told.
 pub(super) fn instead(script: &Script) -> Option<(Word, &'static str)> {
@@ -93,8 +93,7 @@ fn is_named_as_megatrons(program: &str) -> bool {
 /// `claim`: how surely the words are of the format that read them; none where Megatron's reader was left. A few keys that many have
 /// (`data.`, `trainer.`) make no command of NeMo's (EasyR1's `worker.actor.model.model_path=…`).
 pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine, claim: Option<Claim>) {
-    const STRANGE: &str =
-        "a program whose options are not known here, nor what it takes where they are silent";
+    const STRANGE: &str = "a program whose options and defaults are not known here";
     /// Options that no Megatron has, of trainers whose layers, checkpointing or sharding are their own.
     const FOREIGN: [&str; 5] = [
         "--gradient-accumulation-steps",
@@ -179,7 +178,7 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
         COLOSSALS.contains(&name.as_str())
     };
     if line.has(Launcher::Colossal) || reading.not_read.iter().any(|item| colossal(&item.name)) {
-        let what = "how ColossalAI's plugins cut, shard and offload a model";
+        let what = "how ColossalAI's plugins partition, shard and offload a model";
         reading.not_modelled.push(
             NotModelled::new("program", "colossalai", Effect::Memory, what).at_some(Some(program.origin())),
         );
@@ -198,12 +197,12 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
     // Rollouts, and what shares the accelerators with them, are in the plan.
     if let Some(framework) = reading.value(Field::RlFramework) {
         let made_of = match framework {
-            "verl" if !is_verls(program.text()) => Some(
-                "a trainer of the program's own made of verl, whose samples, losses and models are its own",
-            ),
-            "openrlhf" if !is_openrlhfs(program.text()) => Some(
-                "a trainer of the program's own made of OpenRLHF, whose samples, losses and models are its own",
-            ),
+            "verl" if !is_verls(program.text()) => {
+                Some("a custom trainer built on verl, with its own samples, losses and models")
+            }
+            "openrlhf" if !is_openrlhfs(program.text()) => {
+                Some("a custom trainer built on OpenRLHF, with its own samples, losses and models")
+            }
             _ => None,
         };
         if let Some(what) = made_of {

@@ -268,7 +268,7 @@ impl Launch {
         }
         self.tell_device_map(&mut reading);
         if let Some((name, span)) = &self.printed {
-            let what = "options that a command of this script prints; what it prints is not known";
+            let what = "options printed by a command of this script, whose output is unknown";
             reading
                 .not_modelled
                 .push(NotModelled::new("options", name, Effect::Model, what).at_some(Some(*span)));

@@ -245,7 +245,7 @@ impl World {
         self.visible = Some(count);
         let by = named("CUDA_VISIBLE_DEVICES", value.origin().unwrap_or_default());
         offer_number(&mut self.gpus_per_node, count, &value, &by, "the devices that it can see");
-        offer_number(&mut self.nodes, 1, &value, &by, "one node, unless told otherwise");
+        offer_number(&mut self.nodes, 1, &value, &by, "one node by default");
     }
 
     /// What launchers do when nothing is said.
@@ -260,7 +260,7 @@ impl World {
             && self.gpus_per_node.is_some()
             && line.option(Launcher::DeepSpeed, HOST_FILE).is_none()
         {
-            let how = "DeepSpeed stays on its node when no host file and no number of nodes is named";
+            let how = "DeepSpeed's default without a hostfile or a number of nodes is one node";
             one(&mut self.nodes, how);
         }
         let torch = line.has(Launcher::Torch) || line.has(Launcher::Swift);
@@ -270,12 +270,12 @@ impl World {
             self.see(script, chosen);
         }
         if trainer && self.gpus_per_node.is_some() {
-            one(&mut self.nodes, "the trainer stays on its node unless NNODES says otherwise");
+            one(&mut self.nodes, "one node unless NNODES is set");
         }
         if torch && !line.is_open(Launcher::Torch) {
-            one(&mut self.nodes, "torchrun stays on its node unless told otherwise");
+            one(&mut self.nodes, "torchrun's default is one node");
             if line.has(Launcher::Torch) {
-                let how = "torchrun starts one process per node unless told otherwise";
+                let how = "torchrun's default is one process per node";
                 one(&mut self.gpus_per_node, how);
             }
         }
@@ -285,8 +285,8 @@ impl World {
             && script.directives.is_empty()
             && !line.arguments.iter().any(|word| MPI_RANKS.contains(&word.text()));
         if alone && self.nodes.is_none() && self.gpus_per_node.is_none() {
-            one(&mut self.nodes, "python alone starts one process");
-            one(&mut self.gpus_per_node, "python alone starts one process");
+            one(&mut self.nodes, "plain python starts one process");
+            one(&mut self.gpus_per_node, "plain python starts one process");
         }
     }
 }

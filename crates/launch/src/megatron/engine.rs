@@ -23,7 +23,7 @@ pub(super) fn experts(reading: &mut Reading) {
     let is_deepspeed = matches!(reading.software, Some((Software::MegatronDeepspeed, _)));
     let several = |found: &&Found| found.field == Field::NumExperts && found.value != "1";
     let Some(experts) = reading.found.iter().find(several).filter(|_| is_deepspeed) else { return };
-    let what = "DeepSpeed's experts, which drop tokens beyond their capacity and stand in every second layer by default";
+    let what = "DeepSpeed's MoE layers: every second layer by default, dropping tokens above capacity";
     let item = NotModelled::new("--num-experts", &experts.value, Effect::Memory, what).at_some(experts.span);
     reading.not_modelled.push(item);
 }

@@ -56,29 +56,23 @@ const YES: Option<&str> = Some("true");
 const LORA: Option<&str> = Some("lora");
 /// ms-swift's `megatron sft`, whose words these are, takes its adapters from mcore-bridge.
 const MCORE_BRIDGE: Option<&str> = Some("mcore-bridge");
-const PARTS: &str = "a model of several parts, of which the decoder alone would be counted";
+const PARTS: &str = "a model of several parts, of which only the decoder would be counted";
 /// MindSpeed's functions of experts.
-const EXCHANGES: &str = "MindSpeed's overlap of experts' products and exchanges, which keeps other tensors";
-const CHUNKS: &str =
-    "products of tensor parallelism in pieces whose messages run behind them (MindSpeed's CoC and MC2)";
-const SAMPLES: &str = "samples made by a function of the program's own, whose length and number it chooses";
+const EXCHANGES: &str = "MindSpeed's overlap of expert GEMMs and all-to-alls, which saves other tensors";
+const CHUNKS: &str = "tensor-parallel GEMMs split to overlap their communication (MindSpeed's CoC and MC2)";
+const SAMPLES: &str = "samples from a custom function, which chooses their length and number";
 const GAUDI: &str = "Gaudi's own kernels and graphs";
-const DIFFUSION: &str = "a diffusion model in the place of a decoder";
-const VISION: &str = "a vision model beside the decoder";
+const DIFFUSION: &str = "a diffusion model in place of the decoder";
+const VISION: &str = "a vision model in addition to the decoder";
 /// slime's option that leaves the rollout engine out.
 pub(super) const TRAIN_ONLY: &str = "debug-train-only";
-const DP_ATTENTION: &str = "attention of the rollout engine over data-parallel ranks";
+const DP_ATTENTION: &str = "data-parallel attention in the rollout engine";
 
 const FORKS: &[Fork] = &[
     // FlagScale.
     takes("multiple-of", &[]),
     takes("hidden-dim-multiplier", &[]),
-    lacking(
-        "enable-hetero",
-        Arity::On,
-        Effect::Communication,
-        "meshes of unlike accelerators (heterogeneous parallelism)",
-    ),
+    lacking("enable-hetero", Arity::On, Effect::Communication, "heterogeneous meshes of accelerators"),
     // The launcher, where a line brings it along.
     takes("nnodes", &[(Field::NumNodes, None)]),
     takes("nproc-per-node", &[(Field::GpusPerNode, None)]),
@@ -114,10 +108,10 @@ const FORKS: &[Fork] = &[
         "rlhf-type",
         Arity::One,
         Effect::Memory,
-        "a training with rewards or preferences, and what it holds",
+        "reinforcement learning or preference training, and the models that it holds",
     ),
-    lacking("teacher-model", Arity::One, Effect::Memory, "a teacher beside the model that is trained"),
-    lacking("checkpoint-in-cpu", Arity::On, Effect::Memory, "kept layer inputs on the host"),
+    lacking("teacher-model", Arity::One, Effect::Memory, "a teacher model (distillation)"),
+    lacking("checkpoint-in-cpu", Arity::On, Effect::Memory, "saved layer inputs offloaded to the host"),
     switch("contigious-checkpointing", &[]),
     switch("synchronize-each-layer", &[]),
     takes("train-tokens", &[]),
@@ -171,14 +165,9 @@ const FORKS: &[Fork] = &[
     switch("reuse-fp32-param", &[(Field::ReuseFp32Param, YES)]),
     lacking("swap-optimizer", Arity::On, Effect::Memory, "optimizer states swapped to the host"),
     // MindSpeed-LLM, `mindspeed_llm/features_manager`.
-    lacking("ai-framework", Arity::One, Effect::Memory, "MindSpore in the place of PyTorch"),
-    lacking(
-        "moe-tp-extend-ep",
-        Arity::On,
-        Effect::Memory,
-        "whole experts on each of the tensor-parallel ranks",
-    ),
-    lacking("mla-mm-split", Arity::On, Effect::Memory, "MLA's up-projections in four products"),
+    lacking("ai-framework", Arity::One, Effect::Memory, "MindSpore in place of PyTorch"),
+    lacking("moe-tp-extend-ep", Arity::On, Effect::Memory, "unsharded experts on every tensor-parallel rank"),
+    lacking("mla-mm-split", Arity::On, Effect::Memory, "MLA's up-projections as four GEMMs"),
     lacking("swap-attention", Arity::On, Effect::Memory, "attention activations swapped to the host"),
     lacking(
         "recompute-activation-function",
@@ -196,19 +185,14 @@ const FORKS: &[Fork] = &[
     lacking("moe-allgather-overlap-comm", Arity::On, Effect::Memory, EXCHANGES),
     lacking("moe-fb-overlap", Arity::On, Effect::Memory, EXCHANGES),
     lacking("tp-2d", Arity::On, Effect::Communication, "two-dimensional tensor parallelism"),
-    lacking(
-        "stage",
-        Arity::One,
-        Effect::Memory,
-        "a training on preferences, and the model that it is held against",
-    ),
-    lacking("add-dense-bias", Arity::On, Effect::Model, "biases of attention's output alone"),
+    lacking("stage", Arity::One, Effect::Memory, "preference training and its reference model"),
+    lacking("add-dense-bias", Arity::On, Effect::Model, "biases on attention's output only"),
     lacking("add-output-layer-bias", Arity::On, Effect::Model, "biases of the output layer"),
-    lacking("post-norm", Arity::On, Effect::Model, "norms behind attention and MLP"),
-    lacking("post-self-attn-layernorm", Arity::On, Effect::Model, "norms behind attention"),
-    lacking("post-mlp-layernorm", Arity::On, Effect::Model, "norms behind the MLP"),
+    lacking("post-norm", Arity::On, Effect::Model, "norms after attention and MLP"),
+    lacking("post-self-attn-layernorm", Arity::On, Effect::Model, "norms after attention"),
+    lacking("post-mlp-layernorm", Arity::On, Effect::Model, "norms after the MLP"),
     // epfLLM, Pai and others.
-    lacking("transformer-type", Arity::One, Effect::Model, "a model of transformers in Pai's Megatron loop"),
+    lacking("transformer-type", Arity::One, Effect::Model, "a transformers model in Pai's Megatron loop"),
     switch("use-rms-norm", &[(Field::Normalization, Some("RMSNorm"))]),
     switch("no-tie-embed-logits", &[(Field::UntieEmbeddingsAndOutputWeights, YES)]),
     switch("add-qkv-bias-linear", &[(Field::AddQkvBias, YES)]),
@@ -244,16 +228,16 @@ const FORKS: &[Fork] = &[
     several("modules-to-save", &[(Field::ModulesToSave, None)]),
     // A scale: rank-stabilised adapters are no other tensors.
     takes("use-rslora", &[]),
-    lacking("target-regex", Arity::One, Effect::Model, "adapters on modules that a pattern names"),
+    lacking("target-regex", Arity::One, Effect::Model, "adapters on modules matched by a pattern"),
     takes("lora-dtype", &[]),
-    lacking("task-type", Arity::One, Effect::Model, "another head instead of the output layer"),
+    lacking("task-type", Arity::One, Effect::Model, "another head in place of the output layer"),
     // miles, whose adapters are Megatron-Bridge's (`miles/backends/megatron_utils/lora_utils.py:create_lora_instance`).
-    lacking("exclude-modules", Arity::Several, Effect::Model, "modules that adapters leave out"),
+    lacking("exclude-modules", Arity::Several, Effect::Model, "modules excluded from adapters"),
     lacking(
         "experts-shared-outer-loras",
         Arity::On,
         Effect::Model,
-        "adapters whose outer matrices experts share",
+        "adapters whose outer matrices are shared by all experts",
     ),
     switch("lora-sync-from-tensor", &[]),
     takes("lora-adapter-path", &[]),
@@ -315,7 +299,7 @@ const FORKS: &[Fork] = &[
         "sglang-speculative-algorithm",
         Arity::One,
         Effect::Memory,
-        "a draft model beside the rollout engine (speculative decoding)",
+        "a draft model in the rollout engine (speculative decoding)",
     ),
     // The teacher's weights wait on the host as the reference's do, and are swapped into the policy's place for a forward
     // pass (`slime/backends/megatron_utils/actor.py:load_other_checkpoint`, the same in miles). A teacher that a server of
@@ -324,16 +308,16 @@ const FORKS: &[Fork] = &[
     // No engine is started, only the training (`slime/ray/placement_group.py:create_placement_groups`); the reader takes the
     // rollouts away.
     switch(TRAIN_ONLY, &[]),
-    lacking("debug-rollout-only", Arity::On, Effect::Model, "rollouts alone, which train nothing"),
+    lacking("debug-rollout-only", Arity::On, Effect::Model, "rollouts only, no training"),
     // Supervised tuning goes through the policy's log-probabilities (`slime/backends/megatron_utils/loss.py:sft_loss_function`).
-    lacking("loss-type", Arity::One, Effect::Memory, "a loss of the text's own"),
+    lacking("loss-type", Arity::One, Effect::Memory, "a custom loss"),
     lacking(
         "train-backend",
         Arity::One,
         Effect::Memory,
-        "another backend than Megatron under slime and miles",
+        "a backend other than Megatron under slime and miles",
     ),
-    lacking("use-critic", Arity::On, Effect::Memory, "a critic beside the policy"),
+    lacking("use-critic", Arity::On, Effect::Memory, "a critic in addition to the policy"),
     // megablocks.
     takes("moe-num-experts", &[(Field::NumExperts, None)]),
     takes("moe-top-k", &[(Field::MoeRouterTopk, None)]),
@@ -352,13 +336,13 @@ const FORKS: &[Fork] = &[
         Effect::Communication,
         "expert weights gathered on use (megablocks)",
     ),
-    lacking("parallel-attn", Arity::On, Effect::Model, "attention and MLP side by side"),
+    lacking("parallel-attn", Arity::On, Effect::Model, "attention and MLP in parallel"),
     // Intel's fork (`HabanaAI/Megatron-LM`, `megatron/training/arguments.py`).
     lacking("use-fused-sdpa", Arity::One, Effect::Memory, GAUDI),
     lacking("use-fused-sdpa-with-recompute", Arity::One, Effect::Memory, GAUDI),
     lacking("use-torch-compile", Arity::One, Effect::Memory, GAUDI),
     // Hygon's (`hcu_megatron/core/tensor_parallel/mappings.py`).
-    lacking("use-quantize-comm", Arity::On, Effect::Communication, "messages in lower precision"),
+    lacking("use-quantize-comm", Arity::On, Effect::Communication, "communication in lower precision"),
 ];
 
 /// What a fork's flag says; `_` counts as `-`.

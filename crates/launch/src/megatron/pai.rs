@@ -40,14 +40,14 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument]) {
     }
     let known = reading.value(Field::PaddedVocabSize).is_some();
     if let Some(value) = extra.filter(|value| !known && value.hole.is_none() && value.text != "0") {
-        let what = "rows of the embedding beside the words of a tokenizer that is not known here";
+        let what = "padding rows of the embedding for a tokenizer that is not known here";
         let item = NotModelled::new("--extra-vocab-size", &value.text, Effect::Model, what);
         reading.not_modelled.push(item.at_some(value.span));
     }
     let length = of("--max-padding-length").filter(|value| value.hole.is_none());
     let stated = reading.value(Field::SeqLength).map(str::to_owned);
     if let Some(value) = length.filter(|value| stated.is_some_and(|stated| stated != value.text)) {
-        let what = "samples that are padded to another length than --seq-length";
+        let what = "samples padded to a length other than --seq-length";
         let item = NotModelled::new("--max-padding-length", &value.text, Effect::Memory, what);
         reading.not_modelled.push(item.at_some(value.span));
     }

@@ -137,7 +137,7 @@ impl ArgumentReader<'_> {
         }
         if fork.name == "embed-layernorm" {
             // Two vectors of the residual stream's width in the whole model: below what any figure tells.
-            let parts = ["--embed-layernorm adds a norm behind the word embedding, which is not counted"];
+            let parts = ["--embed-layernorm adds a norm after the word embedding, which is not counted"];
             self.say(Severity::Warning, Code::NotEstimated, &parts, word.span);
         }
         // The launcher's own spellings (auto, 1:4) are read by the launch room.
@@ -331,7 +331,7 @@ impl ArgumentReader<'_> {
         let Some(word) = quantized_word(name) else { return };
         if word == "fp8" {
             let found = Found::new(Field::RolloutDtype, "fp8", Origin::Script).by("--hf-checkpoint", span);
-            self.reading.take(found.note("told by the checkpoint's name"));
+            self.reading.take(found.note("inferred from the checkpoint's name"));
         } else {
             let what = "a rollout engine whose weights are quantized";
             let item = NotModelled::new("--hf-checkpoint", name, Effect::Memory, what).at_some(span);
@@ -348,9 +348,9 @@ impl ArgumentReader<'_> {
         self.reading.diagnostics.extend(without_influence(idle, self.first_idle));
         self.reading.diagnostics.extend(little(std::mem::take(&mut self.little), self.first_little));
         let unknown = std::mem::take(&mut self.unknown);
-        let many = " flags are not known from Megatron-LM or a fork of it; they are not read and may change the figures: ";
+        let many = " flags are not known from Megatron-LM or a fork of it; they are not read and may change the estimate: ";
         let single =
-            " is not known from Megatron-LM or a fork of it; it is not read and may change the figures";
+            " is not known from Megatron-LM or a fork of it; it is not read and may change the estimate";
         self.reading.diagnostics.extend(listed(
             Code::UnknownFlags,
             many,

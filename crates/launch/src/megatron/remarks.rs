@@ -38,8 +38,8 @@ pub(super) fn without_influence(mut idle: Vec<Idle>, span: Option<Span>) -> Opti
     }
     let message = match idle.len() {
         0 => return None,
-        1 => format!("a flag that changes none of the figures. {listed}"),
-        count => format!("{count} flags that change no figure. {listed}"),
+        1 => format!("a flag that does not affect the estimate. {listed}"),
+        count => format!("{count} flags that do not affect the estimate. {listed}"),
     };
     Some(Diagnostic::note(Code::NoInfluence, message).at_some(span))
 }

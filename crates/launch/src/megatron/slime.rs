@@ -11,7 +11,7 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], train_only: bo
     if !builds_tower(words) {
         let found = Found::new(Field::VisionInEngine, "true", Origin::Derived);
         reading.take(found.note(
-            "slime's and miles' own providers build a GPT model of Megatron's options, without a tower",
+            "slime's and miles' providers build a GPT model from Megatron's options, without a vision tower",
         ));
     }
     if train_only {
@@ -24,7 +24,7 @@ pub(super) fn together(reading: &mut Reading, words: &[Argument], train_only: bo
     for word in words {
         let (name, value) = word.text.split_once('=').unwrap_or((before, word.text.as_str()));
         if name == "--advantage-estimator" && value == "ppo" {
-            let what = "a critic beside the policy";
+            let what = "a critic in addition to the policy";
             reading.not_modelled.push(NotModelled::new(name, value, Effect::Memory, what).at_some(word.span));
         }
         before = &word.text;

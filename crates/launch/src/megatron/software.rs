@@ -51,7 +51,7 @@ impl Signs {
 /// The software and how it was told.
 pub(super) fn software(signs: &Signs, reading: &Reading) -> Option<(Software, String)> {
     let says = |field, value: &str| reading.value(field) == Some(value);
-    let told = |software, by: String| Some((software, format!("told by {by}")));
+    let told = |software, by: String| Some((software, format!("inferred from {by}")));
     if let Some(flag) = &signs.deepspeed {
         return told(Software::MegatronDeepspeed, format!("--{flag}"));
     }
@@ -96,7 +96,7 @@ pub(super) fn experts_of_old(reading: &mut Reading) {
     let routed = reading.found.iter().any(|found| found.field.name().starts_with("moe_"));
     let experts = reading.found.iter().find(|found| found.field == Field::NumExperts);
     if let Some(found) = experts.filter(|_| old && !routed) {
-        let what = "experts of Megatron's legacy models or a fork of them beside Transformer Engine's layers";
+        let what = "experts of Megatron's legacy models or a fork of them with Transformer Engine's layers";
         let item = NotModelled::new("--num-experts", &found.value, Effect::Model, what).at_some(found.span);
         reading.not_modelled.push(item);
     }

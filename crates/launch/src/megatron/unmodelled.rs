@@ -67,7 +67,7 @@ pub(super) fn find(name: &str, value: &str) -> Option<&'static Unmodelled> {
         name: "spec",
         effect: Effect::Model,
         harmless: "",
-        message: "a layer specification that is not known",
+        message: "an unknown layer specification",
     };
     if name == "spec" {
         let plain = |part: &str| {

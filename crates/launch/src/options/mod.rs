@@ -242,11 +242,9 @@ pub(crate) fn little(mut named: Vec<(&'static str, String)>, span: Option<Span>)
     }
     let message = match count {
         0 => return None,
-        1 => format!("an option that changes a figure by little, or one that no estimate looks at. {listed}"),
+        1 => format!("an option with little or no effect on the estimate. {listed}"),
         count => {
-            format!(
-                "{count} options that change figures by little, or such that no estimate looks at. {listed}"
-            )
+            format!("{count} options with little or no effect on the estimate. {listed}")
         }
     };
     Some(Diagnostic::warning(Code::NotEstimated, message).at_some(span))

@@ -215,7 +215,11 @@ fn of_two_whole_runs_one_is_answered_and_named() {
     };
     let both = read_all(&[("a.sh", one), ("b.sh", &other)]);
     assert_eq!(value(&both, Field::NumLayers), "28");
-    assert!(told(&both).is_some_and(|said| said.contains("the run of a.sh")), "{:?}", both.diagnostics);
+    assert!(
+        told(&both).is_some_and(|said| said.contains("the estimate is for a.sh")),
+        "{:?}",
+        both.diagnostics
+    );
     // What one of them starts belongs to it, and what starts nothing says nothing.
     let starts = "export MODEL=a\nbash b.sh\n";
     assert_eq!(told(&read_all(&[("a.sh", starts), ("b.sh", &other)])), None);

@@ -23,7 +23,7 @@ static ATTENTION: Formula = Formula::new(
 static BEFORE_NORMS: Formula = Formula::new("n·(a + k)·d·Bc", "Queries and keys before their norms.", LAYERS);
 static STREAM: Formula = Formula::new(
     "4·n·h·Bc",
-    "The stream behind attention, its norm, the normalised input, and the gradient of the layer's output.",
+    "The residual stream after attention, its norm, the normalised input, and the gradient of the layer's output.",
     LAYERS,
 );
 static SUMS: Formula =
@@ -48,12 +48,12 @@ pub fn worked_out_again(x: &Symbols<'_>) -> Option<Transient> {
     ];
     if x.model().qk_layernorm {
         out.push(Saved::new(
-            "queries and keys in front of their norms",
+            "queries and keys before their norms",
             &[x.n, heads],
             x.compute_width,
             &BEFORE_NORMS,
         ));
         out.push(Saved::new("statistics of queries and keys", &[x.n, x.a + x.k], FLOAT, &HEAD_SUMS));
     }
-    Some(Transient::new("backward of a layer that is worked out again", Bytes::ZERO, out))
+    Some(Transient::new("backward of a recomputed layer", Bytes::ZERO, out))
 }

@@ -150,7 +150,7 @@ static SAMPLED_LOSS: Formula = Formula::new(
     GRPO,
 );
 static SAMPLED_DISTANCE: Formula =
-    Formula::new("6·b·(s - 1)", "What the distance to the reference keeps of each token, in 16 bits.", GRPO);
+    Formula::new("6·b·(s - 1)", "What the KL term to the reference saves of each token, in 16 bits.", GRPO);
 static SAMPLED_SUM: Formula = Formula::new("4·n", "Each token's log-sum-exp, fp32.", SAMPLING);
 static SAMPLED: Formula = Formula::new("8·n", "The sampled tokens, int64.", SAMPLING);
 
@@ -264,9 +264,9 @@ fn policy(tape: &mut Tape<'_, '_>) {
     };
     tape.keep(summed, "log of the softmax's sum", &[x.n], FLOAT, &SAMPLED_SUM);
     let extremes = x.log_probs() == LogProbs::CompiledRows;
-    tape.keep(extremes, "largest logits and sums", &[x.n], 2 * FLOAT, &SAMPLED_ROWS_EXTREMES);
+    tape.keep(extremes, "max logits and sums", &[x.n], 2 * FLOAT, &SAMPLED_ROWS_EXTREMES);
     tape.keep(true, "sampled tokens", &[x.n], INDEX, &SAMPLED);
-    tape.keep(x.entropy_in_loss(), "greatest logits and sums", &[x.n], 2 + 2 * FLOAT, &ENTROPY);
+    tape.keep(x.entropy_in_loss(), "max logits and sums", &[x.n], 2 + 2 * FLOAT, &ENTROPY);
 }
 
 /// What a compiled log-softmax of all tokens but the last, and the policy loss behind it, keep.
@@ -274,11 +274,11 @@ fn compiled(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let behind = [x.b, x.s.saturating_sub(1)];
     tape.keep(true, "logits over the temperature", &[x.n, x.v], x.compute_width, &SAMPLED_SCALED);
-    tape.keep(true, "largest logits and sums", &behind, 2 * FLOAT, &SAMPLED_EXTREMES);
+    tape.keep(true, "max logits and sums", &behind, 2 * FLOAT, &SAMPLED_EXTREMES);
     tape.keep(true, "sampled tokens", &behind, INDEX, &SAMPLED_NEXT);
     tape.keep(true, "policy loss", &behind, 24, &SAMPLED_LOSS);
     let held = x.recipe().rollout.is_some_and(|rollout| rollout.reference != Residence::Absent);
-    tape.keep(held, "distance to the reference", &behind, 6, &SAMPLED_DISTANCE);
+    tape.keep(held, "KL to the reference", &behind, 6, &SAMPLED_DISTANCE);
 }
 
 /// Output layer and loss of tokens that have a label, a chunk at a time. Every token but the last of a sequence is taken to

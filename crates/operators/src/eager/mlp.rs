@@ -25,11 +25,8 @@ static ACTIVATED: Formula =
     Formula::new("n·f·Bc", "The activated gate, for the gradient of the up projection.", MLP);
 static OTHER: Formula =
     Formula::new("n·f·Bc", "The up projection's output, for the gradient of the activated gate.", MLP);
-static RECTIFIED: Formula = Formula::new(
-    "n·f·Bc",
-    "The ReLU's output, which tells where its gradient is zero.",
-    "torch.nn.functional.relu",
-);
+static RECTIFIED: Formula =
+    Formula::new("n·f·Bc", "The ReLU's output, whose zeros mask the gradient.", "torch.nn.functional.relu");
 static NEW_GELU_STEPS: Formula =
     Formula::new("3·n·f·Bc", "Half the input, the tanh, and one plus the tanh.", NEW_GELU);
 static WIDENED: Formula =

@@ -22,7 +22,7 @@ static IMAGES: Formula = Formula::new(
 );
 static DEEP: Formula = Formula::new(
     "di·n·h·B",
-    "What mergers of deep layers hand to as many layers of the decoder, were every token one of an image: a layer that is computed again needs it.",
+    "Deep-layer features that are added in as many decoder layers, as if every token were an image token; recomputing such a layer needs them.",
     "mcore_bridge/model/mm_gpts/qwen3_vl.py:Qwen3VLTransformerBlock",
 );
 

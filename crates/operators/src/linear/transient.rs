@@ -56,7 +56,7 @@ pub(crate) fn transients(kind: LinearKind, x: &Symbols<'_>) -> Vec<Transient> {
         residual(x),
         Saved::new("gradient of the scan's output", &[x.n, values], x.width, &SCANNED),
         Saved::new("gradients of the scan's inputs", &[x.n, wide], x.width, &INPUTS),
-        Saved::new("chunks worked out again", &again, x.width, &AGAIN),
+        Saved::new("recomputed chunks", &again, x.width, &AGAIN),
         Saved::new("states of the chunks", &states, x.width, &STATES),
     ];
 

@@ -41,7 +41,7 @@ static GATHER_LOGITS: Call = Call::forward(
 static ALL_THREE: Call = Call::forward(
     Dimension::Tensor,
     Collective::AllGather,
-    "greatest, sum and target",
+    "max, sum and target",
     Formula::new(
         "3·t·s·b·4",
         "Every rank gathers the max logit, sum of exponentials and target logit of all others.",

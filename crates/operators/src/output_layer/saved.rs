@@ -9,7 +9,7 @@ const LOSS: &str = "megatron/core/tensor_parallel/cross_entropy.py";
 const FUSED_LOSS: &str = "transformer_engine/pytorch/cross_entropy.py";
 const LINEAR_LOSS: &str = "megatron/core/fusions/fused_linear_cross_entropy.py; Liger, Cut Cross-Entropy";
 const COMPILED: &str =
-    "torch.compile of torch.nn.functional.cross_entropy: what its backward needs is worked out again";
+    "torch.compile of torch.nn.functional.cross_entropy: what its backward needs is recomputed";
 const CHUNKS: &str =
     "ChunkedDistributedLogprob of NeMo-RL (nemo_rl/distributed/model_utils.py) and of SkyRL (model_utils.py)";
 /// Bytes of an fp32 number.

@@ -8,7 +8,7 @@ const LORA: &str = "peft/tuners/lora/layer.py:Linear.forward, beside the tower's
 
 static LAYER: Formula = Formula::new(
     "zi",
-    "What adapters of a vision layer keep: their inputs and the masks of their dropout, what goes from first matrices to second ones, and under autocast matrices in 16 bits.",
+    "What adapters of a vision layer save: inputs, dropout masks, lora_A outputs and, under autocast, matrices in 16 bits.",
     LORA,
 );
 static ENDS: Formula = Formula::new("ze", "The same of the projector.", LORA);

@@ -66,7 +66,7 @@ static GATED: Formula =
 static LAST_INPUT: Formula = Formula::new("ni·fi·B", "The input of the MLP's down projection.", LAYER);
 static SCALED: Formula = Formula::new(
     "2·ni·hi·B",
-    "What attention and MLP add to the stream, for the gradients of the weights that scale it.",
+    "Attention and MLP outputs before layer scale, for the gradients of its weights.",
     LAYER,
 );
 static ENDS: Formula = Formula::new(

@@ -21,7 +21,7 @@ pub const TOWER_ALIVE: u64 = 48;
 
 static FORWARD: Formula = Formula::new(
     "48·np·hi",
-    "Tensors of one layer's forward pass at most, were every token of the sequence one of an image.",
+    "Tensors of one layer's forward pass at most, as if every token of the sequence were an image token.",
     "transformers, recorded in tests/data/activations/vision_towers.tsv",
 );
 

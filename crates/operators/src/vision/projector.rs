@@ -17,11 +17,11 @@ const MODULES: &str = "torch.nn.Linear and torch.nn.GELU, as llava/model/multimo
 
 static FORWARD: Formula = Formula::new(
     "(104 + 2·(Li + 1))·(np + b)·hi",
-    "Tensors of one layer's forward pass at most, and the outputs of all layers, which the tower is asked for.",
+    "Tensors of one layer's forward pass at most, and the outputs of all layers, which the model requests.",
     "llava/model/multimodal_encoder/clip_encoder.py, recorded in tests/data/activations/llava.tsv",
 );
 static INPUT: Formula =
-    Formula::new("np·hi·B", "The tower's output, without what stands before patches.", MODULES);
+    Formula::new("np·hi·B", "The tower's output, without the tokens before the patches.", MODULES);
 static WHOLE_INPUT: Formula = Formula::new(
     "(np + b)·hi·B",
     "The tower's output: of one image the patches are a view, and the whole is kept.",
@@ -29,7 +29,7 @@ static WHOLE_INPUT: Formula = Formula::new(
 );
 static INNER: Formula = Formula::new(
     "2·(pl - 1)·np·h·B",
-    "What each GELU is of, and what it makes, for the weight behind it.",
+    "Input and output of each GELU, the output for the next weight's gradient.",
     MODULES,
 );
 

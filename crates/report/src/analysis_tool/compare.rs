@@ -138,7 +138,7 @@ fn per_gpu(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {
     let Some(rank) = report.memory.ranks.iter().find(of) else { return Vec::new() };
     let parameters = report.parameters.ranks.iter().find(|rank| rank.pipeline_rank == fullest);
     let count = parameters.map_or(0, |rank| rank.count.get());
-    memory("Memory on each GPU (ours: the fullest)", &tool.per_gpu, (count, &rank.totals), &PER_GPU)
+    memory("Memory on each GPU (ours: the peak GPU)", &tool.per_gpu, (count, &rank.totals), &PER_GPU)
 }
 
 fn communication(tool: &ToolFigures, report: &Report) -> Vec<ToolRow> {

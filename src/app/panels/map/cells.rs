@@ -75,11 +75,23 @@ fn row(row: &Row) -> Html {
                 <path class="bracket" d={format!("M{} {}h-4V{}h4", end.saturating_sub(1), top + 1, bottom.saturating_sub(1))} />
                 // Of a single low row in the middle of two stages the neighbours tell.
                 if row.name.is_none() || bottom - top >= 22 {
-                    // Beside one another both would be wider than the gutter.
-                    { label("row-name stages", (end.saturating_sub(8), top + if row.name.is_none() { 10 } else { 22 }), stages) }
+                    { label("row-name stages", stages_at(row, stages), stages) }
                 }
             }
         </>
+    }
+}
+
+/// Where the name of a row's stages ends: left of the node's name, on whose rows the next node's name would be struck through.
+fn stages_at(row: &Row, stages: &str) -> (u32, u32) {
+    /// Letters of a name that leaves the other its half of the gutter, and that half. Unit: CSS pixel.
+    const SHORT: usize = 5;
+    const HALF: u32 = 40;
+    let (end, top) = (row.area.x, row.area.y);
+    match &row.name {
+        None => (end.saturating_sub(8), top + 10),
+        Some(name) if name.len().max(stages.len()) <= SHORT => (end.saturating_sub(HALF), top + 10),
+        Some(_) => (end.saturating_sub(8), top + 22),
     }
 }
 

@@ -18,13 +18,11 @@ pub(super) struct Lacking {
 /// them while one layer runs backward is XLA's choice.
 pub(super) fn stop(leaves: &mut Leaves<'_>, trainer: &str, lacking: Lacking) {
     let what = match (lacking.named, lacking.tpu) {
-        (false, false) => "a trainer in JAX, whose compiler decides what a layer keeps and sends",
-        (true, false) => "a trainer in JAX that keeps products by name; all of a layer would be counted",
-        (false, true) => {
-            "a trainer in JAX, whose compiler decides what a layer keeps and sends, and which runs on TPUs unless told otherwise"
-        }
+        (false, false) => "a JAX trainer: XLA decides what each layer saves and sends",
+        (true, false) => "a JAX trainer that saves matmul outputs by name; whole layers would be counted",
+        (false, true) => "a JAX trainer, on TPUs by default: XLA decides what each layer saves and sends",
         (true, true) => {
-            "a trainer in JAX that keeps products by name (all of a layer would be counted), and which runs on TPUs unless told otherwise"
+            "a JAX trainer, on TPUs by default, that saves matmul outputs by name; whole layers would be counted"
         }
     };
     leaves.reading.not_modelled.push(NotModelled::new("framework", trainer, Effect::Memory, what));

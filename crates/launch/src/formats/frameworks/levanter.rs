@@ -11,7 +11,7 @@ use shardscope_plan::{Field, Software};
 pub(in crate::formats) const LEVANTER: Row = Row {
     trainer: "levanter",
     title: "a configuration of levanter",
-    about: "levanter: GPT-2 and Llama's layers, batch, rematerialisation; what XLA keeps stops the verdict",
+    about: "levanter: GPT-2 and Llama layers, batch, rematerialization; what XLA saves is not modelled",
     signs: &[
         &["trainer.train_batch_size", "model"],
         &["trainer.train_batch_size", "initialize_from_hf"],
@@ -67,7 +67,7 @@ fn levanter(leaves: &mut Leaves<'_>) {
         }
         layer(leaves, kind);
     } else if let Some(leaf) = leaves.get("model.type") {
-        let what = "this type of levanter's models";
+        let what = "this levanter model type";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -90,7 +90,7 @@ fn levanter(leaves: &mut Leaves<'_>) {
     leaves.state(Field::PadVocabSize, "false", Origin::Default, "levanter pads no vocabulary on one rank");
     if let Some(leaf) = leaves.get("optimizer.type").filter(|leaf| leaf.value != "adam") {
         leaves.reading.keep(&|found| found.field != Field::Optimizer);
-        let what = "what this optimizer of levanter keeps";
+        let what = "the states of this levanter optimizer";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -119,7 +119,7 @@ fn layer(leaves: &mut Leaves<'_>, kind: &str) {
     }
     for path in ["model.hybrid_norm", "model.input_embedding_norm"] {
         if let Some(leaf) = leaves.yes(path) {
-            let what = "norms beside Llama's in levanter";
+            let what = "levanter norms other than Llama's";
             let item = NotModelled::new(path, "true", Effect::Model, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
         }
@@ -148,7 +148,7 @@ fn remat(leaves: &mut Leaves<'_>) {
             leaves.say(Field::RecomputeNumLayers, "1", leaf);
         }
         Some(leaf) => {
-            let what = "a policy of levanter's for what is kept";
+            let what = "this levanter checkpoint policy";
             let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
         }

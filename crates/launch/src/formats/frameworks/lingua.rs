@@ -95,7 +95,7 @@ fn stops(leaves: &mut Leaves<'_>) {
     }
     for (path, effect, what) in [
         ("distributed.tp_size", Effect::Memory, "tensor parallelism of lingua"),
-        ("grad_acc_steps", Effect::Communication, "gradients that wait for the last micro-batch"),
+        ("grad_acc_steps", Effect::Communication, "gradients reduced only after the last micro-batch"),
     ] {
         if let Some(leaf) = more(path) {
             lack(path, Some(leaf), effect, what);
@@ -103,15 +103,12 @@ fn stops(leaves: &mut Leaves<'_>) {
     }
     let checkpoints = find("distributed.selective_activation_checkpointing");
     for (leaf, what) in [
-        (
-            checkpoints.filter(|leaf| leaf.flag() == Some(true)),
-            "products kept by name (selective checkpointing)",
-        ),
+        (checkpoints.filter(|leaf| leaf.flag() == Some(true)), "selective checkpointing by op name"),
         (find("distributed.float8_recipe"), "linear layers in fp8"),
         (find("probe_freq"), "a probe, which runs half a batch uncompiled"),
         (
             find("distributed.fsdp_type").filter(|leaf| leaf.value == "no_shard"),
-            "FSDP2 over one rank, whose weights stand in fp32 and once more as they run",
+            "FSDP2 over one rank, which holds weights in fp32 and again in the compute dtype",
         ),
     ] {
         if let Some(leaf) = leaf {
@@ -124,7 +121,7 @@ fn stops(leaves: &mut Leaves<'_>) {
             "eval",
             Some(leaf),
             Effect::Memory,
-            "evaluations beside the training, which load the model once more",
+            "evaluation during training, which loads the model a second time",
         );
     }
     let other = |leaf: &&Leaf| {
@@ -132,7 +129,7 @@ fn stops(leaves: &mut Leaves<'_>) {
         name.is_some_and(|name| !MODEL.split_ascii_whitespace().any(|known| known == name))
     };
     if let Some(leaf) = all.iter().find(other) {
-        lack(&leaf.path, Some(leaf), Effect::Model, "other layers than those of lingua's transformer");
+        lack(&leaf.path, Some(leaf), Effect::Model, "layers other than those of lingua's transformer");
     }
     leaves.pass_below(&[
         "name",

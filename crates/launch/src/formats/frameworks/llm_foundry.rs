@@ -46,7 +46,7 @@ fn foundry(leaves: &mut Leaves<'_>) {
         .get("model.name")
         .filter(|leaf| !matches!(leaf.value.as_str(), "hf_causal_lm" | "mpt_causal_lm"))
     {
-        let what = "another model than MPT or a decoder of transformers";
+        let what = "a model other than MPT or a transformers decoder";
         let item = NotModelled::new("model.name", &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -103,7 +103,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
 
 fn transformers(leaves: &mut Leaves<'_>) {
     leaves.reading.software =
-        Some((Software::HfTransformers, "llm-foundry with a model of transformers".to_owned()));
+        Some((Software::HfTransformers, "llm-foundry with a transformers model".to_owned()));
     let engine = if leaves.reading.value(Field::ZeroStage) == Some("0") { "ddp" } else { "fsdp1" };
     leaves.state(Field::DataParallelEngine, engine, Origin::Default, "llm-foundry shards by FSDP");
     // `llmfoundry/utils/config_utils.py:set_config_overrides`: a key that the configuration has is set. GPT-2's and GPT-Neo's table of

@@ -7,7 +7,7 @@ use shardscope_plan::{Field, Software};
 pub(in crate::formats) const MINDSPEED_FSDP: Row = Row {
     trainer: "MindSpeed-LLM",
     title: "a configuration of MindSpeed-LLM's FSDP2 trainer",
-    about: "MindSpeed-LLM's trainer over FSDP2: length and batch, and one sentence that stops the verdict",
+    about: "MindSpeed-LLM's FSDP2 trainer: sequence length and batch; its modules and sharding are not modelled",
     signs: &[&["parallel.fsdp_modules", "training.optimizer"], &["parallel.fsdp_modules", "data.cutoff_len"]],
     keys: &[
         (&["data.cutoff_len"], Field::SeqLength),

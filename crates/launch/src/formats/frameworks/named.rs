@@ -52,8 +52,8 @@ pub(in crate::formats) const VEOMNI: Row = Row {
     ..of_transformers(
         "VeOmni",
         "a configuration of VeOmni",
-        "VeOmni: model, batch, length, degrees; what its kernels and packed batches keep stops the verdict",
-        "what VeOmni's own kernels keep of packed batches, and how it shards experts and towers",
+        "VeOmni: model, batch, length, degrees; what its kernels and packed batches save is not modelled",
+        "what VeOmni's own kernels save for packed batches, and how it shards experts and towers",
     )
 };
 
@@ -79,8 +79,8 @@ pub(in crate::formats) const ARCTIC: Row = Row {
     ..of_transformers(
         "ArcticTraining",
         "a configuration of ArcticTraining",
-        "ArcticTraining: model, batch, length, ZeRO stage; what its tiled losses and MLPs keep stops the verdict",
-        "what ArcticTraining's tiled losses and MLPs, packed samples and offloaded inputs keep",
+        "ArcticTraining: model, batch, length, ZeRO stage; what its tiled losses and MLPs save is not modelled",
+        "memory of ArcticTraining's tiled losses and MLPs, packed samples and offloaded inputs",
     )
 };
 
@@ -104,8 +104,8 @@ pub(in crate::formats) const MISTRAL: Row = Row {
     ..of_transformers(
         "mistral-finetune",
         "a configuration of mistral-finetune",
-        "mistral-finetune: model, length, batch, adapters' rank; what its own layers keep stops the verdict",
-        "what mistral-finetune's own layers and adapters keep",
+        "mistral-finetune: model, length, batch, adapters' rank; what its own layers save is not modelled",
+        "what mistral-finetune's own layers and adapters save for backward",
     )
 };
 
@@ -122,8 +122,8 @@ pub(in crate::formats) const H2O: Row = Row {
     ..of_transformers(
         "H2O LLM Studio",
         "an experiment of H2O LLM Studio",
-        "H2O LLM Studio: model, batch, length; its losses, adapters and quantized backbones stop the verdict",
-        "what H2O LLM Studio's losses, adapters and quantized backbones keep",
+        "H2O LLM Studio: model, batch, length; its losses, adapters and quantized backbones are not modelled",
+        "memory of H2O LLM Studio's losses, adapters and quantized backbones",
     )
 };
 
@@ -139,8 +139,8 @@ pub(in crate::formats) const LUDWIG: Row = Row {
     ..of_transformers(
         "Ludwig",
         "a configuration of Ludwig",
-        "Ludwig: model and batch of a language model; what it builds of features stops the verdict",
-        "what Ludwig builds of input and output features, and keeps of it",
+        "Ludwig: model and batch of a language model; what it builds from features is not modelled",
+        "the model that Ludwig builds from input and output features",
     )
 };
 
@@ -160,8 +160,8 @@ pub(in crate::formats) const ALIGN_ANYTHING: Row = Row {
     ..of_transformers(
         "align-anything",
         "a configuration of align-anything",
-        "align-anything: model, batch, length; what its trainers hold beside the model stops the verdict",
-        "what align-anything's trainers hold beside the model: reference, reward model, critic, towers",
+        "align-anything: model, batch, length; what its trainers hold besides the model is not modelled",
+        "what align-anything's trainers hold besides the model: reference, reward model, critic, towers",
     )
 };
 
@@ -183,8 +183,8 @@ pub(in crate::formats) const CHATLEARN: Row = Row {
     ..of_transformers(
         "ChatLearn",
         "a configuration of ChatLearn",
-        "ChatLearn: the policy's model, batch and machines; its rollouts and what it moves between phases stop the verdict",
-        "ChatLearn's rollouts, the models beside the policy, and what it moves between its phases",
+        "ChatLearn: the policy's model, batch and machines; its rollouts and what it moves between phases are not modelled",
+        "ChatLearn's rollouts, the models besides the policy, and what it moves between its phases",
     )
 };
 
@@ -200,8 +200,8 @@ pub(in crate::formats) const PIPELINE_RL: Row = Row {
     ..of_transformers(
         "PipelineRL",
         "a configuration of PipelineRL",
-        "PipelineRL: the policy's model, batch and length; its rollouts in flight stop the verdict",
-        "PipelineRL's rollouts in flight, which share a world of accelerators with the training",
+        "PipelineRL: the policy's model, batch and length; its in-flight rollouts are not modelled",
+        "PipelineRL's in-flight rollouts, which share the accelerators with training",
     )
 };
 

@@ -7,7 +7,7 @@ use shardscope_plan::{Field, Software};
 pub(in crate::formats) const NEURON: Row = Row {
     trainer: "neuronx-distributed-training",
     title: "a configuration of neuronx-distributed-training",
-    about: "neuronx-distributed-training: shape, batch, degrees; Trainium and its compiler stop the verdict",
+    about: "neuronx-distributed-training: shape, batch, degrees; Trainium and its compiler are not modelled",
     signs: &[&["distributed_strategy", "model"]],
     keys: &[
         (&["model.num_layers"], Field::NumLayers),
@@ -27,7 +27,7 @@ pub(in crate::formats) const NEURON: Row = Row {
     ],
     models: &[],
     software: Software::MegatronCoreLocal,
-    lacking: Some("a training on Trainium, whose compiler decides what is kept and sent"),
+    lacking: Some("training on Trainium, whose compiler decides what is saved and sent"),
     extra: |leaves| {
         leaves.pass_below(&[
             "name",

@@ -10,7 +10,7 @@ use shardscope_plan::{Field, Software};
 pub(in crate::formats) const PRIME_RL: Row = Row {
     trainer: "prime-rl",
     title: "a configuration of prime-rl",
-    about: "prime-rl: dense models of transformers under FSDP2, rollouts by vLLM on accelerators of their own",
+    about: "prime-rl: dense transformers models under FSDP2, rollouts by vLLM on separate accelerators",
     signs: &[&["model.name", "orchestrator"]],
     keys: &[],
     models: &["model.name", "trainer.model.name"],
@@ -23,7 +23,7 @@ pub(in crate::formats) const PRIME_RL: Row = Row {
 /// prime-rl's settings file of supervised fine-tuning.
 pub(in crate::formats) const PRIME_SFT: Row = Row {
     title: "a configuration of prime-rl's supervised fine-tuning",
-    about: "prime-rl's supervised fine-tuning: dense models of transformers under FSDP2",
+    about: "prime-rl's supervised fine-tuning: dense transformers models under FSDP2",
     signs: &[
         &["model.name", "data.name", "optim"],
         &["model.name", "data.type", "max_steps"],
@@ -36,10 +36,10 @@ pub(in crate::formats) const PRIME_SFT: Row = Row {
 
 const LACKING: &[(&str, Effect, &str)] = &[
     ("lora.rank", Effect::Memory, "prime-rl's own adapters"),
-    ("quantization.type", Effect::Memory, "products in 8 bits"),
+    ("quantization.type", Effect::Memory, "8-bit GEMMs"),
     ("vlm.vision_encoder_attr", Effect::Model, "a vision model under prime-rl"),
-    ("index_cache.topk_freq", Effect::Model, "attention to tokens that an indexer selects"),
-    ("debug.num_layers", Effect::Model, "a model cut off for debugging"),
+    ("index_cache.topk_freq", Effect::Model, "sparse attention over tokens selected by an indexer"),
+    ("debug.num_layers", Effect::Model, "a truncated model for debugging"),
 ];
 
 fn sft(leaves: &mut Leaves<'_>) {
@@ -68,7 +68,7 @@ fn rl(leaves: &mut Leaves<'_>) {
         }
     }
     if let Some(leaf) = leaves.get("orchestrator.token_batch_size") {
-        lack(leaves, leaf, Effect::Time, "steps of so many tokens");
+        lack(leaves, leaf, Effect::Time, "steps sized in tokens");
     }
     leaves.take_all(&[
         ("orchestrator.batch_size", Field::GlobalBatchSize),
@@ -85,12 +85,12 @@ fn rl(leaves: &mut Leaves<'_>) {
     let why = "prime-rl trains on log-probabilities of sampled tokens";
     leaves.state(Field::TrainingObjective, "policy", Origin::Derived, why);
     // The trainer has neither; teachers of other algorithms are servers elsewhere.
-    leaves.state(Field::RlReference, "none", Origin::Derived, "prime-rl's trainer has the policy alone");
-    leaves.state(Field::RlCritic, "none", Origin::Derived, "prime-rl's trainer has the policy alone");
+    leaves.state(Field::RlReference, "none", Origin::Derived, "prime-rl's trainer has only the policy");
+    leaves.state(Field::RlCritic, "none", Origin::Derived, "prime-rl's trainer has only the policy");
     trainer(leaves, "trainer.model.", "trainer.optim.", 1);
     generating(leaves);
     if leaves.get("trainer.model.fused_lm_head_token_chunk_size").is_some_and(|leaf| leaf.whole().is_none()) {
-        let what = "log-probabilities of logits in full (RLTrainer's vanilla output layer)";
+        let what = "log-probabilities from full logits (RLTrainer's vanilla output layer)";
         leaves.reading.not_modelled.push(NotModelled::new(
             "fused_lm_head_token_chunk_size",
             "",
@@ -254,7 +254,7 @@ fn memory(leaves: &mut Leaves<'_>, model: &str) {
     let some = leaves.get(&at("ac.mode")).filter(|leaf| leaf.value == "selective");
     let every = leaves.get(&at("ac.freq")).filter(|leaf| leaf.whole() != Some(1));
     if let Some(leaf) = some.or(every) {
-        lack(leaves, leaf, Effect::Memory, "parts of layers, or some layers, that are checkpointed");
+        lack(leaves, leaf, Effect::Memory, "checkpointing of some layers or parts of layers");
     }
     let why = "ac, ac_offloading and optim_cpu_offload of prime-rl";
     leaves.state(
@@ -282,7 +282,7 @@ fn memory(leaves: &mut Leaves<'_>, model: &str) {
     if checkpoints {
         leaves.state(Field::CompiledCheckpoints, "true", Origin::Default, "compile of prime-rl");
     } else {
-        let what = "what compiled layers keep that are not checkpointed";
+        let what = "what compiled layers save without checkpointing";
         leaves.reading.not_modelled.push(NotModelled::new("compile", "", Effect::Memory, what));
     }
 }
@@ -294,7 +294,7 @@ fn optimizer(leaves: &mut Leaves<'_>, optim: &str) {
             leaves.state(Field::SgdMomentum, "0.9", Origin::Default, "SGDConfig of prime-rl");
         }
         Some(leaf) if leaf.value != "adamw" => {
-            lack(leaves, leaf, Effect::Memory, "what this optimizer of prime-rl keeps");
+            lack(leaves, leaf, Effect::Memory, "the states of this prime-rl optimizer");
         }
         _ => leaves.state(Field::Optimizer, "adam", Origin::Default, "AdamWConfig of prime-rl"),
     }

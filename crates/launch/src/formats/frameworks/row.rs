@@ -26,7 +26,7 @@ pub(in crate::formats) struct Row {
     pub(super) models: &'static [&'static str],
     /// What its runs keep and send, as far as that is known.
     pub(super) software: Software,
-    /// What its own layers save that is not modelled; none where it trains models of transformers.
+    /// What its own layers save that is not modelled; none where it trains transformers models.
     pub(super) lacking: Option<&'static str>,
     /// Settings that do not map key by key.
     pub(super) extra: fn(&mut Leaves<'_>),

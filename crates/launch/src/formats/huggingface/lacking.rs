@@ -5,7 +5,7 @@ use shardscope_source::{Code, Diagnostic};
 
 use crate::{Effect, NotModelled};
 
-const PART: &str = "another modality, of whose model only the language part is counted";
+const PART: &str = "another modality; only the language model is counted";
 
 /// Other kinds of layers and other modalities, which no verdict rests on.
 pub(crate) fn lacking(architecture: &Architecture) -> Vec<NotModelled> {

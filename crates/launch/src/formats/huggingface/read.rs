@@ -36,7 +36,7 @@ impl Reader for HuggingFace {
     }
 
     fn about(&self) -> &'static str {
-        "the model's shape alone; cluster and layout come from elsewhere"
+        "only the model's shape; cluster and layout come from elsewhere"
     }
 
     fn role(&self) -> Role {
@@ -131,14 +131,15 @@ fn foreign(leaves: &mut Leaves<'_>, root: &Node, model_type: &str) {
 fn guessed(leaves: &mut Leaves<'_>, root: &Node, model_type: &str) {
     let span = root.get("model_type").map(|node| node.span);
     if model_type.is_empty() {
-        let message = "the configuration names no model_type; biases, norms and MLP are told by its keys";
+        let message =
+            "the configuration names no model_type; biases, norms and MLP are inferred from its keys";
         leaves
             .reading
             .diagnostics
             .push(Diagnostic::warning(Code::UnknownArchitecture, message).at_some(span));
         return;
     }
-    let message = format!("the model type {model_type}, of which only the keys are known");
+    let message = format!("the model type {model_type}, known only by its keys");
     let lacks = NotModelled::new("model_type", model_type, Effect::Model, &message);
     leaves.reading.not_modelled.push(lacks.at_some(span));
 }
@@ -149,7 +150,7 @@ fn stopped(leaves: &mut Leaves<'_>, root: &Node, model_type: &str, stop: &Stop) 
         Stop::Missing(key) => {
             (format!("{model_type} needs {key}, which is not stated and has no default"), key)
         }
-        Stop::Unfit(key) => (format!("{key} is not what {model_type} takes"), key),
+        Stop::Unfit(key) => (format!("{key} is not valid for {model_type}"), key),
         Stop::TooLarge => (format!("the sizes of this {model_type} are implausibly large"), &String::new()),
     };
     let span = root.at(key).or(root.get("model_type")).map(|node| node.span);

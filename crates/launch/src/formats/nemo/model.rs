@@ -170,6 +170,6 @@ pub(super) fn omitted(leaves: &mut Leaves<'_>) {
     );
     let scaling = leaves.get("model.apply_query_key_layer_scaling");
     if let Some(leaf) = scaling.filter(|_| leaves.reading.value(Field::Fp16) != Some("true")) {
-        leaves.say_noted(Field::ApplyQueryKeyLayerScaling, "false", leaf, "NeMo applies it with fp16 alone");
+        leaves.say_noted(Field::ApplyQueryKeyLayerScaling, "false", leaf, "NeMo applies it only with fp16");
     }
 }

@@ -19,7 +19,7 @@ const INSTEAD: [(&str, &str); 38] = [
     ("image_path", IDLE),
     ("data_path", IDLE),
     ("generate_images", IDLE),
-    ("model.mm_cfg.", "a vision model beside the decoder"),
+    ("model.mm_cfg.", "a vision model in addition to the decoder"),
     ("model.vision_pretraining_type", IMAGES),
     ("model.vision.", IMAGES),
     ("model.unet", DIFFUSION),
@@ -47,13 +47,13 @@ const INSTEAD: [(&str, &str); 38] = [
     ("model.output_sequence", ALIGNS),
     ("model.reward_standardization.", ALIGNS),
 ];
-const ALIGNS: &str = "a training with rewards or preferences, and what it holds beside the model";
+const ALIGNS: &str = "reinforcement learning or preference training, and the models that it holds";
 const IDLE: &str = "a script for generation, evaluation or conversion, not for training";
-const IMAGES: &str = "a model of images in the place of a decoder";
-const DIFFUSION: &str = "a diffusion model in the place of a decoder";
+const IMAGES: &str = "an image model in place of the decoder";
+const DIFFUSION: &str = "a diffusion model in place of the decoder";
 const ENCODER: &str = "encoder-decoder models";
-const OTHER: &str = "another model than a decoder trained on its next token";
-const RETRO: &str = "retrieval beside the decoder (Retro)";
+const OTHER: &str = "a model other than a decoder-only language model";
+const RETRO: &str = "retrieval in addition to the decoder (Retro)";
 
 /// Says what the file does instead of training a decoder, if it does.
 pub(super) fn instead(leaves: &mut Leaves<'_>) {

@@ -257,7 +257,7 @@ fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (
     super::overrides::gathers_alone(&mut leaves);
     super::bridge_towers::read(&mut leaves);
     for call in &outcome.unknown {
-        let what = "what this call changes of the recipe";
+        let what = "what this call changes in the recipe";
         leaves.reading.not_modelled.push(NotModelled::new("recipe", call, Effect::Memory, what));
     }
     leaves.reading.software =
@@ -327,7 +327,7 @@ fn adapters_of(leaves: &mut Leaves<'_>) {
     ] {
         let other = leaves.flag(path).is_some_and(|on| on != usual);
         if let Some(leaf) = leaves.get(path).filter(|_| other) {
-            let what = "adapters cut or shared in another way";
+            let what = "adapters sharded or shared in another way";
             let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
         }

@@ -21,11 +21,11 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         Field::VisionWhole,
         "true",
         Origin::Derived,
-        "Megatron-Bridge builds the tower of transformers' modules",
+        "Megatron-Bridge builds the tower from transformers modules",
     );
     let usual = leaves.reading.value(Field::LoraTargetModules).is_none();
     if usual && leaves.reading.value(Field::TrainType) == Some("lora") {
-        let why = "Megatron-Bridge freezes all but adapters, which stand beside Megatron's linear layers";
+        let why = "Megatron-Bridge freezes all but the adapters on Megatron's linear layers";
         leaves.state(Field::FrozenModules, &format!("{TOWER} {PROJECTOR}"), Origin::Derived, why);
         leaves.state(Field::VisionInputGrads, "false", Origin::Derived, why);
     }

@@ -196,8 +196,10 @@ fn which(recipes: &[(&str, Kind)], base: u32) -> Reading {
     let mut names: Vec<&str> = recipes.iter().map(|(name, _)| *name).take(OFFERED).collect();
     sort_by_key(&mut names, |name| name.contains("debug"));
     let whose = recipes.first().map_or("", |(_, kind)| kind.name());
-    let message =
-        format!("{} recipes of {whose} are here, and which one is meant is not said", recipes.len());
+    let message = format!(
+        "{} recipes of {whose} are here, and the text does not say which one is meant",
+        recipes.len()
+    );
     let said = Diagnostic::error(Code::OpenValue, message).hint("name one of them").at(Span::new(base, base));
     let question = Question {
         name: RECIPE.to_owned(),

@@ -284,11 +284,11 @@ fn read(outcome: &Outcome, program: &str, base: u32) -> Reading {
         .collect();
     let mut reading = OLMO_CORE.read_leaves(&Scalars::from_leaves(leaves));
     for call in &outcome.unknown {
-        let what = "what this call changes of the configuration";
+        let what = "what this call changes in the configuration";
         reading.not_modelled.push(NotModelled::new("script", call, Effect::Memory, what));
     }
     if program.contains("finalize_config") {
-        let what = "what the script changes of the configuration in the end";
+        let what = "what the script changes in the configuration at the end";
         reading.not_modelled.push(NotModelled::new("finalize_config", "", Effect::Model, what));
     }
     reading

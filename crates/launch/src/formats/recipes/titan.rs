@@ -26,17 +26,14 @@ const TRAINERS: [(&str, Option<(Effect, &str)>); 6] = [
     ("FaultTolerantTrainer.Config", None),
     (
         "GraphTrainer.Config",
-        Some((Effect::Memory, "GraphTrainer, which traces the whole model and chooses itself what is kept")),
+        Some((Effect::Memory, "GraphTrainer, which traces the whole model and decides what is saved")),
     ),
-    ("FluxTrainer.Config", Some((Effect::Model, "a diffusion model in the place of a decoder"))),
+    ("FluxTrainer.Config", Some((Effect::Model, "a diffusion model in place of the decoder"))),
     (
         "Controller.Config",
-        Some((Effect::Memory, "reinforcement learning of torchtitan, its losses and its rollouts")),
+        Some((Effect::Memory, "reinforcement learning in torchtitan, its losses and its rollouts")),
     ),
-    (
-        "TransformersBackendConfig",
-        Some((Effect::Memory, "modules of transformers under torchtitan's trainer")),
-    ),
+    ("TransformersBackendConfig", Some((Effect::Memory, "transformers modules under torchtitan's trainer"))),
 ];
 
 /// The trainer whose configuration a function returns, if it is one of torchtitan's.
@@ -53,7 +50,7 @@ pub(super) fn tell_trainer(reading: &mut Reading, returns: &str, outcome: &Outco
     if let Some(method) =
         text(&outcome.tree, "fault_tolerance.semi_sync_method").filter(|said| !said.is_empty())
     {
-        let what = "groups that meet every few steps (DiLoCo), which hold the weights once more";
+        let what = "DiLoCo, whose replicas synchronize every few steps and hold a second copy of the weights";
         let name = "fault_tolerance.semi_sync_method";
         reading.not_modelled.push(NotModelled::new(name, method, Effect::Memory, what));
     }
@@ -107,7 +104,7 @@ const SAME: &[(&str, &str)] = &[
     ("compile.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"),
 ];
 
-/// Groups of keys that change no figure: data, logs, checkpoints, evaluation, learning rates, and how groups of TorchFT find each
+/// Groups of keys that do not affect the estimate: data, logs, checkpoints, evaluation, learning rates, and how groups of TorchFT find each
 /// other.
 const IDLE: [&str; 10] = [
     "fault_tolerance",
@@ -205,7 +202,7 @@ fn beside(reading: &mut Reading, outcome: &Outcome, name: &str) {
         reading.not_modelled.push(NotModelled::new("optimizer", said, Effect::Memory, what));
     }
     for call in &outcome.unknown {
-        let what = "what this call changes of the configuration";
+        let what = "what this call changes in the configuration";
         reading.not_modelled.push(NotModelled::new("recipe", call, Effect::Memory, what));
     }
     let assets = value("hf_assets_path");
@@ -255,7 +252,7 @@ fn beside(reading: &mut Reading, outcome: &Outcome, name: &str) {
     if !unread.is_empty() {
         let names = unread.join(", ");
         let message = format!(
-            "keys of the recipe are not known here; they are not read and may change the figures: {names}"
+            "keys of the recipe are not known here; they are not read and may change the estimate: {names}"
         );
         reading.diagnostics.push(Diagnostic::warning(Code::KeysNotRead, message));
     }

@@ -77,11 +77,11 @@ fn registry(
         let message = format!(
             "{module}'s configuration {config} is not among those of torchtitan that are known (August 2026)"
         );
-        let said = Diagnostic::error(Code::UnknownModel, message)
-            .hint("name the one it is like, or paste its Python");
+        let said =
+            Diagnostic::error(Code::UnknownModel, message).hint("name the closest one, or paste its Python");
         let question = Question {
             name: RECIPE.to_owned(),
-            prompt: format!("Which configuration of torchtitan is {config} most like?"),
+            prompt: format!("Which torchtitan configuration is {config} closest to?"),
             proposal: Some((*first).to_owned()),
             choices: names.iter().map(|name| (*name).to_owned()).collect(),
         };
@@ -146,12 +146,12 @@ pub(crate) fn read_changes(root: &Node, asked: Option<&str>, text: &str) -> Read
     let mut offered: Vec<&str> = table::names().collect();
     offered.sort_by_cached_key(|name| std::cmp::Reverse(alike(name)));
     offered.truncate(OFFERED);
-    let message = "the recipe that these settings change is named in the launch, and not here";
+    let message = "the recipe that these settings override is named at launch, not here";
     let said =
         Diagnostic::error(Code::OpenValue, message).hint("name the recipe, or add the line that launches it");
     let question = Question {
         name: RECIPE.to_owned(),
-        prompt: "Which recipe of Megatron-Bridge do these settings change?".to_owned(),
+        prompt: "Which Megatron-Bridge recipe do these settings override?".to_owned(),
         proposal: offered.first().map(|name| (*name).to_owned()),
         choices: offered.into_iter().map(str::to_owned).collect(),
     };
@@ -221,7 +221,7 @@ fn which(name: &str, place: Option<Span>) -> Option<Reading> {
         proposal: Some((*first).to_owned()),
         choices: offered.iter().map(|name| (*name).to_owned()).collect(),
     };
-    let hint = "name the one it is like, or paste the Python that defines it";
+    let hint = "name the closest one, or paste the Python that defines it";
     Some(Reading {
         diagnostics: vec![said.hint(hint).at_some(place)],
         questions: vec![question],

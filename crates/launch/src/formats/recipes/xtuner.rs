@@ -63,7 +63,7 @@ impl Reader for Xtuner {
             leaves.reading.not_modelled.push(item);
         }
         // Taken back where the configuration is among the texts.
-        let what = "a program that takes its settings from a configuration; paste that beside the line";
+        let what = "a program that takes its settings from a configuration; paste that with the command";
         leaves.reading.not_modelled.push(NotModelled::new("program", "xtuner", Effect::Model, what));
         leaves.reading.software = Some((Software::Xtuner, "a command of XTuner".to_owned()));
         leaves.finish("a command of XTuner")
@@ -125,17 +125,16 @@ pub(crate) fn read_xtuner(text: &str, base: u32) -> Option<Reading> {
     match kind {
         "SupervisedFinetune" => {}
         "LLaVAModel" | "InternVL_V1_5" => {
-            let what = "a vision model beside the decoder (XTuner)";
+            let what = "a vision model in addition to the decoder (XTuner)";
             lack("model.type", kind, Some(*place), Effect::Model, what);
         }
         _ => {
-            let what =
-                "a training of XTuner other than supervised fine-tuning, and what it holds beside the model";
+            let what = "XTuner training other than supervised fine-tuning, and the models that it holds";
             lack("model.type", kind, Some(*place), Effect::Memory, what);
         }
     }
     if cut {
-        let what = "a configuration of more assignments than are followed";
+        let what = "a configuration with more assignments than are followed";
         lack("program", "", None, Effect::Model, what);
     }
     if !own_loop {

@@ -55,7 +55,7 @@ fn allocation<'t>(leaves: &Leaves<'t>, path: &str, generates: bool) -> Option<(A
 pub(super) fn read(leaves: &mut Leaves<'_>) {
     let generates = leaves.all().iter().any(|leaf| leaf.path.starts_with("gconfig."));
     if !generates {
-        stop(leaves, "a training without rollouts, whose loss is taken of log-probabilities");
+        stop(leaves, "training without rollouts whose loss is computed from log-probabilities");
     }
     engine(leaves);
     batch(leaves);
@@ -66,7 +66,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let packed = leaves.reading.value(Field::MaxTokensPerMicroBatch).is_some();
     let length = if packed { Field::RolloutLength } else { Field::SeqLength };
     let open = [
-        (length, "Longest prompt and response together, in tokens?", "4096"),
+        (length, "Longest prompt plus response, in tokens?", "4096"),
         (
             Field::MicroBatchSize,
             "Tokens of a micro-batch (mb_spec.max_tokens_per_mb), in longest samples?",
@@ -89,7 +89,7 @@ fn engine(leaves: &mut Leaves<'_>) {
         Some((found, leaf)) => {
             let staged = found.engine.is_empty() && found.degree('p') != Some(1);
             if staged || !matches!(found.engine, "fsdp" | "") || leaf.value.contains('|') {
-                lack(leaves, leaf, Effect::Memory, "what this training engine of AReaL holds");
+                lack(leaves, leaf, Effect::Memory, "this AReaL training engine");
             }
             machines(leaves, leaf, found.accelerators(), each);
             for (letter, field) in [
@@ -109,14 +109,14 @@ fn engine(leaves: &mut Leaves<'_>) {
                 ("cluster.n_nodes", Field::NumNodes),
                 ("cluster.n_gpus_per_node", Field::GpusPerNode),
             ]);
-            stop(leaves, "an engine that is not named (backend, allocation_mode)");
+            stop(leaves, "an unnamed training engine (backend, allocation_mode)");
         }
     }
     if let Some(leaf) = leaves.get("actor.attn_impl") {
         leaves.say(Field::AttnImplementation, &leaf.value, leaf);
         // Without a mask only flash attention is told where samples end.
         if !leaf.value.starts_with("flash_attention") {
-            lack(leaves, leaf, Effect::Time, "attention over a whole pack, from one sample to the next");
+            lack(leaves, leaf, Effect::Time, "attention across the samples of a pack");
         }
     }
     let of_npu = |leaf: &&Leaf| ["_NPU_", "HCCL_", "ASCEND_"].iter().any(|word| leaf.path.contains(word));
@@ -131,17 +131,12 @@ fn engine(leaves: &mut Leaves<'_>) {
     }
     leaves.follow("actor.gradient_checkpointing", Field::GradientCheckpointing, true);
     if let Some(leaf) = leaves.get("actor.dtype").filter(|leaf| leaf.value != "bfloat16") {
-        lack(leaves, leaf, Effect::Memory, "weights in another format than bf16");
+        lack(leaves, leaf, Effect::Memory, "weights in a dtype other than bf16");
     }
     if let Some(leaf) = leaves.get("actor.optimizer.type").filter(|leaf| leaf.value != "adam") {
         match leaf.value.as_str() {
             "sgd" => leaves.say(Field::Optimizer, "sgd", leaf),
-            _ => lack(
-                leaves,
-                leaf,
-                Effect::Memory,
-                "states in bf16 with what rounding loses beside them (Kahan)",
-            ),
+            _ => lack(leaves, leaf, Effect::Memory, "bf16 optimizer states with Kahan compensation"),
         }
     }
     if let Some(leaf) = leaves.yes("actor.fsdp.offload_params") {
@@ -164,9 +159,9 @@ fn engine(leaves: &mut Leaves<'_>) {
             (
                 "actor.enable_tree_training",
                 Effect::Memory,
-                "prompts shared by their rollouts (tree training)",
+                "prompt prefixes shared between rollouts (tree training)",
             ),
-            ("actor.use_kernels", Effect::Memory, "kernels of the hub in the place of transformers' modules"),
+            ("actor.use_kernels", Effect::Memory, "kernels from the Hub in place of transformers' modules"),
         ],
     );
     transformers(leaves, AREAL, "fsdp2");
@@ -241,9 +236,12 @@ fn rollout(leaves: &mut Leaves<'_>) {
                 leaves.say(Field::RolloutGpus, &own.to_string(), leaf);
             }
         }
-        Some((_, leaf)) => {
-            lack(leaves, leaf, Effect::Memory, "a rollout engine in stages, or of other degrees")
-        }
+        Some((_, leaf)) => lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "a rollout engine with pipeline stages or other parallel sizes",
+        ),
         // Where it is started by itself, its accelerators are not these.
         None => leaves.state(Field::RolloutGpus, "0", Origin::Derived, "no rollout engine is described"),
     }
@@ -275,7 +273,7 @@ fn rollout(leaves: &mut Leaves<'_>) {
         if leaves.reading.value(Field::OffloadParam).is_some() {
             stop(leaves, "weights on the host while they are trained and handed over");
         }
-        offloads(leaves, [true, true, true], "torch_memory_saver pauses all that the trainer holds");
+        offloads(leaves, [true, true, true], "torch_memory_saver releases everything that the trainer holds");
     }
 }
 
@@ -301,7 +299,7 @@ fn beside(leaves: &mut Leaves<'_>) {
         };
         let other = leaf.value != leaves.text("actor.path").unwrap_or_default();
         if role == "teacher" || other && place != "elsewhere" {
-            lack(leaves, leaf, Effect::Memory, "a model of another shape beside the policy");
+            lack(leaves, leaf, Effect::Memory, "a second model whose shape differs from the policy's");
         }
         if role == "critic" {
             let again = leaves.yes("critic.gradient_checkpointing").is_some();

@@ -57,7 +57,7 @@ pub(super) fn on_npu(leaves: &mut Leaves<'_>) {
         leaf.path.split('.').any(|key| key == "npu") || words && said.any(is_npu)
     };
     let Some(leaf) = leaves.all().iter().find(told) else { return };
-    leaves.say_noted(Field::Accelerator, "Ascend-910B", leaf, "an NPU, of which the text does not say which");
+    leaves.say_noted(Field::Accelerator, "Ascend-910B", leaf, "an NPU of a type that the text does not name");
     lack(
         leaves,
         leaf,
@@ -66,7 +66,7 @@ pub(super) fn on_npu(leaves: &mut Leaves<'_>) {
     );
 }
 
-/// Tells of keys that change no figure: a reader's lines of `names.txt`, each a reason and the beginnings of the keys that it
+/// Tells of keys that do not affect the estimate: a reader's lines of `names.txt`, each a reason and the beginnings of the keys that it
 /// holds for.
 pub(super) fn idle(leaves: &mut Leaves<'_>, reader: &str) {
     let mut count = 0_usize;
@@ -120,7 +120,7 @@ pub(super) fn transformers(leaves: &mut Leaves<'_>, framework: &str, engine: &st
         ],
     );
     leaves.reading.software =
-        Some((Software::HfTransformers, format!("{framework} trains models of transformers")));
+        Some((Software::HfTransformers, format!("{framework} trains transformers models")));
 }
 
 /// So many accelerators of nodes that have `each`.
@@ -140,7 +140,7 @@ pub(super) fn machines(leaves: &mut Leaves<'_>, leaf: &Leaf, all: Option<u64>, e
             leaves,
             leaf,
             Effect::Communication,
-            "accelerators that are no whole nodes, or of another spelling",
+            "a number of accelerators that is not a whole number of nodes, or another spelling",
         ),
     }
 }
@@ -157,10 +157,10 @@ pub(super) fn shards(leaves: &mut Leaves<'_>, path: &str) {
         return;
     }
     if !world.is_multiple_of(size) {
-        lack(leaves, leaf, Effect::Memory, "sharding inside groups that do not divide the accelerators");
+        lack(leaves, leaf, Effect::Memory, "sharding groups that do not divide the number of accelerators");
         return;
     }
-    let note = "accelerators / fsdp_size: copies of what that many share (HSDP)";
+    let note = "accelerators / fsdp_size: HSDP replicas";
     leaves.say_noted(Field::NumDistributedOptimizerInstances, &(world / size).to_string(), leaf, note);
 }
 
@@ -209,7 +209,7 @@ pub(super) fn loaded_adapters(leaves: &mut Leaves<'_>, path: &str) {
             leaves,
             leaf,
             Effect::Model,
-            "adapters that are loaded, whose rank and modules their adapter_config.json states",
+            "adapters loaded from a checkpoint, whose rank and modules are in its adapter_config.json",
         );
     }
     leaves.pass(path);

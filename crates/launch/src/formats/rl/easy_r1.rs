@@ -163,7 +163,8 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let micro = whole(leaves, "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu");
     let experience = "worker.actor.micro_batch_size_per_device_for_experience";
     if let Some(leaf) = leaves.get(experience).filter(|leaf| leaf.whole().is_none_or(|size| size > micro)) {
-        let what = "log-probabilities of larger micro-batches than are trained, whose logits may hold more";
+        let what =
+            "log-probability micro-batches larger than the training ones, whose logits may be the peak";
         lack(leaves, leaf, Effect::Memory, what);
     }
     // Packs of as many tokens as so many samples of full length (`dp_actor.py:update_policy`, `prepare_dynamic_batch`).
@@ -191,12 +192,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         }
     }
     if let Some(leaf) = leaves.get("worker.actor.optim.strategy").filter(|leaf| leaf.value != "adamw") {
-        lack(leaves, leaf, Effect::Memory, "AdamW with moments and a compensation in bf16 (adamw_bf16)");
+        lack(leaves, leaf, Effect::Memory, "AdamW with bf16 moments and compensation (adamw_bf16)");
     }
     if let Some(leaf) =
         leaves.get("actor_rollout_ref.model.lora_rank").filter(|leaf| leaf.whole().unwrap_or(1) > 0)
     {
-        lack(leaves, leaf, Effect::Memory, "adapters in fp32 over weights that are held in 16 bits");
+        lack(leaves, leaf, Effect::Memory, "fp32 adapters over 16-bit weights");
     }
     verl::read(leaves);
     leaves.reading.keep(&|found| found.field != Field::RlFramework);
@@ -214,7 +215,7 @@ fn reference(leaves: &mut Leaves<'_>) {
         () if yes(leaves, "worker.ref.fsdp.enable_cpu_offload") => ("host", "ref.fsdp.enable_cpu_offload"),
         () if yes(leaves, "worker.ref.offload.offload_params") => ("host", "ref.offload.offload_params"),
         () => {
-            let item = "a reference model in 16 bits beside the policy (no ref.fsdp.enable_cpu_offload)";
+            let item = "a reference model in 16 bits on the GPU (no ref.fsdp.enable_cpu_offload)";
             let item =
                 crate::NotModelled::new("worker.ref.fsdp.enable_cpu_offload", "false", Effect::Memory, item);
             leaves.reading.not_modelled.push(item);

@@ -137,7 +137,7 @@ fn rollout(leaves: &mut Leaves<'_>) {
         Field::RlReference,
         "host",
         Origin::Derived,
-        "the integrated worker moves the reference to the host between its turns",
+        "the integrated worker offloads the reference to the host when it is idle",
     );
     let critic = leaves.text("rl_config.adv_estimator") == Some("gae");
     leaves.state(

@@ -116,19 +116,19 @@ impl Reader for RlFormat {
             }
             Self::VerlSft => "verl's supervised trainer: model, batch, FSDP",
             Self::OpenRlhf => {
-                "OpenRLHF: supervised fine-tuning, DPO and PPO under DeepSpeed, vLLM beside or apart"
+                "OpenRLHF: supervised fine-tuning, DPO and PPO under DeepSpeed, vLLM on the same or on separate accelerators"
             }
-            Self::NemoRl => {
-                "NeMo-RL: the policy under DTensor or Megatron, vLLM; base files of its own by name"
-            }
+            Self::NemoRl => "NeMo-RL: the policy under DTensor or Megatron, vLLM; its own base files by name",
             Self::MindSpeedRl => "MindSpeed-RL: Megatron's flags as keys, vLLM-Ascend",
             Self::OpenInstruct => "open-instruct's GRPO: learners under DeepSpeed, vLLM apart or on one GPU",
             Self::SkyRl => {
-                "SkyRL: the policy under FSDP2 or Megatron, vLLM beside or apart; its supervised trainer"
+                "SkyRL: the policy under FSDP2 or Megatron, vLLM on the same or on separate accelerators; its supervised trainer"
             }
             Self::EasyR1 => "EasyR1: the policy under FSDP by verl's rules, vLLM on the same accelerators",
             Self::Areal => "AReaL: the policy under FSDP2, rollouts apart or on the same accelerators",
-            Self::Roll => "ROLL: the policy under Megatron, rollouts beside or apart, supervised fine-tuning",
+            Self::Roll => {
+                "ROLL: the policy under Megatron, rollouts on the same or on separate accelerators, supervised fine-tuning"
+            }
         }
     }
 

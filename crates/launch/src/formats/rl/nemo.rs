@@ -35,7 +35,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let teacher = leaves.all().iter().find(teaches).filter(|_| task != Some("distillation."));
     let weighed = leaves.get("grpo.adv_estimator.name").filter(|leaf| leaf.value == "opd");
     if let Some(leaf) = weighed.or(teacher) {
-        let what = "teachers beside the policy, on accelerators of their own or shared";
+        let what = "teacher models, on shared or separate accelerators";
         let item = crate::NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -228,12 +228,7 @@ fn dtensor(leaves: &mut Leaves<'_>) {
     if let Some(leaf) =
         leaves.get("policy.dtensor_cfg.dp_replicate_size").filter(|leaf| leaf.whole() != Some(1))
     {
-        leaves.say_noted(
-            Field::NumDistributedOptimizerInstances,
-            &leaf.value,
-            leaf,
-            "copies of the shards (HSDP)",
-        );
+        leaves.say_noted(Field::NumDistributedOptimizerInstances, &leaf.value, leaf, "HSDP replicas");
     }
     if let Some(leaf) = leaves.yes("policy.dtensor_cfg.lora_cfg.enabled") {
         let _ = leaf;
@@ -277,7 +272,7 @@ fn over_tensor_ranks(leaves: &mut Leaves<'_>) {
         leaves.switch(Field::SequenceParallel, true, leaf);
     }
     for (path, what) in [
-        ("policy.dtensor_cfg.custom_parallel_plan", "a parallel plan of the text's own"),
+        ("policy.dtensor_cfg.custom_parallel_plan", "a custom parallel plan"),
         ("policy.logprob_chunk_size", "log-probabilities of DTensor's tensor ranks, a chunk at a time"),
     ] {
         let set = |leaf: &&Leaf| !matches!(leaf.value.as_str(), "" | "null");
@@ -294,7 +289,7 @@ fn filtered(leaves: &mut Leaves<'_>) {
         [("policy.generation.top_p", ["1", "1.0", "null"]), ("policy.generation.top_k", ["-1", "null", ""])]
     {
         if let Some(leaf) = leaves.get(path).filter(|leaf| !off.contains(&leaf.value.as_str())) {
-            let what = "log-probabilities of logits that top-k or top-p has filtered, which sorts them";
+            let what = "log-probabilities of logits filtered by top-k or top-p, which sorts them";
             lack(leaves, leaf, Effect::Memory, what);
         }
     }
@@ -304,11 +299,7 @@ fn filtered(leaves: &mut Leaves<'_>) {
 fn quantization(leaves: &mut Leaves<'_>) {
     lack_yes(
         leaves,
-        &[(
-            "policy.draft.enabled",
-            Effect::Memory,
-            "a draft model that is trained beside the policy (EAGLE)",
-        )],
+        &[("policy.draft.enabled", Effect::Memory, "a draft model trained with the policy (EAGLE)")],
     );
     // What the group says of a draft model that is not there counts for nothing.
     leaves.pass_below(&["policy.draft."]);

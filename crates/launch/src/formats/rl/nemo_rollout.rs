@@ -16,7 +16,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             described = false;
             leaves.not_estimated(
                 leaf,
-                "the rollout engine, on accelerators of its own; the training is read without it",
+                "the rollout engine, on separate accelerators; training is estimated without it",
             );
         }
         Some(leaf) => lack(leaves, leaf, Effect::Memory, "this rollout engine"),
@@ -64,7 +64,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
             leaves.reading.keep(&|found| !matches!(found.field, Field::NumNodes | Field::GpusPerNode));
             let (left_nodes, left_each) =
                 if rest.is_multiple_of(per_node) { (rest / per_node, per_node) } else { (1, rest) };
-            let why = "cluster less the accelerators that generate";
+            let why = "cluster minus the accelerators for generation";
             leaves.state(Field::NumNodes, &left_nodes.to_string(), Origin::Derived, why);
             leaves.state(Field::GpusPerNode, &left_each.to_string(), Origin::Derived, why);
         }
@@ -126,7 +126,7 @@ fn critic(leaves: &mut Leaves<'_>) {
     let again = "dtensor_cfg.activation_checkpointing";
     let expressed = yes("policy", again) || !yes("value", again);
     if !(same && plain && whole && expressed) {
-        let what = "a critic beside the policy";
+        let what = "a critic in addition to the policy";
         leaves.reading.not_modelled.push(crate::NotModelled::new("value", "", Effect::Memory, what));
         leaves.pass_below(&["value."]);
         return;

@@ -35,20 +35,15 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
                 Effect::Memory,
                 "states on the host, which DeepSpeed refuses with AdamW of torch",
             ),
-            ("record_entropy", Effect::Memory, "the entropy of the logits, worked out beside the loss"),
+            ("record_entropy", Effect::Memory, "the entropy of the logits, computed next to the loss"),
         ],
     );
     if let Some(leaf) = leaves.get("fused_optimizer").filter(|leaf| leaf.flag() == Some(false)) {
-        lack(leaves, leaf, Effect::Memory, "an optimizer that is not fused");
+        lack(leaves, leaf, Effect::Memory, "an unfused optimizer");
     }
     for old in ["actor_num_gpus_per_node", "number_samples_per_prompt", "local_rollout_batch_size"] {
         if let Some(leaf) = leaves.get(old) {
-            lack(
-                leaves,
-                leaf,
-                Effect::Memory,
-                "an option of the programs before grpo_fast.py, which that refuses",
-            );
+            lack(leaves, leaf, Effect::Memory, "an option of programs before grpo_fast.py, which rejects it");
         }
     }
     idle(leaves, "open_instruct");
@@ -100,7 +95,7 @@ fn sharding(leaves: &mut Leaves<'_>, learners: Option<u64>) {
     defaults(leaves, OPEN, &[(Field::ZeroStage, "0")]);
     let stage = leaves.reading.count(Field::ZeroStage);
     if stage.is_some_and(|stage| stage < 2) {
-        let what = "DeepSpeed's bf16 optimizer, whose fp32 sums of gradients stand beside those in 16 bits";
+        let what = "DeepSpeed's bf16 optimizer, which accumulates gradients in fp32 beside the 16-bit ones";
         let item = crate::NotModelled::new("deepspeed_stage", "", Effect::Memory, what);
         leaves
             .reading
@@ -119,7 +114,12 @@ fn sharding(leaves: &mut Leaves<'_>, learners: Option<u64>) {
         if let Some(leaf) = leaves.get("num_learners_per_node")
             && learners.is_some_and(|learners| learners % within.max(1) > 0)
         {
-            lack(leaves, leaf, Effect::Communication, "learners that deepspeed_zpg does not divide");
+            lack(
+                leaves,
+                leaf,
+                Effect::Communication,
+                "a number of learners that deepspeed_zpg does not divide",
+            );
         }
     }
     if let Some(leaf) = leaves.get("sequence_parallel_size").filter(|leaf| leaf.whole() != Some(1)) {
@@ -215,7 +215,12 @@ fn rollout(leaves: &mut Leaves<'_>, learners: Option<u64>) {
     let engines = leaves.get("vllm_num_engines");
     match (leaves.yes("single_gpu_mode"), engines.map_or(Some(1), Leaf::whole)) {
         (Some(leaf), _) if learners != Some(1) => {
-            lack(leaves, leaf, Effect::Memory, "engines beside some of the learners");
+            lack(
+                leaves,
+                leaf,
+                Effect::Memory,
+                "rollout engines that share the accelerators of only some learners",
+            );
         }
         (Some(_), _) => {}
         (None, Some(engines)) => {
@@ -236,7 +241,7 @@ fn rollout(leaves: &mut Leaves<'_>, learners: Option<u64>) {
     leaves.pass("gather_whole_model");
     let held = leaves.flag("load_ref_policy") != Some(false);
     let (place, note) = if held {
-        ("device", "load_ref_policy: a second copy of the weights, sharded as the first")
+        ("device", "load_ref_policy: a second copy of the weights, sharded the same way")
     } else {
         ("none", "load_ref_policy is off")
     };

@@ -39,7 +39,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
                 Field::ReferenceModel,
                 "loaded",
                 Origin::Default,
-                "a reference model beside the policy",
+                "a reference model in addition to the policy",
             );
         } else if let Some(leaf) = leaves.get("ref.offload") {
             lack(leaves, leaf, Effect::Memory, "a reference model on the host");
@@ -49,18 +49,18 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let images =
         ["data.image_key", "actor.freeze_visual_encoder", "data.max_images_per_prompt", "freeze_prefix"];
     if let Some(leaf) = leaves.first(&images) {
-        lack(leaves, leaf, Effect::Model, "the vision model beside the decoder");
+        lack(leaves, leaf, Effect::Model, "the vision model in addition to the decoder");
     }
     // `openrlhf/cli/train_kd.py`.
     if let Some(leaf) = leaves.get("teacher_model") {
-        lack(leaves, leaf, Effect::Memory, "a teacher beside the model that trains");
+        lack(leaves, leaf, Effect::Memory, "a teacher model (distillation)");
     }
     // With a coefficient of 0 the entropy is a metric, compiled to read the logits that are kept anyhow.
     let zero = |value: &str| value.parse::<f64>().is_ok_and(|number| number == 0.0);
     if let Some(leaf) =
         leaves.get("actor.entropy_coef").filter(|leaf| leaf.hole.is_none() && !zero(&leaf.value))
     {
-        let what = "the entropy of the logits in the loss, which has a gradient of its own";
+        let what = "an entropy term in the loss, which needs a gradient of its own";
         lack(leaves, leaf, Effect::Memory, what);
     }
     model(leaves, &["actor.model_name_or_path", "model.model_name_or_path"]);
@@ -174,7 +174,7 @@ fn engine(leaves: &mut Leaves<'_>) {
         lack(leaves, leaf, Effect::Memory, "DeepSpeed's tensor parallelism (AutoTP)");
     }
     if let Some(leaf) = leaves.get("ds.zpg").filter(|leaf| leaf.whole() != Some(1)) {
-        lack(leaves, leaf, Effect::Memory, "a second copy of the weights inside nodes (ZeRO++ hpZ)");
+        lack(leaves, leaf, Effect::Memory, "a second shard of the weights within nodes (ZeRO++ hpZ)");
     }
     if let Some(leaf) = leaves.yes("ds.load_in_4bit") {
         leaves.say(Field::BaseQuantization, "nf4", leaf);
@@ -182,8 +182,8 @@ fn engine(leaves: &mut Leaves<'_>) {
     lack_yes(
         leaves,
         &[
-            ("ds.deepcompile", Effect::Memory, "DeepCompile, which keeps and gathers other tensors"),
-            ("train.enable_ema", Effect::Memory, "an exponential mean of the weights"),
+            ("ds.deepcompile", Effect::Memory, "DeepCompile, which saves and gathers other tensors"),
+            ("train.enable_ema", Effect::Memory, "an EMA of the weights"),
         ],
     );
     for path in ["actor.optim", "optim"] {
@@ -245,7 +245,7 @@ fn rollout(leaves: &mut Leaves<'_>) {
     );
     // None unless stated; a number that a variable leaves open is one.
     if leaves.get("vllm.num_engines").is_none_or(|leaf| leaf.hole.is_none() && leaf.whole() == Some(0)) {
-        let what = "rollouts by the training model itself, whose KV cache shares its GPUs";
+        let what = "rollouts by the training model, whose KV cache shares its GPUs";
         let item = crate::NotModelled::new("vllm.num_engines", "0", Effect::Memory, what);
         leaves.reading.not_modelled.push(item);
     }
@@ -277,7 +277,7 @@ fn beside(leaves: &mut Leaves<'_>) {
         () if none => ("none", "algo.kl.init_coef is 0"),
         () if leaves.flag("ref.offload") == Some(true) => ("host", "ref.offload"),
         () if with_actor => ("device", "the reference shares the policy's accelerators"),
-        () => ("elsewhere", "the reference has accelerators of its own"),
+        () => ("elsewhere", "the reference is on separate accelerators"),
     };
     leaves.state(Field::RlReference, place, Origin::Derived, note);
     // With generalised advantages there is a critic: the one named, or else the reward model's weights, or those of the policy
@@ -290,7 +290,7 @@ fn beside(leaves: &mut Leaves<'_>) {
     let (place, note) = match () {
         () if !gae => ("none", "algo.advantage.estimator has none"),
         () if all => ("device", "the critic shares the policy's accelerators"),
-        () => ("elsewhere", "the critic has accelerators of its own"),
+        () => ("elsewhere", "the critic is on separate accelerators"),
     };
     let policy = leaves.text("actor.model_name_or_path");
     if let Some(leaf) = critic.filter(|leaf| gae && all && Some(leaf.value.as_str()) != policy) {

@@ -23,9 +23,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     let generates = has(leaves, "actor_infer.");
     let worker = if tunes { "sft_train." } else { "actor_train." };
     if !tunes && !generates {
-        stop(leaves, "training by preferences, or of a student by its teacher");
+        stop(leaves, "preference training or distillation");
     } else if ["student.", "student_train.", "teacher."].iter().any(|group| has(leaves, group)) {
-        stop(leaves, "a teacher beside the policy");
+        stop(leaves, "a teacher model (distillation)");
     }
     machines(leaves, worker);
     engine(leaves, worker);
@@ -38,7 +38,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     model(leaves, &[&at(worker, "model_args.model_name_or_path"), "pretrain", "student_pretrain"]);
     let open = [
         (Field::MicroBatchSize, "Micro-batch size (per_device_train_batch_size)?", "1"),
-        (Field::SeqLength, "Longest prompt and response together, in tokens (sequence_length)?", "4096"),
+        (Field::SeqLength, "Longest prompt plus response, in tokens (sequence_length)?", "4096"),
     ];
     let packed = leaves.reading.value(Field::MaxTokensPerMicroBatch).is_some();
     ask(leaves, if packed { &[] } else { &open });
@@ -94,9 +94,9 @@ fn machines(leaves: &mut Leaves<'_>, worker: &str) {
 fn engine(leaves: &mut Leaves<'_>, worker: &str) {
     let name = at(worker, "strategy_args.strategy_name");
     if let Some(leaf) = leaves.get(&name).filter(|leaf| leaf.value != "megatron_train") {
-        lack(leaves, leaf, Effect::Memory, "what this training engine of ROLL holds");
+        lack(leaves, leaf, Effect::Memory, "this ROLL training engine");
     } else if !leaves.has(&name) {
-        stop(leaves, "what ROLL's FSDP2 engine holds");
+        stop(leaves, "ROLL's FSDP2 engine");
     }
     let group = at(worker, "strategy_args.strategy_config.");
     let named: Vec<(String, Field)> = leaves
@@ -149,14 +149,14 @@ fn engine(leaves: &mut Leaves<'_>, worker: &str) {
     leaves.reading.software = Some((Software::MegatronCoreTe, "ROLL's Megatron engine".to_owned()));
     for (key, what) in [
         ("model_args.lora_target", "adapters of PEFT over Megatron's layers"),
-        ("model_args.freeze_module_prefix", "modules that are frozen by their names"),
+        ("model_args.freeze_module_prefix", "modules frozen by name"),
     ] {
         if let Some(leaf) = leaves.get(&at(worker, key)).filter(|leaf| leaf.value != "null") {
             lack(leaves, leaf, Effect::Model, what);
         }
     }
     if let Some(leaf) = leaves.get(&at(worker, "model_args.dtype")).filter(|leaf| leaf.value != "bf16") {
-        lack(leaves, leaf, Effect::Memory, "weights in another format than bf16");
+        lack(leaves, leaf, Effect::Memory, "weights in a dtype other than bf16");
     }
     if let Some(leaf) = leaves.get(&at(worker, "mtp_training_mode")).filter(|leaf| leaf.value != "disabled") {
         lack(leaves, leaf, Effect::Model, "multi-token prediction that trains with the policy");
@@ -165,7 +165,7 @@ fn engine(leaves: &mut Leaves<'_>, worker: &str) {
     lack_yes(leaves, &[(&wide, Effect::Memory, "logits that are cast to fp32 before their loss")]);
     let zero = |leaf: &&Leaf| leaf.value.parse::<f64>().is_ok_and(|part| part == 0.0);
     if let Some(leaf) = leaves.get("entropy_loss_coef").filter(|leaf| !zero(leaf)) {
-        lack(leaves, leaf, Effect::Memory, "the entropy of the logits in the loss, whose softmax is kept");
+        lack(leaves, leaf, Effect::Memory, "an entropy term in the loss, whose softmax is saved");
     }
 }
 
@@ -247,7 +247,7 @@ fn rollout(leaves: &mut Leaves<'_>, worker: &str) {
                 Field::RolloutGpus,
                 &count(&ranges).to_string(),
                 Origin::Derived,
-                "actor_infer.device_mapping has no accelerator of actor_train's",
+                "actor_infer.device_mapping shares no accelerator with actor_train",
             );
         }
         _ => leaves.state(
@@ -258,7 +258,7 @@ fn rollout(leaves: &mut Leaves<'_>, worker: &str) {
         ),
     }
     // Whatever an engine has done, its states go to the host (`state_offload_manger`).
-    offloads(leaves, [true, true, true], "states are moved to the host behind every operation");
+    offloads(leaves, [true, true, true], "states are offloaded to the host after every operation");
 }
 
 /// Models beside the policy.
@@ -271,14 +271,14 @@ fn beside(leaves: &mut Leaves<'_>, worker: &str) {
     let same = mapped(leaves, "reference.device_mapping") == mapped(leaves, &at(worker, "device_mapping"));
     let (place, note) = match () {
         () if !penalised => ("none", "init_kl_coef is 0, and use_kl_loss is off"),
-        () if same => ("host", "the reference is moved to the host behind every operation"),
-        () => ("elsewhere", "the reference has accelerators of its own"),
+        () if same => ("host", "the reference is offloaded to the host after every operation"),
+        () => ("elsewhere", "the reference is on separate accelerators"),
     };
     leaves.state(Field::RlReference, place, Origin::Derived, note);
     rewarding(leaves, worker);
     let critic = leaves.text("adv_estimator").unwrap_or("gae") == "gae";
     if critic {
-        stop(leaves, "a critic that may have another shape than the policy");
+        stop(leaves, "a critic whose shape may differ from the policy's");
     }
     leaves.state(Field::RlCritic, "none", Origin::Derived, "adv_estimator has none");
 }
@@ -289,7 +289,7 @@ fn rewarding(leaves: &mut Leaves<'_>, worker: &str) {
     let is_reward = |leaf: &&Leaf| leaf.path.starts_with("reward") && leaf.path.ends_with(".device_mapping");
     for leaf in leaves.all().iter().filter(is_reward) {
         if devices(leaf).is_some_and(|ranges| overlaps(&ranges, &trains)) {
-            leaves.not_estimated(leaf, "a model that judges, which is moved to the host but for its turn");
+            leaves.not_estimated(leaf, "a judge model, offloaded to the host when idle");
         }
     }
 }

@@ -183,7 +183,7 @@ fn rollout(leaves: &mut Leaves<'_>) {
     let draft = engine("speculative_config");
     let starts = |leaf: &&Leaf| leaf.path.starts_with(&draft) && !matches!(leaf.value.as_str(), "" | "null");
     if let Some(leaf) = leaves.all().iter().find(starts) {
-        let what = "a draft model beside the rollout engine (speculative decoding)";
+        let what = "a draft model in the rollout engine (speculative decoding)";
         lack(leaves, leaf, Effect::Memory, what);
     }
     leaves.pass_below(&[&draft]);
@@ -215,8 +215,8 @@ fn beside(leaves: &mut Leaves<'_>) {
     let with_policy = shares || leaves.flag("trainer.placement.colocate_policy_ref") != Some(false);
     let (place, note) = match () {
         () if !penalised => ("none", "neither use_kl_loss nor use_kl_in_reward"),
-        () if with_policy => ("host", "the reference is moved to the host but for its turn"),
-        () => ("elsewhere", "the reference has accelerators of its own"),
+        () if with_policy => ("host", "the reference is offloaded to the host when idle"),
+        () => ("elsewhere", "the reference is on separate accelerators"),
     };
     leaves.state(Field::RlReference, place, Origin::Derived, note);
     let other = |leaves: &Leaves<'_>, path: &str| {
@@ -224,17 +224,17 @@ fn beside(leaves: &mut Leaves<'_>) {
         leaves.get(path).filter(|leaf| own.as_deref() != Some(leaf.value.as_str())).cloned()
     };
     if let Some(leaf) = other(leaves, "trainer.ref.model.path").filter(|_| penalised) {
-        lack(leaves, &leaf, Effect::Memory, "a reference of another shape than the policy");
+        lack(leaves, &leaf, Effect::Memory, "a reference whose shape differs from the policy's");
     }
     let critic = leaves.text("trainer.algorithm.advantage_estimator") == Some("gae");
     let (place, note) = match () {
         () if !critic => ("none", "the estimator has no critic"),
-        () if shares => ("host", "the critic is moved to the host between its turns"),
-        () => ("elsewhere", "the critic has accelerators of its own"),
+        () if shares => ("host", "the critic is offloaded to the host when idle"),
+        () => ("elsewhere", "the critic is on separate accelerators"),
     };
     leaves.state(Field::RlCritic, place, Origin::Derived, note);
     if let Some(leaf) = other(leaves, "trainer.critic.model.path").filter(|_| critic && shares) {
-        lack(leaves, &leaf, Effect::Memory, "a critic of another shape than the policy");
+        lack(leaves, &leaf, Effect::Memory, "a critic whose shape differs from the policy's");
     }
     leaves.pass_below(&["trainer.critic."]);
     lack_yes(
@@ -245,11 +245,7 @@ fn beside(leaves: &mut Leaves<'_>) {
                 Effect::Memory,
                 "a policy without optimizer, which does not train",
             ),
-            (
-                "trainer.fully_async.simulate_training",
-                Effect::Memory,
-                "a simulation of training, which trains nothing",
-            ),
+            ("trainer.fully_async.simulate_training", Effect::Memory, "a simulated run that trains nothing"),
         ],
     );
 }

@@ -73,12 +73,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>, keys: &Keys) {
             (
                 &keys.trainer("algorithm.use_entropy_loss"),
                 Effect::Memory,
-                "the entropy of the logits in the loss, whose log-softmax is kept",
+                "an entropy term in the loss, whose log-softmax is saved",
             ),
             (
                 &keys.trainer("mtp.enabled"),
                 Effect::Model,
-                "draft heads that train beside the policy (multi-token prediction)",
+                "draft heads trained with the policy (multi-token prediction)",
             ),
             (
                 &keys.own("model.fake_int4_qat.enabled"),
@@ -108,7 +108,7 @@ fn fsdp(leaves: &mut Leaves<'_>, keys: &Keys) {
         match (leaves.get(&path), field) {
             (Some(leaf), Some(field)) => leaves.say(field, &leaf.value, leaf),
             (Some(leaf), None) if !matches!(leaf.value.as_str(), "bf16" | "bfloat16") => {
-                lack(leaves, leaf, Effect::Memory, "weights gathered in another format than bf16");
+                lack(leaves, leaf, Effect::Memory, "weights gathered in a dtype other than bf16");
             }
             _ => {}
         }
@@ -152,7 +152,7 @@ fn fsdp(leaves: &mut Leaves<'_>, keys: &Keys) {
         .get(&keys.own("model.lora.exclude_modules"))
         .filter(|leaf| leaf.value != "null" && leaves.reading.value(Field::LoraRank).is_some())
     {
-        lack(leaves, leaf, Effect::Model, "adapters that leave modules out");
+        lack(leaves, leaf, Effect::Model, "adapters with excluded modules");
     }
     lack_yes(
         leaves,
@@ -164,7 +164,7 @@ fn fsdp(leaves: &mut Leaves<'_>, keys: &Keys) {
     );
     let chunk = keys.trainer("logprobs_chunk_size");
     if let Some(leaf) = leaves.get(&chunk).filter(|leaf| leaf.value != CHUNK) {
-        lack(leaves, leaf, Effect::Memory, "an entropy taken of other chunks than 1,024 tokens");
+        lack(leaves, leaf, Effect::Memory, "entropy computed in chunks other than 1,024 tokens");
     }
 }
 

@@ -71,10 +71,10 @@ fn excluded(leaves: &mut Leaves<'_>) {
         return;
     };
     if leaf.value == ".*visual.*" {
-        let note = "no adapter stands below `visual`, and what has none is frozen";
+        let note = "no adapter is below `visual`, so all of it is frozen";
         leaves.say_noted(Field::FrozenModules, &format!("{TOWER} {PROJECTOR}"), leaf, note);
     } else {
-        lack(leaves, leaf, Effect::Model, "adapters that leave modules out");
+        lack(leaves, leaf, Effect::Model, "adapters with excluded modules");
     }
 }
 
@@ -89,7 +89,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     leaves.pass(frozen);
     // Only beside adapters is anything hooked (`verl/workers/fsdp_workers.py`); checkpointing without reentrance needs no hook.
     if leaves.whole("actor_rollout_ref.model.lora_rank").unwrap_or(0) == 0 {
-        let why = "verl hooks the inputs of models with adapters alone";
+        let why = "verl hooks the inputs only of models with adapters";
         leaves.state(Field::VisionInputGrads, "false", Origin::Default, why);
     }
     let joined = "actor_rollout_ref.model.use_remove_padding";
@@ -161,7 +161,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
                 Effect::Memory,
                 "saved layer inputs offloaded to the host",
             ),
-            ("actor_rollout_ref.model.tiled_mlp.enabled", Effect::Memory, "an MLP that works piece by piece"),
+            ("actor_rollout_ref.model.tiled_mlp.enabled", Effect::Memory, "a tiled MLP"),
             (
                 "actor_rollout_ref.actor.fsdp_config.offload_policy",
                 Effect::Memory,
@@ -170,7 +170,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
             (
                 "actor_rollout_ref.actor.use_prefix_grouper",
                 Effect::Memory,
-                "prompts shared by their rollouts",
+                "prompt prefixes shared between rollouts",
             ),
         ],
     );
@@ -244,8 +244,7 @@ fn batch(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("actor_rollout_ref.actor.ppo_mini_batch_size") {
         match leaf.whole() {
             Some(prompts) if prompts > made => {
-                let note =
-                    "train_batch_size x rollout.n: a mini-batch of more prompts takes all that there are";
+                let note = "train_batch_size x rollout.n: a larger mini-batch is capped at all prompts";
                 leaves.say_noted(Field::GlobalBatchSize, &sequences(prompts), leaf, note);
             }
             Some(prompts) => {

@@ -23,7 +23,7 @@ pub(super) fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
     // FSDP's reference model is on the host and gathered layer by layer; with adapters it is the base itself.
     let (place, note) = match () {
         () if !penalised && !early => ("none", "neither use_kl_loss nor use_kl_in_reward"),
-        () if adapters => ("none", "the base without its adapters"),
+        () if adapters => ("none", "the base model with adapters disabled"),
         () if !megatron && kept => ("device", "ref.fsdp_config.param_offload is off"),
         () if !megatron => ("host", "verl's FSDP holds the reference on the host (CPUOffload)"),
         () if yes(leaves, &at(REF, "megatron.param_offload")) => ("host", "ref.megatron.param_offload"),
@@ -62,9 +62,9 @@ pub(super) fn beside(leaves: &mut Leaves<'_>, megatron: bool) {
             .iter()
             .any(|path| yes(leaves, path));
     let (place, note) = if moved {
-        ("host", "the critic's weights and states are moved to the host between its turns")
+        ("host", "the critic's weights and states are offloaded to the host when idle")
     } else {
-        ("device", "a critic beside the policy (the estimator gae)")
+        ("device", "a critic in addition to the policy (the estimator gae)")
     };
     leaves.state(Field::RlCritic, place, Origin::Derived, note);
     leaves.pass_below(&["critic."]);
@@ -76,7 +76,7 @@ fn own_critic(leaves: &mut Leaves<'_>, megatron: bool) {
     let recomputes = leaves.reading.value(Field::GradientCheckpointing) == Some("true");
     if let Some(leaf) = leaves.get(path).filter(|leaf| recomputes && leaf.flag() == Some(false)) {
         if megatron {
-            let what = "a critic that keeps its layers' tensors where the policy computes them again";
+            let what = "a critic without the policy's activation checkpointing";
             lack(leaves, leaf, Effect::Memory, what);
         }
         leaves.switch(Field::RlCriticRecompute, false, leaf);
@@ -101,7 +101,7 @@ fn own_critic(leaves: &mut Leaves<'_>, megatron: bool) {
         leaves.switch(Field::RlCriticPadding, true, leaf);
     }
     if let Some(leaf) = leaves.all().iter().find(|leaf| leaf.path.starts_with("critic.")).filter(|_| !alike) {
-        let what = "a critic whose samples are padded or cut over ranks in another way than the policy's";
+        let what = "a critic whose samples are padded or sharded differently from the policy's";
         lack(leaves, leaf, Effect::Memory, what);
     }
     if packed {
@@ -139,8 +139,7 @@ fn shaped(leaves: &mut Leaves<'_>, field: Field, leaf: &Leaf) {
     }
 }
 
-const ENGINE: &str =
-    "a reward model that an engine of its own serves on the same accelerators (verl's reward loop)";
+const ENGINE: &str = "a reward model served by its own engine on the same accelerators (verl's reward loop)";
 
 /// A reward model that a worker runs: sharded as the policy is, in bf16, its weights on the host (`CPUOffload`) until its layers are
 /// gathered. Where it is not said how it is split into micro-batches, an engine serves it, verl's default today.
@@ -169,8 +168,7 @@ fn reward(leaves: &mut Leaves<'_>, megatron: bool) {
         && packed == dynamic
         && (joined || !packed);
     if megatron || leaves.text(&path("strategy")) == Some("megatron") || !alike {
-        let what =
-            "a reward model whose samples are padded or cut over ranks in another way than the policy's";
+        let what = "a reward model whose samples are padded or sharded differently from the policy's";
         lack(leaves, enabled, Effect::Memory, what);
         return leaves.pass_below(&["reward_model."]);
     }

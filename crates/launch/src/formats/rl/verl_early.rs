@@ -6,7 +6,7 @@ use super::verl_megatron::ACTOR;
 use crate::Origin;
 use shardscope_plan::Field;
 
-const WHOSE: &str = "default of verl 0.2, of which the text has keys";
+const WHOSE: &str = "default of verl 0.2, whose keys the text has";
 
 /// The key that tells them, of verl before April 17, 2025 (`Move entropy to comput log probs`, #1100): one of January, or a switch that
 /// had to be added to the configuration (`+trainer.val_before_train`) until it stood there (#820, March 31, 2025), since when Hydra

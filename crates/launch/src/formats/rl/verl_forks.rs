@@ -18,23 +18,23 @@ const OWN: &[(&str, &[&str], &str)] = &[
     (
         "actor_rollout_ref.rollout.n_agent",
         &[],
-        "Search-R1's searches: prompts taken n_agent times, in turns whose contexts are longer than prompt and response",
+        "Search-R1's multi-turn search: n_agent rollouts per prompt, with contexts longer than prompt and response",
     ),
     (
         "trainer.do_search",
         &[],
-        "Search-R1's searches, in turns whose contexts are longer than prompt and response",
+        "Search-R1's multi-turn search, with contexts longer than prompt and response",
     ),
-    ("env.env_name", &[], "trajectories in an environment, of which every turn is a sample of its own"),
-    ("env.max_steps", &["1"], "trajectories in an environment, of which every turn is a sample of its own"),
-    ("recurrent.enable", &[], "several conversations for a prompt (MemAgent), each a sample of its own"),
+    ("env.env_name", &[], "multi-turn trajectories in which every turn is a separate sample"),
+    ("env.max_steps", &["1"], "multi-turn trajectories in which every turn is a separate sample"),
+    ("recurrent.enable", &[], "several conversations per prompt (MemAgent), each a separate sample"),
     (
         "actor_rollout_ref.rollout.do_vote",
         &[],
-        "rollouts made for a vote (TTRL), of which a part is trained on",
+        "rollouts for majority voting (TTRL), of which only a part is trained on",
     ),
-    ("reward_model.model.update", &[], "a reward model that trains beside the policy (PRIME)"),
-    ("agentlightning.trace_aggregator.", &[], "samples made of an agent's traces (agent-lightning)"),
+    ("reward_model.model.update", &[], "a reward model trained with the policy (PRIME)"),
+    ("agentlightning.trace_aggregator.", &[], "samples built from agent traces (agent-lightning)"),
 ];
 
 /// Stops at the first key of each program that is not switched off.

@@ -28,8 +28,7 @@ pub(super) fn pass(leaves: &mut Leaves<'_>) {
     }
     let turns = leaves.all().iter().find(|leaf| leaf.path.starts_with("es_manager."));
     if let Some(leaf) = turns {
-        let what =
-            "trajectories of several turns in environments, which are as long as RAGEN lets them become";
+        let what = "multi-turn environment trajectories, whose length RAGEN decides";
         lack(leaves, leaf, Effect::Memory, what);
     }
     entropy(leaves);
@@ -50,7 +49,7 @@ fn only(leaves: &mut Leaves<'_>) {
     };
     if let Some(leaf) = leaves.all().iter().find(tells) {
         leaf.used.set(true);
-        lack(leaves, leaf, Effect::Memory, "an evaluation or a generation of data, not a training run");
+        lack(leaves, leaf, Effect::Memory, "evaluation or data generation, not a training run");
     }
 }
 
@@ -74,9 +73,9 @@ fn entropy(leaves: &mut Leaves<'_>) {
         || !joined;
     if other || matches!(leaves.reading.software, Some((Software::MegatronCoreTe, _))) {
         let what = match stated.or(metric) {
-            Some(_) => "the entropy of the logits beside the loss, whose softmax is kept",
+            Some(_) => "the entropy of the logits next to the loss, whose softmax is saved",
             None => {
-                "the entropy that verl 0.2, of which this key is, has in the loss always, whose softmax is kept"
+                "the entropy term that verl 0.2 (the version of this key) always has in the loss, whose softmax is saved"
             }
         };
         lack(leaves, leaf, Effect::Memory, what);

@@ -114,7 +114,7 @@ fn adapters(leaves: &mut Leaves<'_>) {
     match kind {
         Some(leaf) if leaf.value == "dora" => leaves.say(Field::UseDora, "true", &leaf),
         Some(leaf) if !matches!(leaf.value.as_str(), "lora" | "canonical_lora") => {
-            lack(leaves, &leaf, Effect::Model, "adapters of another kind than LoRA");
+            lack(leaves, &leaf, Effect::Model, "adapters other than LoRA");
         }
         _ => {}
     }
@@ -125,7 +125,7 @@ fn adapters(leaves: &mut Leaves<'_>) {
     ]);
     for path in ["actor_rollout_ref.model.lora.exclude_modules", "actor_rollout_ref.model.lora.dtype"] {
         if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value != "[]") {
-            lack(leaves, leaf, Effect::Model, "adapters that leave modules out, or of a type of their own");
+            lack(leaves, leaf, Effect::Model, "adapters with excluded modules or their own dtype");
         }
     }
     leaves

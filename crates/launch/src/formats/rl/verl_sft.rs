@@ -106,7 +106,7 @@ fn over_engines(leaves: &mut Leaves<'_>) {
             leaves,
             leaf,
             Effect::Memory,
-            "micro-batches of so many tokens in verl's supervised trainer over engines",
+            "micro-batches sized in tokens in verl's engine-based SFT trainer",
         );
     }
 }
@@ -118,6 +118,6 @@ fn sized_shards(leaves: &mut Leaves<'_>) {
     if leaves.reading.count(Field::NumNodes).is_some() && leaves.reading.count(Field::GpusPerNode).is_some() {
         shards(leaves, path);
     } else {
-        lack(leaves, leaf, Effect::Memory, "sharding inside groups with copies between them (HSDP)");
+        lack(leaves, leaf, Effect::Memory, "sharding within groups, replicated across them (HSDP)");
     }
 }

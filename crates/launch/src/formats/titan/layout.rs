@@ -74,7 +74,7 @@ pub(super) fn sharding(leaves: &mut Leaves<'_>) {
     let cut = leaves.reading.count(Field::ContextParallelSize).unwrap_or(1) > 1;
     let alone = matches!(shards, Some(0 | 1)) && !cut;
     if let Some(leaf) = replicate.filter(|_| replicas > 1 && !alone) {
-        let note = "replicas of what the other data-parallel ranks share (HSDP)";
+        let note = "HSDP replicas of the sharded ranks";
         leaves.say_noted(Field::NumDistributedOptimizerInstances, &replicas.to_string(), leaf, note);
     }
     let reshard = leaves.get("parallelism.fsdp_reshard_after_forward");
@@ -85,7 +85,7 @@ pub(super) fn sharding(leaves: &mut Leaves<'_>) {
         _ => piped,
     };
     let (stage, note) = match (alone, keep) {
-        (true, _) => ("0", "one shard: nothing is shared"),
+        (true, _) => ("0", "one shard: nothing is sharded"),
         (_, true) => ("2", "FSDP2 that keeps gathered weights until the backward pass"),
         (_, false) => ("3", "FSDP2"),
     };

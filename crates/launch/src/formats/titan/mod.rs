@@ -52,24 +52,19 @@ const FIXED: &[(Field, &str)] = &[
 /// Words of the trainer, the values with which it is what is estimated here, what another one changes, and what it is then
 /// (`torchtitan/config/job_config.py`, `components/optimizer.py`).
 const USUAL: &[(&str, &[&str], Effect, &str)] = &[
-    ("training.dtype", &["float32"], Effect::Memory, "weights, gradients and moments kept in 16 bits alone"),
+    ("training.dtype", &["float32"], Effect::Memory, "weights, gradients and moments kept only in 16 bits"),
     ("training.mixed_precision_reduce", &["float32"], Effect::Communication, "gradients reduced in 16 bits"),
     // Until 2024-11 (`torchtitan/models/norms.py`).
-    ("model.norm_type", &["rmsnorm", "fused_rmsnorm"], Effect::Model, "another norm than RMSNorm"),
+    ("model.norm_type", &["rmsnorm", "fused_rmsnorm"], Effect::Model, "a norm other than RMSNorm"),
     // flame, which is torchtitan with models of flash-linear-attention (`flame/config_manager.py`).
     (
         "training.gradient_accumulation_steps",
         &["1"],
         Effect::Memory,
-        "gradients added up over several local batches",
+        "gradients accumulated over several local batches",
     ),
-    (
-        "training.varlen",
-        &["false"],
-        Effect::Time,
-        "samples of several lengths in a sequence, each of which attends to itself",
-    ),
-    ("optimizer.name", &["Adam", "AdamW"], Effect::Memory, "another optimizer than Adam"),
+    ("training.varlen", &["false"], Effect::Time, "packed samples with document masking"),
+    ("optimizer.name", &["Adam", "AdamW"], Effect::Memory, "an optimizer other than Adam"),
     ("optimizer.implementation", &["fused"], Effect::Memory, "an optimizer step that is not fused"),
     (
         "optimizer.early_step_in_backward",
@@ -235,7 +230,7 @@ fn recompute(leaves: &mut Leaves<'_>) {
             whole_layers(leaves, place, "block", (layers / every).max(1), &note);
         }
         ("selective", ..) => {
-            let note = "every second matrix product and the attention are kept";
+            let note = "every second matmul and the attention output are saved";
             leaves.say_noted(Field::RecomputeGranularity, "selective", place, note);
         }
         ("memory_budget", ..) => {
@@ -274,7 +269,7 @@ fn usual(leaves: &mut Leaves<'_>) {
             .any(|name| !name.is_empty() && !name.contains("float8"))
     };
     if let Some(leaf) = leaves.get("model.converters").filter(|leaf| foreign(&leaf.value)) {
-        let what = "layers converted to others than float8's";
+        let what = "layer converters other than float8";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }

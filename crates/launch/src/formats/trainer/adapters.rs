@@ -98,7 +98,7 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
             "full" | "none" => leaves.say(Field::TrainType, "full", leaf),
             "freeze" => leaves.say(Field::TrainType, "freeze", leaf),
             other => {
-                let what = "adapters of another kind than LoRA";
+                let what = "adapters other than LoRA";
                 let item = NotModelled::new(&leaf.path, other, Effect::Model, what).at_some(leaf.span);
                 leaves.reading.not_modelled.push(item);
             }
@@ -147,7 +147,7 @@ fn way(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.reading.take(found);
         leaves.reading.questions.push(Question {
             name: Field::TrainType.name().to_owned(),
-            prompt: "The text sets LoRA options but no switch for them that is known here. Does it train adapters (lora) or all \
+            prompt: "The text sets LoRA options but no known switch that turns them on. Does it train adapters (lora) or all \
                      weights (full)?"
                 .to_owned(),
             choices: ["lora", "full"].map(str::to_owned).to_vec(),
@@ -171,7 +171,7 @@ pub(super) fn left_to_program(reading: &mut Reading) {
     reading.take(found);
     reading.questions.push(Question {
         name: Field::TrainType.name().to_owned(),
-        prompt: "The program that reads this file makes the model. Does it train adapters (lora) or all weights (full)?".to_owned(),
+        prompt: "The model is built by the program that reads this file. Does it train adapters (lora) or all weights (full)?".to_owned(),
         choices: ["lora", "full"].map(str::to_owned).to_vec(),
         proposal: Some("full".to_owned()),
     });
@@ -195,7 +195,7 @@ fn quantization(leaves: &mut Leaves<'_>) {
             (Some(8), true) => leaves.say(Field::BaseQuantization, "int8", leaf),
             (Some(16 | 32), _) => {}
             _ => {
-                let what = "weights in a quantization format of their own";
+                let what = "weights in a custom quantization format";
                 let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
                 leaves.reading.not_modelled.push(item);
             }
@@ -242,7 +242,7 @@ fn targets(leaves: &mut Leaves<'_>) {
         let all = matches!(leaf.value.as_str(), "all" | "all-linear" | "[all-linear]");
         if leaf.value == "all" {
             // PEFT's own word is another: a program that takes this one lists the names.
-            leaves.state(Field::LoraByNames, "true", Origin::Derived, "`all` is no word of PEFT's");
+            leaves.state(Field::LoraByNames, "true", Origin::Derived, "PEFT does not know `all`");
         }
         match of_pattern(&leaf.value) {
             Some(names) => {

@@ -55,7 +55,7 @@ fn chinese_llama(leaves: &mut Leaves<'_>, targets: &Leaf) {
         return;
     }
     if let Some(leaf) = leaves.get("peft_path") {
-        let what = "adapters whose rank and layers stand in a folder of theirs";
+        let what = "adapters whose rank and layers are in their checkpoint";
         let item = NotModelled::new("peft_path", &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -201,8 +201,7 @@ fn two_lengths(leaves: &mut Leaves<'_>) {
         );
     }
     if !leaves.has("gradient_accumulation_steps") {
-        let prompt =
-            "Gradient accumulation steps? QLoRA's program takes 16 where it is not told, others take 1";
+        let prompt = "Gradient accumulation steps? QLoRA's program defaults to 16, others to 1";
         left_open(leaves, Field::NumMicroBatches, prompt, "1");
     }
 }
@@ -223,7 +222,7 @@ fn qwen(leaves: &mut Leaves<'_>) {
         why,
     );
     if let Some(leaf) = leaves.yes("q_lora") {
-        let what = "weights quantized by GPTQ below the adapters (Qwen's finetune.py)";
+        let what = "GPTQ weights under the adapters (Qwen's finetune.py)";
         let item = NotModelled::new("q_lora", "", Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
         return;
@@ -301,13 +300,14 @@ pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let told = leaves.reading.found.iter().any(|found| found.field == Field::LoraTargetModules);
     let sized = ["lora_r", "lora_rank", "lora_alpha"].iter().any(|path| leaves.has(path));
     if !told && (by_switch || sized) && !leaves.has("use_peft") {
-        let prompt = "Which linear layers have adapters? The program that reads these options has a default of its own";
+        let prompt =
+            "Which linear layers have adapters? The program that reads these options has its own default";
         left_open(leaves, Field::LoraTargetModules, prompt, "q_proj v_proj");
     }
     if known || !by_switch && (!sized || leaves.has("use_peft")) {
         return;
     }
-    let prompt = "Rank of the adapters? The program that reads these options has a default of its own";
+    let prompt = "Rank of the adapters? The program that reads these options has its own default";
     // Beside options of LoRA's a bare rank is likely theirs.
     let likely = leaves.get("rank").filter(|leaf| leaf.whole().is_some());
     left_open(leaves, Field::LoraRank, prompt, likely.map_or("8", |leaf| leaf.value.as_str()));
@@ -317,8 +317,12 @@ pub(super) fn rank_left_open(leaves: &mut Leaves<'_>, dialect: Dialect) {
 /// `train/src/entry_point/pt_train.py`): its name is what is lacking.
 fn in_a_file(leaves: &mut Leaves<'_>, file: &Leaf) {
     for (field, prompt, proposal) in [
-        (Field::LoraRank, "Rank of the adapters, which their file says?", "8"),
-        (Field::LoraTargetModules, "Which linear layers have adapters, as their file says?", "q_proj v_proj"),
+        (Field::LoraRank, "Rank of the adapters (r in their adapter_config.json)?", "8"),
+        (
+            Field::LoraTargetModules,
+            "Which linear layers have adapters (target_modules in their adapter_config.json)?",
+            "q_proj v_proj",
+        ),
     ] {
         leaves.reading.keep(&|found| found.field != field);
         left_open_by(leaves, field, &file.value, [prompt, proposal]);

@@ -89,7 +89,7 @@ fn quantized<'t>(leaves: &mut Leaves<'_>, leaf: &'t Leaf) -> &'t str {
         };
     }
     if quantized_word(name).is_some() {
-        let what = "a checkpoint whose weights are quantized by another library than bitsandbytes";
+        let what = "a checkpoint quantized by a library other than bitsandbytes";
         let item = NotModelled::new(&leaf.path, name, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -110,7 +110,7 @@ pub(super) fn ask_for_whole(leaves: &mut Leaves<'_>, leaf: &Leaf, name: &str) {
         name: field.name().to_owned(),
         prompt: format!(
             "{name} keeps some linear layers in 16 bits; its config.json lists them (llm_int8_skip_modules). \
-             Drop that file on the page or paste it behind this text, or name the modules here: {address}"
+             Drop that file on the page or paste it after this text, or name the modules here: {address}"
         ),
         choices: Vec::new(),
         proposal: None,

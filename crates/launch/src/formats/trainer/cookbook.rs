@@ -18,7 +18,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         leaves.say(Field::BaseQuantization, kind, leaf);
     }
     if let Some(leaf) = leaves.get("peft_method").filter(|leaf| leaf.value != "lora") {
-        let what = "adapters of another kind than LoRA";
+        let what = "adapters other than LoRA";
         let item = NotModelled::new("peft_method", &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -39,10 +39,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
     leaves.say(Field::DataParallelEngine, "fsdp1", leaf);
     leaves.say(Field::ZeroStage, "3", leaf);
     let recomputes = leaves.flag("fsdp_config.fsdp_activation_checkpointing") != Some(false);
-    let note = "fsdp_activation_checkpointing is on unless told otherwise";
+    let note = "fsdp_activation_checkpointing is on by default";
     leaves.say_noted(Field::GradientCheckpointing, &recomputes.to_string(), leaf, note);
     for (path, what) in [
-        ("fsdp_config.hsdp", "sharding inside groups with copies between them (HSDP)"),
+        ("fsdp_config.hsdp", "sharding within groups, replicated across them (HSDP)"),
         ("fsdp_config.fsdp_cpu_offload", "weights and gradients on the host (FSDP)"),
     ] {
         if let Some(leaf) = leaves.yes(path) {

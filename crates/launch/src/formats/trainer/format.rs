@@ -23,7 +23,7 @@ impl Reader for Trainer {
             Dialect::OpenInstruct => "open-instruct's arguments",
             Dialect::DeepSpeedChat => "a DeepSpeed-Chat command",
             Dialect::LlamaCookbook => "a llama-cookbook command",
-            Dialect::Unsloth | Dialect::UnslothArguments => "a program around unsloth",
+            Dialect::Unsloth | Dialect::UnslothArguments => "an unsloth program",
         }
     }
 
@@ -43,7 +43,7 @@ impl Reader for Trainer {
                 "unsloth: FastLanguageModel, FastModel and FastVisionModel with adapters, in 4 or 16 bits"
             }
             Dialect::DeepSpeedChat => {
-                "DeepSpeed-Chat: supervised fine-tuning; its DPO, adapters, reward models and rollouts stop the verdict"
+                "DeepSpeed-Chat: supervised fine-tuning; its DPO, adapters, reward models and rollouts are not modelled"
             }
             Dialect::OpenInstruct => "open-instruct: supervised fine-tuning and DPO under accelerate",
         }

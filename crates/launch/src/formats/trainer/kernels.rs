@@ -125,7 +125,7 @@ fn plugged<'t>(leaves: &mut Leaves<'t>) -> Option<&'t Leaf> {
     let named = names(leaf);
     for name in &named {
         if name != CUT_PLUGIN && !TOLD_BY_KEYS.contains(&name.as_str()) {
-            let what = "a plugin of axolotl's";
+            let what = "an axolotl plugin";
             let item = NotModelled::new("plugins", name, Effect::Memory, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
         }

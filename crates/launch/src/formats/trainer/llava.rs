@@ -67,7 +67,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     }
     leaves.reading.not_modelled.retain(|item| !OURS.contains(&&*item.name));
     if let Some((name, value)) = odd {
-        let what = "LLaVA with other tokens, parts that train or a format that is not modelled";
+        let what = "LLaVA with other tokens, trained parts or a dtype that is not modelled";
         let item = NotModelled::new(&name, &value, Effect::Model, what).at_some(tower.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -108,7 +108,7 @@ fn state(
     leaves.state(Field::SeqLength, "512", Origin::Default, "default of LLaVA");
     match frozen {
         Some(leaf) => leaves.say(Field::FrozenModules, &format!("{TOWER} {DECODER}"), leaf),
-        None => leaves.state(Field::FrozenModules, TOWER, Origin::Derived, "LLaVA freezes the tower alone"),
+        None => leaves.state(Field::FrozenModules, TOWER, Origin::Derived, "LLaVA freezes only the tower"),
     }
     if matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
         let defaults = [
@@ -139,6 +139,7 @@ fn state(
     ] {
         leaves.pass(key);
     }
-    let message = "LLaVA asks for transformers 4.37.2; what its decoder and loss keep is counted as transformers 5 does";
+    let message =
+        "LLaVA requires transformers 4.37.2; what its decoder and loss save is counted as in transformers 5";
     leaves.reading.diagnostics.push(Diagnostic::note(Code::KeysLeftAside, message).at_some(tower.span));
 }

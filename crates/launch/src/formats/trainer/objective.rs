@@ -8,7 +8,7 @@ use shardscope_plan::Field;
 
 /// Words of objectives, by what they need.
 const PLAIN: [&str; 5] = ["sft", "pt", "pretrain", "causal_lm", "cpt"];
-const REWARDS: &str = "a training with rewards or preferences, and what it holds beside the model";
+const REWARDS: &str = "reinforcement learning or preference training, and the models that it holds";
 
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     task(leaves, dialect);
@@ -60,7 +60,7 @@ const COMPARES: [&str; 5] =
 const TELLING: [(&str, &str); 6] =
     [("rloo", "RLOO"), ("orpo", "ORPO"), ("kto", "KTO"), ("cpo", "CPO"), ("grpo", "GRPO"), ("dpo", "DPO")];
 
-/// What a settings file of TRL leaves to its program: told by the names of the run, else asked for.
+/// What a settings file of TRL leaves to its program: inferred from the run's name, else asked for.
 pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     let said = leaves.reading.found.iter().any(|found| found.field == Field::TrainingObjective);
     // A word of SimPO's own trainer, whose loss has no reference (`princeton-nlp/SimPO/scripts/simpo_config.py`).
@@ -71,7 +71,7 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
         leaves.reading.keep(&|found| found.field != Field::PreferenceLogits);
         leaves.state(Field::PreferenceLogits, "whole", Origin::Derived, why);
         if let Some(leaf) = leaves.get("sft_weight").filter(|leaf| leaf.value.parse::<f64>() != Ok(0.0)) {
-            lack(leaves, leaf, "the cross entropy of chosen samples beside a preference loss");
+            lack(leaves, leaf, "a cross-entropy term on chosen samples in addition to the preference loss");
         }
         return;
     }
@@ -97,7 +97,7 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     }
     match told {
         Some((_, "DPO")) => {
-            leaves.say_noted(Field::TrainingObjective, "dpo", leaf, "told by the names of the run");
+            leaves.say_noted(Field::TrainingObjective, "dpo", leaf, "inferred from the run's name");
             named_by_trl(leaves);
         }
         Some((_, "KTO")) => signs(leaves, leaf),
@@ -136,7 +136,7 @@ pub(super) fn of_open_instruct(leaves: &mut Leaves<'_>) {
 /// reference beside the policy and runs both sequences of a pair, so that one must not be priced as the other. Scripts tell the
 /// step by options that one program alone has, or by the folder they write to.
 pub(super) fn step_of_chat(leaves: &mut Leaves<'_>) {
-    const PAIRS: &str = "DPO of DeepSpeed-Chat: a reference beside the policy, and both sequences of a pair";
+    const PAIRS: &str = "DPO of DeepSpeed-Chat: a reference model, and both sequences of a pair";
     const OTHERS: [&str; 3] =
         ["num_padding_at_beginning", "actor_model_name_or_path", "critic_model_name_or_path"];
     if OTHERS.iter().any(|path| leaves.has(path)) {
@@ -209,7 +209,7 @@ fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
         &["reward_model", "process_reward_model", "model_type"]
     };
     if let Some(leaf) = heads.iter().find_map(|path| leaves.get(path).filter(head)) {
-        let what = "another head instead of the output layer";
+        let what = "another head in place of the output layer";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -222,7 +222,7 @@ fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
     };
     let typed = leaves.get("model_type").filter(|leaf| ENCODERS.contains(&leaf.value.as_str()));
     if let Some(leaf) = typed.or(named.filter(begins)) {
-        let what = "another model than a decoder trained on its next token";
+        let what = "a model other than a decoder-only language model";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -239,7 +239,7 @@ fn task(leaves: &mut Leaves<'_>, dialect: Dialect) {
         .get("task_type")
         .filter(|leaf| !own && !PLAIN.contains(&leaf.value.to_ascii_lowercase().as_str()))
     {
-        let what = "another head instead of the output layer";
+        let what = "another head in place of the output layer";
         let item = NotModelled::new("task_type", &leaf.value, Effect::Model, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -255,14 +255,14 @@ fn in_fp32(leaves: &mut Leaves<'_>) {
     }
     // Masks of its own beside those of every sequence.
     if let Some(leaf) = leaves.get("ld_alpha") {
-        lack(leaves, leaf, "log-probabilities weighted by place (LD-DPO)");
+        lack(leaves, leaf, "position-weighted log-probabilities (LD-DPO)");
     }
 }
 
 /// TRL names the model's output until the metrics of the loss are taken (`trl/trainer/dpo_trainer.py:_compute_loss`,
 /// `sft_trainer.py:compute_loss`).
 fn named_by_trl(leaves: &mut Leaves<'_>) {
-    let why = "TRL names the model's output until the metrics of its loss are taken";
+    let why = "TRL holds the model output until its loss metrics are computed";
     leaves.state(Field::PreferenceLogits, "own", Origin::Derived, why);
 }
 
@@ -285,7 +285,7 @@ pub(crate) fn turn_dropout_off(reading: &mut Reading) {
     let told = reading.not_read.iter().any(|item| item.name.ends_with("disable_dropout"));
     if reading.value(Field::LoraDropout).is_some() && !told {
         reading.keep(&|found| found.field != Field::LoraDropout);
-        let why = "trainers of preferences turn every dropout off (disable_dropout)";
+        let why = "preference trainers turn dropout off (disable_dropout)";
         reading.take(Found::new(Field::LoraDropout, "0", Origin::Derived).note(why));
     }
 }
@@ -303,9 +303,11 @@ fn preferences(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect) {
     let kind = leaves.get("pref_loss").map(|leaf| (leaf, leaf.value.as_str()));
     match kind {
         Some((leaf, "orpo")) if is_factory => leaves.say(Field::ReferenceModel, "none", leaf),
-        Some((leaf, "orpo")) => {
-            lack(leaves, leaf, "the cross entropy of chosen samples beside a preference loss (ORPO)")
-        }
+        Some((leaf, "orpo")) => lack(
+            leaves,
+            leaf,
+            "a cross-entropy term on chosen samples in addition to the preference loss (ORPO)",
+        ),
         Some((leaf, "simpo")) => leaves.say(Field::ReferenceModel, "none", leaf),
         _ if leaf.value == "simpo" => leaves.say(Field::ReferenceModel, "none", leaf),
         _ => {}
@@ -348,7 +350,7 @@ fn with_chosen(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, word: &st
     // ms-swift's packs of samples, which it has in TRL's trainers too.
     for path in ["padding_free", "packing"] {
         if let Some(leaf) = leaves.yes(path) {
-            lack(leaves, leaf, "several samples in one sequence of a preference loss beside a cross entropy");
+            lack(leaves, leaf, "packed samples with a preference loss plus cross entropy");
         }
     }
 }
@@ -369,10 +371,10 @@ fn signs(leaves: &mut Leaves<'_>, leaf: &Leaf) {
     // `trl/trainer/kto_trainer.py:__init__`: the distance to the reference is estimated from the other samples of a micro-batch.
     let micro = leaves.first(&["per_device_train_batch_size", "micro_batch_size"]);
     if let Some(leaf) = micro.filter(|leaf| leaf.whole() == Some(1)) {
-        lack(leaves, leaf, "KTO with a micro-batch of 1, which TRL refuses to start");
+        lack(leaves, leaf, "KTO with a micro-batch of 1, which TRL rejects");
     }
     if let Some(leaf) = leaves.get("loss_type").filter(|leaf| leaf.value != "kto") {
-        lack(leaves, leaf, "a loss of single samples without their distance to the reference (APO)");
+        lack(leaves, leaf, "an unpaired loss without a KL term to the reference (APO)");
     }
     for path in ["use_liger_kernel", "use_liger_loss", "use_liger"] {
         if let Some(leaf) = leaves.yes(path) {

@@ -22,7 +22,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         () if dialect != Dialect::Trl => "saved layer inputs offloaded to the host",
         () if !recomputed => "all tensors that layers save, on the host",
         () if !(fused && tokens) => "inputs of layers on the host, and logits with them",
-        () if spread => "saved layer inputs on the host beside sharded weights",
+        () if spread => "saved layer inputs on the host with sharded weights",
         () => return leaves.switch(Field::OffloadLayerInputs, true, leaf),
     };
     let item =

@@ -257,15 +257,10 @@ const OWN: [&str; 12] = [
 
 /// Keys that change a figure, each with the values that do not.
 const LACKING: [(&str, &str, Effect, &str); 7] = [
-    ("model.compile", "false", Effect::Memory, "torch.compile, which keeps other tensors"),
-    ("model.adapter_model", "", Effect::Memory, "adapters that a checkpoint brings along"),
+    ("model.compile", "false", Effect::Memory, "torch.compile, which saves other tensors for backward"),
+    ("model.adapter_model", "", Effect::Memory, "adapters loaded from a checkpoint"),
     ("model.freeze_layers", "[]", Effect::Memory, "frozen parts; all weights would be counted as trained"),
-    (
-        "peft.lora_exclude_modules",
-        "[]",
-        Effect::Memory,
-        "adapters that some of the modules of that name have not",
-    ),
+    ("peft.lora_exclude_modules", "[]", Effect::Memory, "adapters on only some of the modules of that name"),
     ("peft.lora_target_parameters", "[]", Effect::Memory, "adapters on parameters of experts"),
     ("peft.llm_int8_skip_modules", "[]", Effect::Memory, "linear layers that stay whole"),
     ("deepspeed.enable_deepspeed", "false", Effect::Memory, "DeepSpeed under oumi"),
@@ -294,7 +289,7 @@ fn lacking(scalars: &Scalars, reading: &mut Reading) {
             _ => lack(
                 leaf,
                 Effect::Memory,
-                "a training with rollouts or a teacher, and what it holds beside the model",
+                "training with rollouts or a teacher, and the models that it holds",
             ),
         }
     }
@@ -304,7 +299,7 @@ fn lacking(scalars: &Scalars, reading: &mut Reading) {
             && let Some(leaf) =
                 find(scalars, "fsdp.auto_wrap_policy").or_else(|| find(scalars, "fsdp.enable_fsdp"))
         {
-            lack(leaf, Effect::Memory, "FSDP that gathers other units than layers");
+            lack(leaf, Effect::Memory, "FSDP units other than layers");
         }
         // FSDP shards what is stored in a float format; oumi's default is bytes (`PeftParams.bnb_4bit_quant_storage`).
         let stored = find(scalars, "peft.bnb_4bit_quant_storage").map_or("uint8", |leaf| leaf.value.as_str());

@@ -256,22 +256,18 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let mut lack =
         |name: &str, effect, what: &str| reading.not_modelled.push(NotModelled::new(name, "", effect, what));
     if let Some(class) = other_adapter {
-        lack(class, Effect::Memory, "adapters of another kind than LoRA's, and what they keep");
+        lack(class, Effect::Memory, "adapters other than LoRA");
     }
     if let Some(class) = own_model {
-        lack(class, Effect::Model, "modules of the program's own");
+        lack(class, Effect::Model, "custom modules");
     }
     if let Some(trainer) = own_trainer {
-        lack(trainer, Effect::Memory, "a trainer of the program's own");
+        lack(trainer, Effect::Memory, "a custom trainer");
     } else if by_trainer && !has_trainer && !by_line && (plain || owned.writes_trainer) {
-        lack("program", Effect::Memory, "arguments of a training that this program does not start");
+        lack("program", Effect::Memory, "training arguments that this program does not use");
     }
     if !by_trainer {
-        lack(
-            "program",
-            Effect::Memory,
-            "a training loop of the program's own: its batch, optimizer and precision",
-        );
+        lack("program", Effect::Memory, "a custom training loop: its batch, optimizer and precision");
     }
     // What options decide is known with the line alone.
     if !asks {
@@ -279,18 +275,18 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
             lack(name, effect, what);
         }
         if let Some(call) = replaced {
-            lack(call, Effect::Memory, "modules of the model that the program replaces by its own");
+            lack(call, Effect::Memory, "modules of the model that the program replaces");
         }
         if let Some(call) = computed {
             lack(&call, Effect::Memory, "keywords that the program computes");
         }
     }
     if adapters && !(has("LoraConfig") || has("get_peft_model")) {
-        lack("PeftModel", Effect::Model, "adapters that a checkpoint describes");
+        lack("PeftModel", Effect::Model, "adapters loaded from a checkpoint");
     }
     let scores = |class: &&str| class.contains("SequenceClassification") && reading_rewards;
     if let Some(class) = other.filter(|class| !scores(class)) {
-        lack(class, Effect::Model, "another model than a decoder trained on its next token");
+        lack(class, Effect::Model, "a model other than a decoder-only language model");
     }
     let read =
         |name: &str| objective.is_some_and(|(config, trainer, ..)| name == *config || name == *trainer);
@@ -301,7 +297,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         lack(
             name,
             Effect::Memory,
-            "a training with rewards or preferences, and what it holds beside the model",
+            "reinforcement learning or preference training, and the models that it holds",
         );
     }
     if asks {
@@ -348,7 +344,7 @@ fn in_its_own_format(reading: &mut Reading) {
     let by_default = |found: &Found| found.field == Field::ParamsDtype && found.origin == Origin::Default;
     let format = if reading.value(Field::Fp16) == Some("true") { "fp16" } else { "bf16" };
     if reading.found.iter().any(by_default) {
-        let note = "as the checkpoint, which transformers 5 loads in its own format";
+        let note = "the checkpoint's dtype, which transformers 5 keeps";
         reading.take(Found::new(Field::ParamsDtype, format, Origin::Default).note(note));
     }
 }

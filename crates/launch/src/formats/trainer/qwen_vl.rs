@@ -22,10 +22,10 @@ const SERIES_SIGN: &str = "freeze_merger";
 const SERIES_WHY: &str = "default of Qwen2-VL-Finetune";
 /// `qwen-vl-finetune/README.md`.
 const QWEN_VERSION: &str =
-    "Qwen's program asks for transformers 4.57, whose hook reaches word embeddings alone";
+    "Qwen's program requires transformers 4.57, whose hook reaches only word embeddings";
 /// `requirements.txt`.
 const SERIES_VERSION: &str =
-    "Qwen2-VL-Finetune asks for transformers 4.56.1, whose hook reaches word embeddings alone";
+    "Qwen2-VL-Finetune requires transformers 4.56.1, whose hook reaches only word embeddings";
 
 /// The first of its switches, by which its words are told.
 fn first<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
@@ -77,7 +77,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) -> bool {
     let [tower, projector, decoder] = SWITCHES.map(|(key, _)| leaves.yes(key).is_some());
     // `lm_head.requires_grad` is set on the module, so that its weights train all the same.
     if !decoder {
-        lack(leaves, said, "an output layer that trains beside a frozen decoder");
+        lack(leaves, said, "an output layer trained with a frozen decoder");
     }
     let parts = SWITCHES.iter().zip([tower, projector, decoder]);
     let mut frozen: Vec<&str> = parts.filter(|(_, trains)| !trains).map(|((_, part), _)| *part).collect();

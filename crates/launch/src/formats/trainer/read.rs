@@ -101,7 +101,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     }
     open(&mut leaves, dialect);
     let software = if fast { Software::Unsloth } else { Software::HfTransformers };
-    leaves.reading.software = Some((software, format!("{} trains models of transformers", dialect.name())));
+    leaves.reading.software = Some((software, format!("{} trains transformers models", dialect.name())));
     leaves.finish(dialect.name())
 }
 
@@ -186,7 +186,7 @@ fn adam_mini(leaves: &mut Leaves<'_>) {
 }
 
 fn lack_batch(leaves: &mut Leaves<'_>, leaf: &Leaf) {
-    let what = "a batch size of which this trainer does not say what it counts";
+    let what = "a batch size whose unit this trainer does not state";
     let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
     leaves.reading.not_modelled.push(item);
 }
@@ -241,7 +241,7 @@ fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
     // `training_args.py:__post_init__` refuses both (of axolotl's "auto" as well, wherever the accelerator has bf16).
     let both = [Field::Bf16, Field::Fp16].iter().all(|field| leaves.reading.value(*field) == Some("true"));
     if let Some(leaf) = leaves.first(&["fp16", "float16"]).filter(|_| both) {
-        let what = "bf16 and fp16 at once, which the Trainer refuses";
+        let what = "bf16 and fp16 at once, which the Trainer rejects";
         let item = NotModelled::new(&leaf.path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }
@@ -293,12 +293,12 @@ fn weights(leaves: &mut Leaves<'_>, dialect: Dialect) {
         }
         _ if full && is_of_four(leaves, dialect) => ("fp32", FOUR),
         _ if leaves.reading.value(Field::Fp16).is_some() => ("fp16", "as the checkpoint and --fp16"),
-        _ => ("bf16", "as the checkpoint, which transformers 5 loads in its own format"),
+        _ => ("bf16", "the checkpoint's dtype, which transformers 5 keeps"),
     };
     leaves.state(Field::ParamsDtype, format, Origin::Default, why);
 }
 
-const FOUR: &str = "transformers 4, of which evaluation_strategy is an option, loads a model in fp32 unless its program says otherwise";
+const FOUR: &str = "transformers 4, which evaluation_strategy belongs to, loads models in fp32 by default";
 
 /// Whether the arguments are those of transformers 4, which had `evaluation_strategy` until 4.46, and FSDP shards the weights as they
 /// were loaded (`modeling_utils.py:from_pretrained` without `torch_dtype`). DeepSpeed's engine casts them, whoever names it.

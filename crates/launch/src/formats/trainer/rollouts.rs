@@ -94,7 +94,7 @@ pub(super) fn rollouts(leaves: &mut Leaves<'_>, leaf: &Leaf, dialect: Dialect, d
     }
     engine(leaves, &find, is_swift);
     if early && leaves.reading.value(Field::RolloutEngine) == Some("vllm") {
-        let note = "vllm_device: an accelerator beside those that train";
+        let note = "vllm_device: a separate accelerator";
         leaves.state(Field::RolloutGpus, "1", Origin::Derived, note);
     }
     reference(leaves, if is_swift || early { EARLY_BETA } else { defaults.beta });
@@ -131,14 +131,14 @@ fn engine(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
     } else if uses.is_none() && mode.is_none() && !is_swift {
         itself(leaves, find);
     } else if uses.is_none() && mode.is_none() {
-        let what = "rollouts by the training model itself, whose KV cache shares its GPUs (no vLLM)";
+        let what = "rollouts by the training model, whose KV cache shares its GPUs (no vLLM)";
         leaves.reading.not_modelled.push(NotModelled::new("use_vllm", "", Effect::Memory, what));
     } else if server {
         leaves.state(
             Field::RolloutGpus,
             "0",
             Origin::Derived,
-            "a server of its own, which the text does not describe",
+            "a separate server, which the text does not describe",
         );
     }
 }
@@ -147,16 +147,16 @@ fn engine(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
 const OTHERWISE: [(&str, &str); 7] = [
     (
         "use_transformers_paged",
-        "rollouts by transformers' continuous batching, whose cache has a size of its own",
+        "rollouts by transformers' continuous batching, whose cache is sized separately",
     ),
     (
         "use_transformers_continuous_batching",
-        "rollouts by transformers' continuous batching, whose cache has a size of its own",
+        "rollouts by transformers' continuous batching, whose cache is sized separately",
     ),
-    ("cache_implementation", "rollouts with another cache than one that grows by a token at a time"),
-    ("generation_batch_size", "a round of rollouts of so many sequences over all accelerators"),
-    ("generation_kwargs", "rollouts sampled with arguments of their own"),
-    ("repetition_penalty", "rollouts with a penalty on what was said already"),
+    ("cache_implementation", "rollouts with a KV cache other than the dynamic one"),
+    ("generation_batch_size", "a rollout round sized in sequences over all accelerators"),
+    ("generation_kwargs", "rollouts with custom generation arguments"),
+    ("repetition_penalty", "rollouts with a repetition penalty"),
     ("cast_lm_head_to_fp32", "an output layer in fp32"),
 ];
 
@@ -178,7 +178,7 @@ fn itself(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
     if let Some(leaf) = find(leaves, "ds3_gather_for_generation").and_then(|path| leaves.get(&path))
         && leaf.flag() == Some(false)
     {
-        lack(leaves, leaf, "rollouts by ZeRO-3's shards, a layer at a time");
+        lack(leaves, leaf, "rollouts over ZeRO-3 shards, gathered layer by layer");
     }
     // What each is where it changes nothing; `top_k` is 0 and `min_p` none unless they are stated.
     let filters: Vec<&str> = [("temperature", "1"), ("top_k", "0"), ("top_p", "1"), ("min_p", "0")]
@@ -204,11 +204,7 @@ fn itself(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
                 steps,
                 "steps_per_generation micro-batches",
             ),
-            None => lack(
-                leaves,
-                steps,
-                "a round of rollouts of so many micro-batches, whose size is not known here",
-            ),
+            None => lack(leaves, steps, "a rollout round sized in micro-batches, whose size is unknown here"),
         }
     }
     let answer = whole(leaves, find, &["max_completion_length"]);
@@ -229,13 +225,13 @@ fn reference(leaves: &mut Leaves<'_>, default: f64) {
     let adapters = leaves.reading.value(Field::TrainType).is_some_and(|way| way != "full");
     let (place, note) = match (held, adapters) {
         (false, _) => ("none", "beta is 0"),
-        (true, true) => ("none", "the base without its adapters"),
-        (true, false) => ("device", "a second copy of the weights, sharded as the first"),
+        (true, true) => ("none", "the base model with adapters disabled"),
+        (true, false) => ("device", "a second copy of the weights, sharded the same way"),
     };
     leaves.state(Field::RlReference, place, Origin::Derived, note);
     leaves.state(Field::RlCritic, "none", Origin::Derived, "GRPO and RLOO have no critic");
     if let Some(leaf) = leaves.get("reward_model") {
-        lack(leaves, leaf, "a reward model that shares the accelerators");
+        lack(leaves, leaf, "a reward model on the same accelerators");
     }
 }
 

@@ -95,7 +95,8 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
                 None => leaves.say(Field::DataParallelEngine, "deepspeed", leaf),
             },
             other => {
-                let item = NotModelled::new(&leaf.path, other, Effect::Memory, "this way to spread a model");
+                let item =
+                    NotModelled::new(&leaf.path, other, Effect::Memory, "this way of distributing a model");
                 leaves.reading.not_modelled.push(item.at_some(leaf.span));
             }
         }
@@ -105,8 +106,7 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
             "lora" => leaves.say(Field::TrainType, "lora", leaf),
             "freeze" => leaves.say(Field::TrainType, "freeze", leaf),
             other => {
-                let item =
-                    NotModelled::new(&leaf.path, other, Effect::Model, "adapters of another kind than LoRA");
+                let item = NotModelled::new(&leaf.path, other, Effect::Model, "adapters other than LoRA");
                 leaves.reading.not_modelled.push(item.at_some(leaf.span));
             }
         }
@@ -140,12 +140,8 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
         leaves.switch(Field::LigerKernel, true, leaf);
     }
     if let Some(leaf) = leaves.get("model_class").filter(|leaf| leaf.value != "llm") {
-        let item = NotModelled::new(
-            "model_class",
-            &leaf.value,
-            Effect::Model,
-            "another model than a decoder of text",
-        );
+        let item =
+            NotModelled::new("model_class", &leaf.value, Effect::Model, "a model other than a text decoder");
         leaves.reading.not_modelled.push(item.at_some(leaf.span));
     }
     if leaves.has("model_class") {
@@ -201,7 +197,7 @@ pub(super) fn groups(leaves: &mut Leaves<'_>) {
 
 /// Groups of axolotl that change what is trained, whatever stands in them.
 const CHANGING: [(&str, Effect, &str); 2] = [
-    ("qat.", Effect::Memory, "training aware of quantization"),
+    ("qat.", Effect::Memory, "quantization-aware training"),
     ("diffusion.", Effect::Model, "a diffusion model"),
 ];
 
@@ -230,7 +226,7 @@ fn mesh(leaves: &mut Leaves<'_>) {
         if engine.as_deref() == Some("fsdp2") && leaves.has("base_model") {
             leaves.say(field, &leaf.value, leaf);
         } else {
-            let what = "this way of cutting a model of transformers";
+            let what = "this way of sharding a transformers model";
             let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
             leaves.reading.not_modelled.push(item);
         }
@@ -308,7 +304,7 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     if hybrid && !second {
         leaves.switch(Field::ShardWithinNodes, true, leaf);
     } else if hybrid {
-        let what = "sharding inside nodes with copies between them (HSDP)";
+        let what = "sharding within nodes, replicated across nodes (HSDP)";
         let item = NotModelled::new(&leaf.path, said, Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
     }

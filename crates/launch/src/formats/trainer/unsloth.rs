@@ -13,20 +13,16 @@ const LEAST_SENT_TOKENS: u64 = 512;
 
 /// Arguments that lead to modules that torch.compile fuses, to other formats of weights or to an engine for rollouts.
 const LACKING: [(&str, Effect, &str); 10] = [
-    (
-        "full_finetuning",
-        Effect::Memory,
-        "training of all weights, for which unsloth compiles transformers' modules",
-    ),
-    ("load_in_8bit", Effect::Memory, "weights in 8 bits, for which unsloth compiles transformers' modules"),
+    ("full_finetuning", Effect::Memory, "full fine-tuning, for which unsloth compiles transformers' modules"),
+    ("load_in_8bit", Effect::Memory, "8-bit weights, for which unsloth compiles transformers' modules"),
     ("load_in_fp8", Effect::Memory, "weights in fp8 under unsloth"),
     ("qat_scheme", Effect::Memory, "quantization-aware training (torchao)"),
     ("fast_inference", Effect::Memory, "a vLLM engine that shares the model's weights"),
-    ("unsloth_tiled_mlp", Effect::Memory, "an MLP that takes its tokens in parts"),
+    ("unsloth_tiled_mlp", Effect::Memory, "a tiled MLP"),
     ("offload_embedding", Effect::Memory, "an embedding on the host"),
-    ("unsloth_force_compile", Effect::Memory, "modules of a model's own code as unsloth compiles them"),
-    ("finetune_last_n_layers", Effect::Model, "adapters on some layers alone"),
-    ("layers_to_transform", Effect::Model, "adapters on some layers alone"),
+    ("unsloth_force_compile", Effect::Memory, "modules of custom model code as unsloth compiles them"),
+    ("finetune_last_n_layers", Effect::Model, "adapters on only some layers"),
+    ("layers_to_transform", Effect::Model, "adapters on only some layers"),
 ];
 
 /// Arguments that change no figure.
@@ -129,7 +125,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         Origin::Derived,
         "unsloth/models/llama.py: BitsAndBytesConfig",
     );
-    let why = "unsloth trains on one GPU where nothing starts more";
+    let why = "unsloth trains on one GPU unless it is launched on more";
     leaves.state(Field::WorldSize, "1", Origin::Default, why);
     length(leaves);
     checkpointing(leaves);
@@ -143,11 +139,11 @@ pub(super) fn under(leaves: &mut Leaves<'_>, dialect: Dialect) -> bool {
     const BESIDE: [(&str, &str); 7] = [
         ("deepspeed", "unsloth's model under DeepSpeed"),
         ("fsdp", "unsloth's model under FSDP"),
-        ("enable_liger_kernel", "Liger's kernels beside unsloth's"),
-        ("neat_packing", "packs without attention across samples in unsloth's model"),
+        ("enable_liger_kernel", "Liger's kernels together with unsloth's"),
+        ("neat_packing", "packing without cross-sample attention in unsloth's model"),
         ("shift_attn", "shifted attention in unsloth's model"),
-        ("resize_vocab", "an embedding and an output layer that train in fp32 under unsloth"),
-        ("adapter_name_or_path", "adapters that a checkpoint describes"),
+        ("resize_vocab", "an embedding and output layer trained in fp32 under unsloth"),
+        ("adapter_name_or_path", "adapters loaded from a checkpoint"),
     ];
     leaves.pass("use_unsloth");
     let Some(leaf) = leaves.yes("use_unsloth") else { return false };
@@ -195,7 +191,7 @@ fn model(leaves: &mut Leaves<'_>) {
     );
     let why = "unsloth's models take no padding mask in training";
     leaves.state(Field::PaddingMask, "false", Origin::Derived, why);
-    let why = "xFormers, which unsloth's installation brings and which runs flash attention";
+    let why = "xFormers, which unsloth installs and which runs flash attention";
     leaves.state(Field::AttnImplementation, "flash_attention_2", Origin::Default, why);
     saved_modules(leaves);
 }
@@ -260,8 +256,7 @@ fn saved_modules(leaves: &mut Leaves<'_>) {
         let names = SAVED.into_iter().filter(|name| leaf.value.contains(name)).collect::<Vec<_>>().join(" ");
         leaves.say(Field::ModulesToSave, &names, leaf);
     } else {
-        let what =
-            "an embedding and an output layer that train in fp32, or beside their originals, under unsloth";
+        let what = "an embedding and output layer trained in fp32, or beside frozen copies, under unsloth";
         lack(leaves, leaf, Effect::Memory, what);
     }
 }
@@ -296,7 +291,7 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
     without_saved(leaves);
     let whole = matches!(leaves.reading.value(Field::TrainType), Some("full" | "freeze"));
     if whole && !leaves.has("full_finetuning") {
-        let what = "training of all weights, for which unsloth compiles transformers' modules";
+        let what = "full fine-tuning, for which unsloth compiles transformers' modules";
         leaves.reading.not_modelled.push(NotModelled::new("get_peft_model", "", Effect::Memory, what));
     }
     let (leaf, last) = named(leaves);
@@ -319,7 +314,7 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         }
     }
     if leaves.reading.value(Field::TrainingObjective).is_some_and(|said| said != "next_token") {
-        let what = "a loss of preferences or rewards as unsloth compiles it";
+        let what = "a preference or reward loss as unsloth compiles it";
         leaves.reading.not_modelled.push(NotModelled::new("unsloth", "", Effect::Memory, what));
     }
     let Some(leaf) = leaf else { return };

@@ -46,7 +46,7 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
     ];
     let other = layers.iter().any(|field| leaves.reading.value(*field).is_some_and(|said| said != "false"));
     if !recorded || other {
-        let what = "modules as unsloth compiles them, which keep less than transformers' own";
+        let what = "modules compiled by unsloth, which save less than transformers' own";
         leaves.reading.not_modelled.push(NotModelled::new("unsloth", "", Effect::Memory, what));
     }
     let compiles = "unsloth compiles each layer as one region (models/_block_compile.py)";
@@ -57,7 +57,7 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         lack(leaves, leaf, Effect::Memory, what);
     }
     if leaves.reading.value(Field::ModulesToSave).is_some() {
-        let what = "an embedding and an output layer that train beside layers that unsloth compiles";
+        let what = "an embedding and output layer trained with layers that unsloth compiles";
         leaves.reading.not_modelled.push(NotModelled::new("modules_to_save", "", Effect::Memory, what));
     }
     if matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora")) {
@@ -96,7 +96,7 @@ fn parts(leaves: &mut Leaves<'_>) {
     let audio = leaves.flag(OWN[4]) == Some(true);
     let scoped = !(vision && language && attention && mlp);
     if !language || audio {
-        let what = "adapters on an audio tower, or on a vision tower alone";
+        let what = "adapters on an audio tower, or only on a vision tower";
         leaves.reading.not_modelled.push(NotModelled::new(OWN[1], "", Effect::Model, what));
     }
     if vision && scoped {
@@ -115,7 +115,7 @@ fn parts(leaves: &mut Leaves<'_>) {
         }
         // Adapters stand where both select.
         Some(leaf) if scoped && !(attention && mlp) => {
-            let what = "adapters on modules by name and by kind at once";
+            let what = "adapters selected by module name and by kind at once";
             lack(leaves, leaf, Effect::Model, what);
         }
         // Modules of the tower may have these names too, which is looked at where the model is known.

@@ -35,7 +35,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
     if dialect == Dialect::Swift {
         // `swift/trainers/mixin.py:_prepare_gradient_checkpointing`, on unless `vit_gradient_checkpointing` says otherwise.
-        let why = "ms-swift tells transformers which module embeds patches, and hooks it";
+        let why = "ms-swift hooks the module that embeds patches";
         leaves.state(Field::VisionHooked, "true", Origin::Derived, why);
         // `swift/arguments/base_args/quant_args.py:get_modules_to_not_convert`.
         let why = "ms-swift quantizes no layer of tower and aligner";
@@ -82,7 +82,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
             leaves.state(Field::ImagePixels, IMAGE_PIXELS, Origin::Default, &whose);
         }
         if frozen.contains(TOWER) {
-            let why = "LLaMA-Factory checkpoints layers that train, and no others";
+            let why = "LLaMA-Factory checkpoints only layers that train";
             leaves.state(Field::VisionRecompute, "false", Origin::Derived, why);
         }
         // `model_utils/checkpointing.py:get_custom_gradient_checkpointing_func`; PEFT hooks what it adapts.
@@ -104,7 +104,7 @@ fn adapters(leaves: &mut Leaves<'_>, dialect: Dialect) {
     let lora = matches!(leaves.reading.value(Field::TrainType), Some("lora" | "qlora"));
     let all = leaves.reading.value(Field::LoraTargetModules) == Some("all-linear");
     if lora && all && (own || dialect == Dialect::Swift) {
-        let why = "`all-linear` is every linear layer of what is not frozen";
+        let why = "`all-linear` is every linear layer that is not frozen";
         leaves.state(Field::VisionAdapters, "true", Origin::Derived, why);
     }
 }
@@ -115,7 +115,7 @@ fn checkpoints(leaves: &mut Leaves<'_>) {
     match leaf.flag() {
         Some(false) => {
             leaves.say(Field::VisionRecompute, "false", leaf);
-            let why = "ms-swift takes the hook from a tower that it does not checkpoint";
+            let why = "ms-swift removes the hook from a tower that it does not checkpoint";
             leaves.state(Field::VisionInputGrads, "false", Origin::Derived, why);
         }
         Some(true) => leaves.say(Field::VisionRecompute, "true", leaf),
@@ -131,7 +131,7 @@ fn of_pattern(leaves: &mut Leaves<'_>) {
         leaf.value.contains("language_model") && super::adapters::of_pattern(&leaf.value).is_some()
     };
     if let Some(leaf) = leaf.filter(names).filter(|_| adapts) {
-        let note = "the pattern matches layers of the decoder alone";
+        let note = "the pattern matches only layers of the decoder";
         leaves.say_noted(Field::FrozenModules, &format!("{TOWER} {PROJECTOR}"), leaf, note);
     }
 }

@@ -68,7 +68,7 @@ fn automodel(leaves: &mut Leaves<'_>) {
         ("quantization.", Effect::Memory, "quantized weights under Automodel's own modules"),
         ("qat.", Effect::Memory, "quantization-aware training"),
         ("distributed.mp_policy.", Effect::Memory, "number formats of FSDP2 other than Automodel's own"),
-        ("distributed.offload_policy.", Effect::Memory, "shards on the host (FSDP2)"),
+        ("distributed.offload_policy.", Effect::Memory, "shards offloaded to the host (FSDP2)"),
         ("distributed.autocast_dtype", Effect::Memory, "autocast over FSDP2"),
     ];
     let own = matches!(leaves.reading.software, Some((Software::Automodel, _)));
@@ -87,11 +87,11 @@ fn automodel(leaves: &mut Leaves<'_>) {
     }
     for (path, what) in [
         ("fp8.enabled", "linear layers in fp8"),
-        ("compile.enabled", "torch.compile, which keeps other tensors"),
-        ("distributed.enable_compile", "torch.compile, which keeps other tensors"),
-        ("distributed.enable_fsdp2_prefetch", "more layers gathered ahead than the next one"),
-        ("peft.match_all_linear", "adapters beside the output layer as well"),
-        ("peft.use_dora", "DoRA of Automodel's"),
+        ("compile.enabled", "torch.compile, which saves other tensors for backward"),
+        ("distributed.enable_compile", "torch.compile, which saves other tensors for backward"),
+        ("distributed.enable_fsdp2_prefetch", "prefetching more than the next layer"),
+        ("peft.match_all_linear", "adapters on the output layer too"),
+        ("peft.use_dora", "DoRA in Automodel"),
     ] {
         if leaves.yes(path).is_some() {
             lack(leaves, path, Effect::Memory, what);
@@ -140,7 +140,7 @@ fn recipe(leaves: &mut Leaves<'_>) {
     let name = leaves.text("recipe").or_else(|| leaves.text("recipe._target_"));
     let last = name.and_then(|name| name.rsplit('.').next());
     if last.is_some_and(|name| !KNOWN.contains(&name)) {
-        lack(leaves, "recipe", Effect::Model, "a recipe that does more than to train a decoder's next token");
+        lack(leaves, "recipe", Effect::Model, "a recipe other than next-token training of a decoder");
     }
 }
 
@@ -169,7 +169,7 @@ fn spread(leaves: &mut Leaves<'_>) {
     // `components/distributed/mesh_utils.py`: a mesh of `dp_replicate` by `dp_shard_cp`.
     let copies = leaves.get("distributed.dp_replicate_size").filter(|leaf| leaf.whole() > Some(1));
     if let Some(leaf) = copies.filter(|_| second) {
-        let note = "copies of what the other data-parallel ranks share (HSDP)";
+        let note = "HSDP replicas of the sharded ranks";
         leaves.say_noted(Field::NumDistributedOptimizerInstances, &leaf.value, leaf, note);
     }
     if leaves.flag("distributed.reshard_after_forward") == Some(true) {
@@ -180,24 +180,24 @@ fn spread(leaves: &mut Leaves<'_>) {
     match leaves.get("distributed.activation_checkpointing") {
         Some(leaf) if leaf.value == "full" => leaves.switch(Field::GradientCheckpointing, true, leaf),
         Some(leaf) if leaf.switched().is_none() && leaf.value != "none" => {
-            let what = "checkpointing that keeps every second product";
+            let what = "selective checkpointing that saves every second matmul";
             lack(leaves, "distributed.activation_checkpointing", Effect::Memory, what);
         }
         _ => {}
     }
     if leaves.text("distributed.activation_checkpointing_scope").is_some_and(|scope| scope != "all") {
-        let what = "checkpointing of a part of each layer";
+        let what = "checkpointing part of each layer";
         lack(leaves, "distributed.activation_checkpointing_scope", Effect::Memory, what);
     }
     // Other degrees stop where settings of all trainers of such modules do.
     if leaves.reading.count(Field::ContextParallelSize).is_some_and(|degree| degree > 1) {
-        let what = "sequences of a model of transformers that Automodel cuts over ranks";
+        let what = "sequences that Automodel shards over ranks with a transformers model";
         let size = leaves.reading.value(Field::ContextParallelSize).unwrap_or_default().to_owned();
         let name = Field::ContextParallelSize.name();
         leaves.reading.not_modelled.push(NotModelled::new(name, &size, Effect::Memory, what));
     }
     if leaves.reading.value(Field::Bf16) != Some("true") {
-        let what = "shards in another format than the bf16 that FSDP2 gathers";
+        let what = "shards in a dtype other than the bf16 that FSDP2 gathers";
         lack(leaves, "model.torch_dtype", Effect::Memory, what);
     }
 }
@@ -216,7 +216,12 @@ fn adapters(leaves: &mut Leaves<'_>) {
     match leaves.get("peft.target_modules") {
         Some(leaf) if leaf.value.trim_matches(['[', ']']) != "*_proj" => {
             if leaf.value.contains('*') {
-                lack(leaves, "peft.target_modules", Effect::Model, "adapters beside modules of a pattern");
+                lack(
+                    leaves,
+                    "peft.target_modules",
+                    Effect::Model,
+                    "adapters on modules matched by a pattern",
+                );
             } else {
                 leaves.say(Field::LoraTargetModules, &leaf.value, leaf);
             }
@@ -225,11 +230,11 @@ fn adapters(leaves: &mut Leaves<'_>) {
     }
     for path in ["peft.exclude_modules", "peft.lora_dtype"] {
         if leaves.get(path).is_some() {
-            lack(leaves, path, Effect::Model, "adapters of another choice of modules, or of another format");
+            lack(leaves, path, Effect::Model, "adapters on other modules, or in another dtype");
         }
     }
     if leaves.get("peft.dropout").and_then(|leaf| leaf.value.parse::<f64>().ok()).is_some_and(|p| p > 0.0) {
-        let what = "dropout behind the adapters, which keeps a mask of their output";
+        let what = "dropout after the adapters, which saves a mask of their output";
         lack(leaves, "peft.dropout", Effect::Memory, what);
     }
     if leaves.flag("peft.use_memory_efficient_lora") != Some(false) {
@@ -237,7 +242,7 @@ fn adapters(leaves: &mut Leaves<'_>) {
             let why = "use_memory_efficient_lora of Automodel";
             leaves.state(Field::LoraKernels, "each", Origin::Default, why);
         } else {
-            let what = "MLPs that are one function with their adapters, as Automodel has them under DDP";
+            let what = "MLPs fused with their adapters into one autograd function, as in Automodel under DDP";
             lack(leaves, "peft", Effect::Memory, what);
         }
     }
@@ -252,7 +257,7 @@ fn optimizer(leaves: &mut Leaves<'_>) {
     }
     if leaves.text("optimizer._target_").is_some_and(|class| !class.starts_with("torch.optim.")) {
         leaves.reading.keep(&|found| found.field != Field::Optimizer);
-        let what = "what this optimizer keeps; PyTorch's states would be counted";
+        let what = "this optimizer's states; PyTorch's would be counted";
         lack(leaves, "optimizer._target_", Effect::Memory, what);
     }
 }
@@ -281,7 +286,7 @@ fn fused_adam(leaves: &mut Leaves<'_>) -> bool {
 pub(in crate::formats) const DRAFTS: Row = Row {
     trainer: "NeMo Automodel",
     title: "a recipe of NeMo Automodel for draft models",
-    about: "NeMo Automodel's draft models for speculative decoding, which stop the verdict",
+    about: "NeMo Automodel's draft models for speculative decoding, which are not modelled",
     signs: &[&["recipe", "recipe_args"]],
     keys: &[(&["recipe_args.max_length", "recipe_args.max_seq_length"], Field::SeqLength)],
     models: &["recipe_args.target_model_name_or_path"],

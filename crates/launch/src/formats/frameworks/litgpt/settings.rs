@@ -112,7 +112,7 @@ fn litgpt(leaves: &mut Leaves<'_>) {
         Field::UntieEmbeddingsAndOutputWeights,
         "true",
         Origin::Default,
-        "litgpt's fine-tuning does not tie embeddings, and loads a tied output layer as weights of its own",
+        "litgpt's fine-tuning does not tie embeddings, and loads a tied output layer as separate weights",
     );
     if let Some(leaf) = leaves.yes("train.tie_embeddings") {
         lack(leaves, leaf, Effect::Model, "tied embeddings (tie_embeddings)");
@@ -146,14 +146,15 @@ fn quantized(leaves: &mut Leaves<'_>, adapters: bool) {
     // The plugin takes no mixed precision, and `finetune/lora.py` refuses it over several GPUs; in fp32 its copies are others'.
     let plain = leaves.text("precision").is_none_or(|word| matches!(word, "bf16-true" | "16-true"));
     if !adapters || !matches!(format, "nf4" | "fp4") || !plain {
-        let what = "weights quantized so without LoRA, in 8 bits, or beside another precision than a true one of 16 bits";
+        let what =
+            "this quantization without LoRA, in 8 bits, or with a precision other than bf16-true or 16-true";
         lack(leaves, leaf, Effect::Memory, what);
         return;
     }
     leaves.say(Field::BaseQuantization, format, leaf);
     leaves.switch(Field::DoubleQuantization, double, leaf);
     leaves.reading.found.retain(|found| found.field != Field::Optimizer);
-    let note = "litgpt puts bitsandbytes' PagedAdamW in the place of AdamW where weights are quantized";
+    let note = "litgpt uses bitsandbytes' PagedAdamW instead of AdamW when weights are quantized";
     leaves.say_noted(Field::Optimizer, "paged_adamw", leaf, note);
 }
 
@@ -165,7 +166,7 @@ fn family(leaves: &mut Leaves<'_>) {
     let known = FAMILIES.iter().any(|family| name.strip_prefix("meta-").unwrap_or(name).starts_with(family));
     let other = OTHERS.iter().any(|part| name.contains(part));
     if !known || other {
-        let what = format!("what the layers of {name} in litgpt keep for the backward pass");
+        let what = format!("what litgpt's {name} layers save for backward");
         lack(leaves, leaf, Effect::Memory, &what);
     }
 }
@@ -192,8 +193,7 @@ fn lora(leaves: &mut Leaves<'_>) {
 /// Without LoRA: pre-training compiles the model, and of the rest only LLaMA-Adapter's commands take `quantize`.
 fn full(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.first(&["model_name", "initial_checkpoint_dir", "tokenizer_dir"]) {
-        let what =
-            "layers as torch.compile fuses them, which keep less for the backward pass (litgpt pretrain)";
+        let what = "layers fused by torch.compile, which save less for backward (litgpt pretrain)";
         lack(leaves, leaf, Effect::Memory, what);
     } else if let Some(leaf) = leaves.get("quantize").filter(|_| !leaves.has("resume")) {
         lack(leaves, leaf, Effect::Model, "adapters of litgpt's `finetune_adapter` (LLaMA-Adapter)");

@@ -27,7 +27,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, whole: bool) {
             match leaf.whole() {
                 Some(size) => degree = u64::saturating_mul(degree, size.max(1)),
                 None => {
-                    lack(leaves, leaf, Effect::Communication, "an axis that takes the devices that are left");
+                    lack(leaves, leaf, Effect::Communication, "a mesh axis that takes all remaining devices");
                 }
             }
         }
@@ -49,7 +49,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, whole: bool) {
                     leaves,
                     leaf,
                     Effect::Communication,
-                    "an axis of MaxText's mesh beside those of other trainers",
+                    "a MaxText mesh axis with no counterpart in other trainers",
                 );
             }
         }
@@ -69,7 +69,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, whole: bool) {
         Some(leaf) if micro >= 1.0 && micro.fract() == 0.0 => {
             leaves.say(Field::MicroBatchSize, &format!("{micro:.0}"), leaf);
         }
-        Some(leaf) => lack(leaves, leaf, Effect::Memory, "a part of a sequence on each device"),
+        Some(leaf) => lack(leaves, leaf, Effect::Memory, "sequences sharded over devices"),
         None => leaves.state(Field::MicroBatchSize, &format!("{micro:.0}"), Origin::Default, WHOSE),
     }
 }

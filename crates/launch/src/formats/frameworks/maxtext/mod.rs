@@ -83,7 +83,7 @@ impl Reader for MaxText {
     }
 
     fn about(&self) -> &'static str {
-        "MaxText: shape, experts, batch, mesh, rematerialisation, and the words of its command; a step unlike those that XLA was seen to compile stops the verdict"
+        "MaxText: shape, experts, batch, mesh, rematerialization and command-line overrides; steps unlike those recorded from XLA are not modelled"
     }
 
     fn recognise(&self, tree: &Tree) -> Option<Claim> {
@@ -189,7 +189,7 @@ fn layers(leaves: &mut Leaves<'_>) {
     let shaped = leaves.has("base_emb_dim") || leaves.reading.value(Field::HiddenSize).is_some();
     let block = leaves.get("decoder_block");
     if let Some(leaf) = block.filter(|leaf| !BLOCKS.contains(&leaf.value.as_str())) {
-        let what = "this kind of layer of MaxText, several of which may stand in one of its own";
+        let what = "this kind of MaxText layer, which may group several layers into one";
         lack(leaves, leaf, Effect::Model, what);
     }
     let catalog = leaves.reading.found.iter().any(|found| found.origin == Origin::Catalog);
@@ -285,11 +285,11 @@ fn stop(leaves: &mut Leaves<'_>) {
 
 fn stops(leaves: &mut Leaves<'_>) {
     for (path, effect, what) in [
-        ("lora.enable_lora", Effect::Memory, "adapters of MaxText"),
-        ("use_dpo", Effect::Memory, "preferences in MaxText"),
+        ("lora.enable_lora", Effect::Memory, "MaxText adapters"),
+        ("use_dpo", Effect::Memory, "preference training in MaxText"),
         ("optimizer_memory_host_offload", Effect::Memory, "optimizer states on the host in MaxText"),
         ("parameter_memory_host_offload", Effect::Memory, "weights on the host in MaxText"),
-        ("use_multimodal", Effect::Model, "a vision model beside the decoder"),
+        ("use_multimodal", Effect::Model, "a vision model in addition to the decoder"),
         ("mlp_bias", Effect::Model, "biases in MLPs of MaxText"),
     ] {
         if let Some(leaf) = leaves.yes(path) {
@@ -297,10 +297,10 @@ fn stops(leaves: &mut Leaves<'_>) {
         }
     }
     for (path, usual, effect, what) in [
-        ("quantization", "", Effect::Memory, "products in 8 bits in MaxText"),
-        ("weight_dtype", "float32", Effect::Memory, "weights of MaxText in other formats than fp32"),
-        ("dtype", "bfloat16", Effect::Memory, "MaxText's computation in other formats than bf16"),
-        ("mtp_num_layers", "0", Effect::Model, "MaxText's prediction of several tokens"),
+        ("quantization", "", Effect::Memory, "8-bit GEMMs in MaxText"),
+        ("weight_dtype", "float32", Effect::Memory, "MaxText weights in a dtype other than fp32"),
+        ("dtype", "bfloat16", Effect::Memory, "MaxText compute in a dtype other than bf16"),
+        ("mtp_num_layers", "0", Effect::Model, "multi-token prediction in MaxText"),
     ] {
         if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.value != usual) {
             lack(leaves, leaf, effect, what);
@@ -310,7 +310,7 @@ fn stops(leaves: &mut Leaves<'_>) {
     match leaves.get("opt_type") {
         Some(leaf) if leaf.value.starts_with("adam") => leaves.say(Field::Optimizer, "adam", leaf),
         Some(leaf) if leaf.value == "sgd" => leaves.say(Field::Optimizer, "sgd", leaf),
-        Some(leaf) => lack(leaves, leaf, Effect::Memory, "what this optimizer of MaxText keeps"),
+        Some(leaf) => lack(leaves, leaf, Effect::Memory, "the states of this MaxText optimizer"),
         None => leaves.state(Field::Optimizer, "adam", Origin::Default, WHOSE),
     }
 }

@@ -7,15 +7,11 @@ use shardscope_plan::Field;
 
 /// Switches that change a figure and have no formula, where they are on.
 const LACKING: &[(&str, Effect, &str)] = &[
-    ("model.alibi", Effect::Memory, "a bias on every score (ALiBi) in OLMo's layers"),
-    ("model.embedding_layer_norm", Effect::Memory, "a norm behind OLMo's embedding"),
+    ("model.alibi", Effect::Memory, "ALiBi biases in OLMo's layers"),
+    ("model.embedding_layer_norm", Effect::Memory, "a norm after OLMo's embedding"),
     ("model.scale_logits", Effect::Memory, "logits that OLMo scales in place"),
-    ("data.generate_attention_mask", Effect::Memory, "a mask on every score, which flash-attn does not take"),
-    (
-        "data.generate_doc_lengths",
-        Effect::Time,
-        "attention that ends at the documents of a sequence, whose lengths are not known",
-    ),
+    ("data.generate_attention_mask", Effect::Memory, "an attention mask, which flash-attn does not accept"),
+    ("data.generate_doc_lengths", Effect::Time, "document masking, with document lengths that are unknown"),
 ];
 
 /// Numbers that change a figure and have no formula, unless they are this.
@@ -47,9 +43,9 @@ pub(super) fn shape(leaves: &mut Leaves<'_>) {
     leaves.state(Field::AddBiasLinear, "true", Origin::Default, DEFAULT);
     if let Some(leaf) = leaves.get("model.block_type").filter(|leaf| leaf.value != "sequential") {
         let what = if leaf.value == "moe" {
-            "experts of megablocks in OLMo's blocks"
+            "megablocks experts in OLMo's blocks"
         } else {
-            "OLMo's blocks after Llama's, whose attention keeps scores"
+            "OLMo's Llama-style blocks, whose attention materializes scores"
         };
         lack(leaves, leaf, Effect::Memory, what);
     }
@@ -64,7 +60,7 @@ pub(super) fn shape(leaves: &mut Leaves<'_>) {
                 leaves,
                 leaf,
                 Effect::Memory,
-                "a mask, a bias or documents that a data set of its own brings",
+                "an attention mask, bias or document boundaries from a custom dataset",
             );
         }
     }
@@ -165,9 +161,9 @@ pub(super) fn attention(leaves: &mut Leaves<'_>, variants: &mut Vec<&str>) {
     }
     match leaves.get("model.rope_full_precision") {
         Some(leaf) if leaf.flag() == Some(false) => {
-            lack(leaves, leaf, Effect::Memory, "a rotation in 16 bits in OLMo's layers");
+            lack(leaves, leaf, Effect::Memory, "RoPE in 16 bits in OLMo's layers");
         }
-        _ => leaves.state(Field::Fp32Rotation, "true", Origin::Default, "OLMo rotates in fp32"),
+        _ => leaves.state(Field::Fp32Rotation, "true", Origin::Default, "OLMo applies RoPE in fp32"),
     }
     let kernel = leaves.yes("model.flash_attention");
     if let Some(leaf) = kernel {

@@ -18,6 +18,6 @@ pub(super) fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &
 
 /// The same of a setting that the file leaves at its default.
 pub(super) fn lack_default(leaves: &mut Leaves<'_>, path: &str, effect: Effect, what: &str) {
-    let value = format!("{DEFAULT}, where the file says nothing else");
+    let value = format!("{DEFAULT}, unless the file says otherwise");
     leaves.reading.not_modelled.push(NotModelled::new(path, &value, effect, what));
 }

@@ -27,7 +27,7 @@ pub(super) fn engine(leaves: &mut Leaves<'_>) {
                 None => leaves.switch(Field::ShardWithinNodes, true, leaf),
             }
         }
-        Some(leaf) => lack(leaves, leaf, Effect::Memory, "this way of FSDP to shard"),
+        Some(leaf) => lack(leaves, leaf, Effect::Memory, "this FSDP sharding strategy"),
     }
     match leaves.text("fsdp.wrapping_strategy") {
         Some("by_block") => {}
@@ -35,12 +35,12 @@ pub(super) fn engine(leaves: &mut Leaves<'_>) {
             if let Some(leaf) = leaves.get("fsdp.wrapping_strategy") {
                 leaves.switch(Field::FsdpEndsApart, true, leaf);
                 if leaves.flag("model.weight_tying").unwrap_or(true) {
-                    lack(leaves, leaf, Effect::Memory, "a tied embedding that is an FSDP unit of its own");
+                    lack(leaves, leaf, Effect::Memory, "a tied embedding in its own FSDP unit");
                 }
             }
         }
         _ => {
-            let what = "FSDP units of other parts of the model than its layers";
+            let what = "FSDP units other than the model's layers";
             match stated(leaves, "fsdp.wrapping_strategy") {
                 Some(leaf) => lack(leaves, leaf, Effect::Memory, what),
                 None => lack_default(leaves, "fsdp.wrapping_strategy", Effect::Memory, what),
@@ -58,7 +58,7 @@ pub(super) fn engine(leaves: &mut Leaves<'_>) {
         Some(leaf) if leaf.value == "amp_bf16" => {}
         Some(leaf) if leaf.value == "amp_fp16" => {}
         Some(leaf) => lack(leaves, leaf, Effect::Memory, "OLMo's layers under autocast in fp32"),
-        None => lack_default(leaves, "precision", Effect::Memory, "a training without a precision"),
+        None => lack_default(leaves, "precision", Effect::Memory, "a run without a stated precision"),
     }
 }
 
@@ -91,8 +91,7 @@ pub(super) fn compiled(leaves: &mut Leaves<'_>, variants: &[&str]) {
     if known {
         leaves.switch(Field::CompiledLayers, true, leaf);
     } else {
-        let what =
-            "layers of this arrangement as torch.compile fuses them, which keep less for the backward pass";
+        let what = "layers of this arrangement fused by torch.compile, which save less for backward";
         lack(leaves, leaf, Effect::Memory, what);
     }
 }
@@ -125,7 +124,7 @@ pub(super) fn loss(leaves: &mut Leaves<'_>) {
             leaves,
             leaf,
             Effect::Memory,
-            "an auxiliary loss of the logits that is not fused with the other",
+            "an auxiliary loss on the logits that is not fused with the main loss",
         );
     }
     leaves.pass("softmax_auxiliary_loss");

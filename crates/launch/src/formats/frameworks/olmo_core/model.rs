@@ -10,8 +10,8 @@ const ATTENTION: [&str; 2] = ["model.block.sequence_mixer", "model.block.attenti
 
 /// Words that change a figure and have no formula, unless they are this one.
 const ONLY: &[(&str, &[&str], Effect, &str)] = &[
-    ("model.name", &["default"], Effect::Model, "a kind of model with experts or normalized weights"),
-    ("model.dtype", &["float32"], Effect::Memory, "weights that OLMo-core makes in 16 bits"),
+    ("model.name", &["default"], Effect::Model, "a model type with experts or normalized weights"),
+    ("model.dtype", &["float32"], Effect::Memory, "weights that OLMo-core creates in 16 bits"),
     ("model.lm_head.name", &["default"], Effect::Memory, "an output layer with normalized weights"),
     (
         "model.lm_head.loss_implementation",
@@ -24,7 +24,7 @@ const ONLY: &[(&str, &[&str], Effect, &str)] = &[
         "model.block.feed_forward.activation",
         &["silu"],
         Effect::Memory,
-        "another activation than SiLU in OLMo-core's MLP",
+        "an activation other than SiLU in OLMo-core's MLP",
     ),
     ("model.block.layer_norm.full_precision", &["true"], Effect::Memory, "norms in 16 bits"),
     ("model.block.dropout", &["0", "0.0"], Effect::Memory, "dropout in OLMo-core's layers"),
@@ -32,12 +32,12 @@ const ONLY: &[(&str, &[&str], Effect, &str)] = &[
 
 /// The same of attention, by keys below it.
 const ATTENTION_ONLY: &[(&str, &[&str], Effect, &str)] = &[
-    ("type", &["attention"], Effect::Model, "a recurrent mixer in the place of attention"),
-    ("name", &["default"], Effect::Memory, "attention of another kind than OLMo-core's own"),
+    ("type", &["attention"], Effect::Model, "a recurrent mixer in place of attention"),
+    ("name", &["default"], Effect::Memory, "attention other than OLMo-core's own"),
     ("dropout", &["0", "0.0"], Effect::Memory, "dropout of attention's scores"),
-    ("rope.name", &["default"], Effect::Memory, "a rotation of another kind in OLMo-core's layers"),
-    ("rope.full_precision", &["true"], Effect::Memory, "a rotation in 16 bits"),
-    ("rope.no_global_rope", &["false"], Effect::Memory, "layers without a rotation where attention is full"),
+    ("rope.name", &["default"], Effect::Memory, "another kind of RoPE in OLMo-core's layers"),
+    ("rope.full_precision", &["true"], Effect::Memory, "RoPE in 16 bits"),
+    ("rope.no_global_rope", &["false"], Effect::Memory, "full-attention layers without RoPE"),
 ];
 
 /// Parts that change a figure and have no formula, where they are there.
@@ -45,7 +45,7 @@ const LACKING: &[(&str, Effect, &str)] = &[
     ("model.block_overrides", Effect::Model, "layers that differ from one another (block_overrides)"),
     ("model.block_pattern", Effect::Model, "layers of several kinds (block_pattern)"),
     ("model.block.feed_forward_moe", Effect::Model, "experts in OLMo-core's layers"),
-    ("model.embedding_norm", Effect::Memory, "a norm behind OLMo-core's embedding"),
+    ("model.embedding_norm", Effect::Memory, "a norm after OLMo-core's embedding"),
     ("model.freeze_params", Effect::Memory, "weights that do not train"),
 ];
 
@@ -83,7 +83,7 @@ pub(super) fn model(leaves: &mut Leaves<'_>) {
         match leaves.get(path) {
             Some(leaf) if leaf.flag() == Some(false) => {}
             _ => {
-                let what = "biases in OLMo-core's layers, which it has where they are not turned off";
+                let what = "biases in OLMo-core's layers, which are on by default";
                 let item = crate::NotModelled::new(path, "", Effect::Memory, what);
                 leaves.reading.not_modelled.push(item);
             }
@@ -115,7 +115,7 @@ fn block(leaves: &mut Leaves<'_>) {
                 leaves,
                 leaf,
                 Effect::Model,
-                "blocks of another kind than OLMo-core's plain and reordered ones",
+                "blocks other than OLMo-core's default and reordered-norm ones",
             );
         }
         _ => {}
@@ -126,10 +126,10 @@ fn block(leaves: &mut Leaves<'_>) {
         Some(leaf) if leaf.value == "qwen_rms" => {
             leaves.say(Field::Normalization, "RMSNorm", leaf);
             if leaves.yes("train_module.compile_model").is_none() {
-                lack(leaves, leaf, Effect::Memory, "norms that round before the product with their weight");
+                lack(leaves, leaf, Effect::Memory, "norms that round before multiplying by their weight");
             }
         }
-        Some(leaf) => lack(leaves, leaf, Effect::Memory, "other norms than RMS norms of plain operations"),
+        Some(leaf) => lack(leaves, leaf, Effect::Memory, "norms other than unfused RMSNorm"),
         None => {}
     }
 }
@@ -167,7 +167,7 @@ fn heads(leaves: &mut Leaves<'_>, attention: &str) {
         Some(leaf) if leaf.value == "torch" && !windowed => {
             leaves.say(Field::AttnImplementation, "sdpa", leaf)
         }
-        Some(leaf) => lack(leaves, leaf, Effect::Memory, "this kernel of attention in OLMo-core's layers"),
+        Some(leaf) => lack(leaves, leaf, Effect::Memory, "this attention kernel in OLMo-core's layers"),
         None if windowed => {
             leaves.state(Field::AttnImplementation, "flash_attention_2", Origin::Default, DEFAULT)
         }

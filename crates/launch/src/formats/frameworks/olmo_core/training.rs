@@ -7,10 +7,10 @@ use shardscope_plan::Field;
 
 /// Parts of `train_module` that change a figure and have no formula.
 const LACKING: &[(&str, Effect, &str)] = &[
-    ("tp_config", Effect::Memory, "tensor parallelism with modules of plain PyTorch (DTensor)"),
-    ("cp_config", Effect::Memory, "context parallelism with modules of plain PyTorch"),
-    ("ep_config", Effect::Model, "expert parallelism with modules of plain PyTorch"),
-    ("pp_config", Effect::Memory, "pipelines of modules of plain PyTorch"),
+    ("tp_config", Effect::Memory, "tensor parallelism with plain PyTorch modules (DTensor)"),
+    ("cp_config", Effect::Memory, "context parallelism with plain PyTorch modules"),
+    ("ep_config", Effect::Model, "expert parallelism with plain PyTorch modules"),
+    ("pp_config", Effect::Memory, "pipelines of plain PyTorch modules"),
     ("autocast_precision", Effect::Memory, "OLMo-core's layers under autocast"),
 ];
 
@@ -38,14 +38,14 @@ pub(super) fn training(leaves: &mut Leaves<'_>) {
             leaves,
             leaf,
             Effect::Memory,
-            "an auxiliary loss of the logits that is not compiled with the other",
+            "an auxiliary loss on the logits that is not compiled with the main loss",
         );
     }
     leaves.pass("train_module.compile_model");
     optimizer(leaves);
     for path in ["dataset.generate_doc_lengths", "data_loader.generate_doc_lengths"] {
         if let Some(leaf) = leaves.yes(path) {
-            let what = "attention that ends at the documents of a sequence, whose lengths are not known";
+            let what = "document masking, with document lengths that are unknown";
             lack(leaves, leaf, Effect::Time, what);
         }
     }
@@ -77,7 +77,7 @@ fn batch(leaves: &mut Leaves<'_>) {
                 leaves,
                 leaf,
                 Effect::Memory,
-                "a batch that is no whole number of sequences, where OLMo-core stops",
+                "a batch that is not a whole number of sequences, which OLMo-core rejects",
             ),
             None => {}
         }
@@ -87,14 +87,14 @@ fn batch(leaves: &mut Leaves<'_>) {
 /// `DataParallelConfig` (`distributed/parallel/data_parallel.py`).
 fn data_parallel(leaves: &mut Leaves<'_>) {
     let Some(name) = stated(leaves, "train_module.dp_config.name") else {
-        let what = "a training without FSDP, in fp32";
+        let what = "training without FSDP, in fp32";
         let item = NotModelled::new("train_module.dp_config", "", Effect::Memory, what);
         leaves.reading.not_modelled.push(item);
         return;
     };
     let kind = name.value.rsplit('.').next().unwrap_or("");
     if kind != "fsdp" && kind != "hsdp" {
-        return lack(leaves, name, Effect::Memory, "copies of OLMo-core's model that share nothing (DDP)");
+        return lack(leaves, name, Effect::Memory, "OLMo-core under DDP");
     }
     leaves.say(Field::DataParallelEngine, "fsdp2", name);
     leaves.say(Field::ZeroStage, "3", name);
@@ -113,18 +113,18 @@ fn data_parallel(leaves: &mut Leaves<'_>) {
     let format = |leaf: &Leaf| leaf.value.rsplit('.').next().unwrap_or("").to_owned();
     match stated(leaves, "train_module.dp_config.param_dtype") {
         Some(leaf) if format(leaf) == "bfloat16" => leaves.switch(Field::Bf16, true, leaf),
-        Some(leaf) => lack(leaves, leaf, Effect::Memory, "this format of OLMo-core's gathered weights"),
+        Some(leaf) => lack(leaves, leaf, Effect::Memory, "this dtype of OLMo-core's gathered weights"),
         None => leaves.state(
             Field::Bf16,
             "false",
             Origin::Default,
-            "gathered in fp32, where dp_config says nothing else",
+            "gathered in fp32, unless dp_config says otherwise",
         ),
     }
     match stated(leaves, "train_module.dp_config.reduce_dtype") {
         Some(leaf) if format(leaf) == "bfloat16" => leaves.say(Field::ReduceDtype, "bf16", leaf),
         Some(leaf) if format(leaf) != "float32" => {
-            lack(leaves, leaf, Effect::Memory, "this format of OLMo-core's reduced gradients");
+            lack(leaves, leaf, Effect::Memory, "this dtype of OLMo-core's reduced gradients");
         }
         Some(leaf) => leaves.say(Field::ReduceDtype, "fp32", leaf),
         None => leaves.state(Field::ReduceDtype, "fp32", Origin::Default, DEFAULT),
@@ -147,7 +147,7 @@ fn data_parallel(leaves: &mut Leaves<'_>) {
     if let Some(leaf) =
         stated(leaves, "train_module.dp_config.prefetch_factor").filter(|leaf| leaf.whole() > Some(1))
     {
-        lack(leaves, leaf, Effect::Memory, "several layers gathered ahead");
+        lack(leaves, leaf, Effect::Memory, "prefetching several layers");
     }
 }
 
@@ -177,7 +177,7 @@ fn checkpointing(leaves: &mut Leaves<'_>) {
                 leaves,
                 leaf,
                 Effect::Memory,
-                "what torch.compile keeps within a budget, which its partitioner decides",
+                "torch.compile's activation memory budget, whose partitioner decides what is saved",
             );
         }
         _ => lack(leaves, leaf, Effect::Memory, "checkpointing of these parts of OLMo-core's layers"),
@@ -215,13 +215,13 @@ fn optimizer(leaves: &mut Leaves<'_>) {
         match class.as_str() {
             "adamw" | "skipstepadamw" | "adam" => leaves.say(Field::Optimizer, "adamw", leaf),
             "lion" | "skipsteplion" => leaves.say(Field::Optimizer, "lion", leaf),
-            _ => lack(leaves, leaf, Effect::Memory, "what this optimizer of OLMo-core keeps"),
+            _ => lack(leaves, leaf, Effect::Memory, "the states of this OLMo-core optimizer"),
         }
     }
     if let Some(leaf) =
         stated(leaves, "train_module.optim.dtype").filter(|leaf| !leaf.value.ends_with("float32"))
     {
-        lack(leaves, leaf, Effect::Memory, "optimizer states of another format than the weights'");
+        lack(leaves, leaf, Effect::Memory, "optimizer states in a dtype other than the weights'");
     }
     leaves.pass_below(&["train_module.optim."]);
 }

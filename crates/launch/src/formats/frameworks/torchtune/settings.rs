@@ -52,17 +52,13 @@ const FAMILIES: [&str; 14] = [
 
 /// Settings that change a figure and have no formula, where they are on or name something.
 const LACKING: &[(&str, Effect, &str)] = &[
-    (
-        "compile",
-        Effect::Memory,
-        "layers and loss as torch.compile fuses them, which keep less for the backward pass",
-    ),
-    ("enable_fp8_training", Effect::Memory, "products in 8 bits (torchao.float8)"),
+    ("compile", Effect::Memory, "layers and loss fused by torch.compile, which save less for backward"),
+    ("enable_fp8_training", Effect::Memory, "fp8 GEMMs (torchao.float8)"),
     ("ac_mode", Effect::Memory, "checkpointing of some layers or operations (ac_mode)"),
     ("quantizer._component_", Effect::Memory, "training with simulated quantization (QAT)"),
     ("teacher_model._component_", Effect::Memory, "the teacher's forward pass and the loss of distillation"),
     ("early_exit_loss.scale", Effect::Memory, "losses of layers before the last (early exit)"),
-    ("layer_dropout.prob", Effect::Memory, "layers that are left out at random"),
+    ("layer_dropout.prob", Effect::Memory, "layers skipped at random (layer dropout)"),
     ("ppo_epochs", Effect::Memory, "reinforcement learning (torchtune's PPO and GRPO recipes)"),
     ("grpo_samples", Effect::Memory, "reinforcement learning (torchtune's PPO and GRPO recipes)"),
 ];
@@ -117,7 +113,7 @@ fn torchtune(leaves: &mut Leaves<'_>) {
     leaves.pass("data_parallel_shard_dim");
     match leaves.get("data_parallel_replicate_dim").filter(|leaf| leaf.whole() > Some(1)) {
         Some(leaf) if shards == Some(1) => {
-            lack(leaves, leaf, Effect::Memory, "copies that share nothing in torchtune")
+            lack(leaves, leaf, Effect::Memory, "unsharded replicas in torchtune")
         }
         Some(leaf) => leaves.say(Field::NumDistributedOptimizerInstances, &leaf.value, leaf),
         None => {}
@@ -186,7 +182,12 @@ fn sharding(leaves: &mut Leaves<'_>) {
     if named("tok_embeddings") && named("output") && !tied {
         leaves.switch(Field::FsdpEndsApart, true, leaf);
     } else {
-        lack(leaves, leaf, Effect::Memory, "one end of the model as an FSDP unit of its own");
+        lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "only the embedding or only the output layer as its own FSDP unit",
+        );
     }
 }
 
@@ -200,12 +201,17 @@ fn offloading(leaves: &mut Leaves<'_>) {
             leaves,
             leaf,
             Effect::Memory,
-            "saved tensors on the host without checkpointing, which torchtune refuses",
+            "activation offloading without checkpointing, which torchtune rejects",
         );
     } else if let Some(leaf) =
         leaves.get("activation_offloading_use_streams").filter(|leaf| leaf.flag() == Some(false))
     {
-        lack(leaves, leaf, Effect::Memory, "saved tensors that go to the host while the device waits");
+        lack(
+            leaves,
+            leaf,
+            Effect::Memory,
+            "activation offloading that blocks the device (no separate stream)",
+        );
     } else {
         leaves.switch(Field::OffloadLayerInputs, true, leaf);
     }
@@ -228,7 +234,7 @@ fn model(leaves: &mut Leaves<'_>) {
     let mut name = path.next().unwrap_or(&leaf.value);
     let family = path.next().unwrap_or_default();
     if !FAMILIES.contains(&family) {
-        let what = format!("what the layers of {family} in torchtune keep for the backward pass");
+        let what = format!("what torchtune's {family} layers save for backward");
         lack(leaves, leaf, Effect::Memory, &what);
     }
     if family == "gemma2" {
@@ -296,7 +302,7 @@ fn built(leaves: &mut Leaves<'_>) {
         .whole("model.embed_dim")
         .and_then(|width| (width.checked_mul(2)? / 3).checked_mul(4)?.checked_next_multiple_of(256));
     if let Some(width) = width {
-        let why = "torchtune's width of the MLP where intermediate_dim is not stated";
+        let why = "torchtune's MLP width when intermediate_dim is not set";
         leaves.state(Field::FfnHiddenSize, &width.to_string(), Origin::Derived, why);
     }
     leaves.state_all(&LLAMA_LAYER, Origin::Derived, "torchtune's layers of Llama");
@@ -366,6 +372,6 @@ fn loss(leaves: &mut Leaves<'_>) {
         _ => lack(leaves, leaf, Effect::Memory, "what this loss keeps"),
     }
     if let Some(chunks) = leaves.get("loss.num_output_chunks").filter(|leaf| leaf.whole() != Some(CHUNKS)) {
-        lack(leaves, chunks, Effect::Memory, "a loss in another number of chunks than 8");
+        lack(leaves, chunks, Effect::Memory, "a loss with a number of chunks other than 8");
     }
 }

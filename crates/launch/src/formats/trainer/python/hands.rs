@@ -8,7 +8,7 @@ const HANDS: [(&[&str], Effect, &str); 8] = [
     (
         &[".requires_grad_(", ".requires_grad = "],
         Effect::Model,
-        "parts of the model that the program itself freezes or trains",
+        "parts of the model that the program freezes or trains",
     ),
     (
         &[
@@ -22,29 +22,29 @@ const HANDS: [(&[&str], Effect, &str); 8] = [
             "model.to(dtype",
         ],
         Effect::Memory,
-        "parts of the model that the program itself casts to another type",
+        "parts of the model that the program casts to another dtype",
     ),
-    (&["model.lm_head = "], Effect::Memory, "an output layer of the program's own"),
+    (&["model.lm_head = "], Effect::Memory, "a custom output layer"),
     (
         &["def compute_loss(", "def training_step(", "compute_loss_func="],
         Effect::Memory,
-        "a loss or a step of the program's own",
+        "a custom loss or training step",
     ),
-    (&["(nn.Module):", "(torch.nn.Module):"], Effect::Model, "modules of the program's own"),
+    (&["(nn.Module):", "(torch.nn.Module):"], Effect::Model, "custom modules"),
     (
         &["optimizers=(", "optimizers = (", "def create_optimizer("],
         Effect::Memory,
-        "an optimizer that the program itself makes",
+        "an optimizer that the program creates",
     ),
     (
         &["apply_liger_kernel_to_", "AutoLigerKernelForCausalLM.", "torch.compile(model"],
         Effect::Memory,
-        "kernels that the program itself puts into the model",
+        "kernels that the program patches into the model",
     ),
     (
         &["DataParallel(", "DataParallelPlugin(", "DeepSpeedPlugin("],
         Effect::Memory,
-        "how the program itself spreads the model over GPUs",
+        "how the program spreads the model over GPUs",
     ),
 ];
 

@@ -14,12 +14,12 @@ const LONGEST: usize = 1_000;
 
 /// Asks for it. `own`: a line of a program that declares its options itself.
 pub(super) fn ask(reading: &mut Reading, text: &str, file: &str, model: Option<&str>, own: Option<String>) {
-    let message = "this program takes its settings from the line that starts it, which is not here";
-    let hint = "paste that line beside it, or answer the question";
+    let message = "this program takes its settings from its launch command, which is not here";
+    let hint = "paste that command as well, or answer the question";
     reading.diagnostics.push(Diagnostic::error(Code::NoCommandLine, message).hint(hint));
     reading.questions.push(Question {
         name: COMMAND_LINE.to_owned(),
-        prompt: "Which line starts this program? It is read as if it were pasted beside it".to_owned(),
+        prompt: "Which command starts this program? It is read as if it were pasted with it".to_owned(),
         choices: Vec::new(),
         proposal: Some(match own {
             Some(own) => usage(text).filter(|line| line.contains(base_name(file))).unwrap_or(own),
@@ -89,14 +89,14 @@ fn usual(file: &str, model: Option<&str>) -> String {
     )
 }
 
-/// Adapters under a condition that is not decided here.
+/// Adapters under a condition that the text does not decide.
 pub(super) fn ask_for_adapters(reading: &mut Reading) {
     let mut found = Found::new(Field::TrainType, String::new(), Origin::Script);
     found.hole = Some("a condition of the program".to_owned());
     reading.take(found);
     reading.questions.push(Question {
         name: Field::TrainType.name().to_owned(),
-        prompt: "The program sets up LoRA under a condition that is not decided here. Does it train adapters (lora) or all weights \
+        prompt: "The program sets up LoRA under a condition that the text does not decide. Does it train adapters (lora) or all weights \
                  (full)?"
             .to_owned(),
         choices: ["lora", "full"].map(str::to_owned).to_vec(),

@@ -48,7 +48,7 @@ impl Preparation {
     pub(super) fn tell(&self, reading: &mut Reading) {
         let note = CALLS[0];
         if self.unsure {
-            let what = "weights that are cast to fp32 and layers that are checkpointed under a condition that is not decided here";
+            let what = "weights that are cast to fp32 and layers that are checkpointed under a condition that the text does not decide";
             reading.not_modelled.push(NotModelled::new(note, "", Effect::Memory, what));
         }
         if !self.called || self.unsure {

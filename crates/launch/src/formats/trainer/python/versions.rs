@@ -35,7 +35,7 @@ pub(super) fn loads_in_fp32(reading: &mut Reading) {
     let quantized = !matches!(reading.value(Field::BaseQuantization), None | Some("" | "none"));
     let engine = reading.value(Field::DataParallelEngine) == Some("deepspeed");
     if !quantized && !engine && reading.found.iter().any(by_default) {
-        let note = "transformers 4, whose arguments these are, loads a model in fp32 unless its program says otherwise";
+        let note = "transformers 4, whose arguments these are, loads models in fp32 by default";
         reading.take(Found::new(Field::ParamsDtype, "fp32", Origin::Default).note(note));
     }
 }
