@@ -197,10 +197,11 @@ def record(kind, text_type, text, small, large, more):
     print("\t".join(str(cell) for cell in row), flush=True)
 
 
-print("type\ttower\tdecoder\ttokens\thooked\talive")
-for case, sizes in CASES.items():
-    try:
-        record(case, *sizes)
-    except Exception:
-        print(case, file=sys.stderr)
-        traceback.print_exc()
+if __name__ == "__main__":
+    print("type\ttower\tdecoder\ttokens\thooked\talive")
+    for case, sizes in CASES.items():
+        try:
+            record(case, *sizes)
+        except Exception:
+            print(case, file=sys.stderr)
+            traceback.print_exc()
