@@ -17,31 +17,38 @@ export type Input =
       arguments?: string;
     };
 
-export interface Setting {
-  value: number | string | boolean | null | unknown[];
-  origin: Origin;
-  flag?: string;
+/** Where something stands in a text: line and column from 1, in characters; `file` where there are several. */
+export interface Position {
   line?: number;
   column?: number;
   length?: number;
   file?: string;
+}
+export interface Setting extends Position {
+  value: number | string | boolean | null | unknown[];
+  origin: Origin;
+  flag?: string;
   note?: string;
 }
+/** What the texts leave open and a report needs. */
 export interface Question {
   name: string;
   prompt: string;
   choices?: string[];
   proposal?: string;
 }
-export interface Diagnostic {
+export interface Diagnostic extends Position {
   severity: "error" | "warning" | "note";
   code: string;
   message: string;
   hint?: string;
-  line?: number;
-  column?: number;
-  length?: number;
-  file?: string;
+}
+/** A setting that changes figures and is not modelled. */
+export interface NotModelled extends Position {
+  name: string;
+  value: string;
+  effect: "model" | "memory" | "communication" | "time";
+  message: string;
 }
 /** A labelled value; a parent is computed from its children. */
 export interface Tree {
@@ -56,6 +63,9 @@ export interface RankParameters {
   tensor_rank: number;
   expert_rank: number;
   count: number;
+  /** Those that train, and those that are frozen. */
+  trained: number;
+  frozen: number;
   breakdown: Record<
     "embedding" | "attention" | "mlp" | "router" | "experts" | "shared_experts" | "norms" | "output_layer" | "other",
     number
@@ -68,6 +78,9 @@ export interface RankMemory {
   expert_rank: number;
   gpus: string[] | LabelsByRule;
   parameters: number;
+  /** Of these the weights that train, and those that are frozen. */
+  trained: number;
+  frozen: number;
   gradients: number;
   optimizer: number;
   activations: number;
@@ -77,9 +90,42 @@ export interface RankMemory {
   peak_reserved: number;
   /** The same when the allocator has given back all that it can. */
   peak_required: number;
+  /** What `torch.cuda.memory_allocated()` shows between two steps. */
+  between_steps: number;
   fits: boolean;
+  /** The moment of the peak, and the operator during which it is reached. */
   at: string;
+  within: string | null;
+  /** Activations saved by each model chunk. */
+  chunks: { kept_per_micro_batch: number; in_flight: number }[];
   breakdown: Tree;
+}
+/** Training and rollouts of reinforcement learning, which follow each other. Bytes. */
+export interface Rollouts {
+  co_located: boolean;
+  phases: { name: string; peak: number; verdict: Verdict; breakdown: Tree }[];
+  out_of_memory: string[];
+  weights: number;
+  kv_cache: number;
+  graphs: number;
+  cache_tokens: number;
+  cache_rollouts: number;
+}
+export type Verdict = "fits" | "tight" | "out_of_memory";
+/** Parameters, and bytes of the weights and of what is saved for backward of one micro-batch. */
+export interface LayerLoad {
+  parameters: number;
+  parameter_bytes: number;
+  activation_bytes: number;
+  /** Of leaves. */
+  shape?: number[];
+}
+/** A part of the model, whole and on one rank that holds it. */
+export interface Layer extends LayerLoad {
+  name: string;
+  times?: number;
+  sharded: LayerLoad;
+  children?: Layer[];
 }
 export interface Totals {
   calls_per_iteration: number;
@@ -96,16 +142,25 @@ export interface Operation {
   bytes_per_call: number;
   calls_per_micro_batch_per_gpu: number;
   calls_per_iteration_per_gpu: number;
+  /** By a GPU of each pipeline rank. */
+  calls_per_iteration_by_stage: number[];
   group_kind: string;
   group_size: number;
   link: string;
   overlapped: boolean;
+  /** What one call puts on the wire, per GPU, by algorithm. */
+  wire_bytes_per_call: Record<string, number>;
 }
 export interface DimensionTraffic {
   groups: number;
   group_size: number;
+  group_kind: string;
+  /** The slowest link that a group spans. */
+  link: string;
   operations: Operation[];
+  /** Of the GPU that sends most, and the pipeline rank of that GPU. */
   per_gpu: Totals;
+  busiest_pipeline_rank: number;
   stages: Totals[];
   cluster: Totals;
 }
@@ -129,14 +184,36 @@ export interface Time {
   hardware_flops_per_step: number;
   model_tflops_per_gpu: number;
   hardware_tflops_per_gpu: number;
+  peak_tflops_per_gpu: number;
   mfu: number;
   hfu: number;
   bubble_fraction: number;
   breakdown: Tree;
-  schedule: { name: string; in_flight: number[] };
+  /** Where fewer micro-batches are simulated than there are, the rest goes on at their pace, within 1 % of the whole run. */
+  schedule: { name: string; micro_batches: number; simulated_micro_batches: number; in_flight: number[] };
+  /** Null where a convention does not apply. */
+  flops_by_convention: Record<string, number | null>;
+  /** The whole training at this pace; null where no budget is stated. */
+  training: {
+    tokens: number;
+    steps: number;
+    seconds: number;
+    days: number;
+    gpu_hours: number;
+    megawatt_hours: number | null;
+    cost: number | null;
+  } | null;
+  /** What the estimate cannot know, a sentence each. */
+  unknowns: string[];
 }
 export interface Report {
-  parameters: { total: number; active_per_token: number; ranks: RankParameters[] };
+  /** Settings that are not modelled and were gone on without: the figures do not know of them. */
+  without: string[];
+  /** Options and keys of the training that are not known here. */
+  not_read: string[];
+  /** Whether step time and FLOPs leave out the passes of a vision tower. */
+  images_untimed?: boolean;
+  parameters: { total: number; active_per_token: number; trained: number; ranks: RankParameters[] };
   topology: {
     world_size: number;
     num_nodes: number;
@@ -146,7 +223,7 @@ export interface Report {
     labels: string[] | LabelsByRule;
     stages: {
       pipeline_rank: number;
-      chunks: { virtual_rank: number; layers: [number, number] | []; embedding: boolean; output_layer: boolean }[];
+      chunks: { virtual_rank: number; layers: [number, number] | []; embedding: boolean; output_layer: boolean; mtp_layers: number }[];
     }[];
   };
   memory: {
@@ -155,10 +232,15 @@ export interface Report {
     capacity: number;
     /** Share of the capacity that is to stay free. */
     headroom: number;
-    verdict: "fits" | "tight" | "out_of_memory";
+    verdict: Verdict;
     fits: boolean;
-    layers: unknown;
-    saved_activations: { dense: number | null; moe: number | null };
+    /** What the estimate cannot know, a sentence each. */
+    unknowns: string[];
+    layers: Layer;
+    /** By one layer for one micro-batch on one rank; `kinds` where there are others than attention with a dense MLP or experts. */
+    saved_activations: { dense: number | null; moe: number | null; kinds?: Record<string, number> };
+    /** Null where nothing is rolled out. */
+    rollout: Rollouts | null;
   };
   communication: { dimensions: Record<string, DimensionTraffic | null>; total: Totals };
   utilisation: {
@@ -168,8 +250,15 @@ export interface Report {
     sharded: { m: number; n: number; k: number; batch: number };
     flops: number;
     bytes: number;
+    /** FLOP per byte, and the intensity above which arithmetic is the limit. */
     arithmetic_intensity: number;
+    ridge: number;
+    /** Share of the peak that the sharded product reaches, and the full one. */
     efficiency: number;
+    full_efficiency: number;
+    /** Share of the tiles that is filled, and of the multiprocessors that work in the last wave. */
+    tile_fill: number;
+    wave_fill: number;
     bound: "compute" | "memory";
     note: string | null;
   }[];
@@ -181,6 +270,22 @@ export interface Report {
     change: Record<string, string>;
     expected: { step_seconds: number | null; peak_reserved: number | null };
   }[];
+  /** FLOPs of a step by each convention; null where one does not apply. */
+  flops: { convention: string; flops_per_step: number | null; formula: string; meaning: string; source: string }[];
+  /** The figures of the analysis tool of 2023 beside ours. */
+  analysis_tool: {
+    rows: {
+      section: string;
+      label: string;
+      unit: "count" | "bytes";
+      tool: number;
+      ours: number;
+      agrees: boolean;
+      /** Numbers of `departures` that make the difference. */
+      departures: number[];
+    }[];
+    departures: Record<string, string>;
+  };
   explanations: Record<string, { formula: string; meaning: string; symbols: Record<string, number>; letters: Record<string, string>; source: string }>;
 }
 /** The document `shardscope/report/2`. Bytes, counts, seconds, FLOPs: bare numbers. */
@@ -193,16 +298,7 @@ export interface Document {
    * Settings that change figures and are not modelled. While there is one that the setting `without` does not name,
    * `report` is null.
    */
-  not_modelled: {
-    name: string;
-    value: string;
-    effect: "model" | "memory" | "communication" | "time";
-    message: string;
-    line?: number;
-    column?: number;
-    length?: number;
-    file?: string;
-  }[];
+  not_modelled: NotModelled[];
   report: Report | null;
 }
 /** Member i of group k: digits of k times strides of `groups` plus digits of i times strides of `members`, first axis fastest. */
@@ -240,7 +336,8 @@ export interface Search {
   frontier: Outcome[];
 }
 
-export interface Question {
+/** A question that people have before they launch; a value that it does not take is refused. */
+export interface Asked {
   question:
     | "fewest-gpus"
     | "which-gpu"
@@ -286,7 +383,7 @@ export function report(input: Input, format?: "text" | "markdown"): string;
 /** Other layouts of the same run. Throws when the input makes no plan. */
 export function search(input: Input, options?: { limit?: number; tries?: number }): Search;
 /** The answer to a question about the input. Throws what is missing to answer it. */
-export function ask(input: Input, asked: Question): Answer;
+export function ask(input: Input, asked: Asked): Answer;
 /** The fragment of a link (without #) that carries the input. */
 export function share(input: Input): string;
 /** The input that a link's fragment carries. Throws a sentence when it cannot be read. */

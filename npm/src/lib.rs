@@ -82,6 +82,9 @@ pub fn ask(input: &str, asked: &str) -> String {
         Ok(asked) => asked,
         Err(problem) => return error(&format!("the question cannot be read: {problem}")),
     };
+    if let Err(problem) = asked.checked() {
+        return error(&problem.to_string());
+    }
     let mut asking = match Asking::new(&input.given(), &asked) {
         Ok(asking) => asking,
         Err(problem) => return error(&problem.to_string()),

@@ -77,6 +77,8 @@ test("a question is answered, and its answer is a plan", () => {
   assert.ok(answer.startsWith(`${gpus} `), answer);
   assert.throws(() => shardscope.ask(script, { question: "cheapest" }), /How many tokens/);
   assert.throws(() => shardscope.ask(script, { question: "what" }), /cannot be read/);
+  assert.throws(() => shardscope.ask(script, { question: "fewest-gpus", price: 2 }), /takes no price/);
+  assert.throws(() => shardscope.ask(script, { question: "cheapest", tokens: 1e9, price: -2 }), /price is not a positive number/);
 });
 
 test("the report for people names its verdict", () => {

@@ -21,14 +21,12 @@ and for the towers of its scripts, at their own width and in bf16:
 Run with transformers 5.23.0, peft 0.21.2 and torch 2.15.0: python tests/record/llava.py > tests/data/activations/llava.tsv
 """
 
-import weakref
-
 import torch
 from peft import LoraConfig, get_peft_model
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten
 from transformers import CLIPVisionConfig, CLIPVisionModel, LlamaConfig, LlamaForCausalLM
+
+from vision_towers import Alive
 
 WIDTH, TOWER, TOKENS, PATCHES, VOCABULARY = 64, 48, 40, 16, 320
 DTYPE = torch.bfloat16
@@ -103,32 +101,6 @@ def record(way, layers, checkpoints, samples):
     kept = [sum(size for side, size, _ in seen.values() if side == where) for where in (True, False)]
     trains = sum(p.numel() for module in modules for p in module.parameters() if p.requires_grad)
     print(f"{way}\t{layers}\t{int(checkpoints)}\t{samples}\t{kept[0]}\t{kept[1]}\t{trains}", flush=True)
-
-
-class Alive(TorchDispatchMode):
-    """Bytes of storages that are alive, and the most there were."""
-
-    def __init__(self, known):
-        super().__init__()
-        self.known, self.now, self.most = set(known), 0, 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        out = function(*args, **(kwargs or {}))
-        for tensor in tree_flatten(out)[0]:
-            if isinstance(tensor, torch.Tensor):
-                storage = tensor.untyped_storage()
-                key, size = storage._cdata, storage.nbytes()
-                if key not in self.known:
-                    self.known.add(key)
-                    self.now += size
-                    self.most = max(self.most, self.now)
-
-                    def gone(key=key, size=size):
-                        self.known.discard(key)
-                        self.now -= size
-
-                    weakref.finalize(storage, gone)
-        return out
 
 
 def released(name, side):

@@ -2,7 +2,7 @@
 
 Liger's kernels need a GPU, so norms have stand-ins that keep what `LigerRMSNormFunction` and `LigerLayerNormFunction` save
 (liger_kernel/ops/rms_norm.py, layer_norm.py): their input, and for each row the inverse root in fp32, or mean and inverse deviation in
-the input's own type. Models and counting are those of `vision_trained.py`; attention is SDPA's, a sample has two images. Written to
+the input's own type. Models and counting are those of `vision_kept.py`; attention is SDPA's, a sample has two images. Written to
 standard output, a line of JSON for each run, as there, and with
 
   liger     "layers": norms of layers, as `_apply_liger_kernel_to_instance` patches a model; "class": all of their class, as
@@ -12,14 +12,10 @@ Run with transformers 5.23.0 and torch 2.15.0: python tests/record/vision_liger.
 """
 
 import json
-import pathlib
 
 import torch
 
-SOURCE = (pathlib.Path(__file__).parent / "vision_trained.py").read_text()
-whole = {"__name__": "whole", "__file__": __file__}
-exec(compile(SOURCE.split("\nfor kind in KINDS:")[0], "vision_trained.py", "exec"), whole)
-CASES, IMAGE, towers = whole["CASES"], whole["IMAGE"], whole["towers"]
+from vision_kept import is_tower, kept, sample, small_model
 
 
 class RMSNorm(torch.autograd.Function):
@@ -48,7 +44,7 @@ class LayerNorm(torch.autograd.Function):
 def patch(model, scope):
     for name, module in model.named_modules():
         last = name.split(".")[-1]
-        if not whole["is_tower"](name) or last not in (["norm1", "norm2"] + ["ln_q"] * (scope == "class")):
+        if not is_tower(name) or last not in (["norm1", "norm2"] + ["ln_q"] * (scope == "class")):
             continue
         if isinstance(module, torch.nn.LayerNorm):
             module.forward = lambda value, module=module: LayerNorm.apply(value, module.weight, module.bias)
@@ -57,31 +53,22 @@ def patch(model, scope):
 
 
 def run(kind, way, autocast, scope):
-    _, text, small, _, more = CASES[kind]
-    model, config = towers["build"](kind, text, small, more)
+    model, config, small, sizes = small_model(kind)
     patch(model, scope)
-    given, patches = towers["inputs"](kind, config, small)
-    ids = torch.randint(0, 280, (1, 96 + 128))
-    at = 4
-    for _ in range(2):
-        ids[0, at] = 292
-        ids[0, at + 1 : at + 17] = IMAGE
-        at += 18
-    given = {key: torch.cat([value] * 2) for key, value in given.items()}
-    given |= dict(input_ids=ids, labels=ids, mm_token_type_ids=(ids == IMAGE).long())
-    *_, frozen = whole["kept"](model, given, autocast)
+    given, patches = sample(kind, config, small)
+    *_, frozen = kept(model, given, autocast)
     if way == "trained":
         model.requires_grad_(True)
     else:
         model.enable_input_require_grads()
-    tower, layer, outside = whole["kept"](model, given, autocast)
-    sizes = dict(model_type=kind, text_config=text, vision_config=small, **more)
-    row = dict(type=kind, config=sizes, way=way, autocast=autocast, attention="sdpa", liger=scope, patches=patches * 2, tower=tower,
+    tower, layer, outside = kept(model, given, autocast)
+    row = dict(type=kind, config=sizes, way=way, autocast=autocast, attention="sdpa", liger=scope, patches=patches, tower=tower,
                layer=layer, decoder=outside - frozen)
     print(json.dumps(row), flush=True)
 
 
-for kind in ["qwen2_vl", "qwen2_5_vl"]:
-    for way, scope in [("trained", "layers"), ("trained", "class"), ("hooked", "layers")]:
-        for autocast in (False, True):
-            run(kind, way, autocast, scope)
+if __name__ == "__main__":
+    for kind in ["qwen2_vl", "qwen2_5_vl"]:
+        for way, scope in [("trained", "layers"), ("trained", "class"), ("hooked", "layers")]:
+            for autocast in (False, True):
+                run(kind, way, autocast, scope)

@@ -6,7 +6,7 @@ use shardscope::operators::{Operator, Symbols, layer_operators};
 use shardscope::plan::*;
 
 use super::drafts::{Draft, draft, even_stages, flag, int, kept, recorded_shape};
-use super::formula::evaluate;
+use super::recorded::{Recorded, formulas};
 
 const RECORDED: &str = include_str!("../data/activations/axolotl.jsonl");
 /// Rank of the recorded adapters.
@@ -56,7 +56,7 @@ fn drafted(case: &Value) -> Draft {
 
 #[test]
 fn recorded_functions_are_met_to_the_byte() {
-    let (mut compared, mut wrong) = (0, Vec::new());
+    let mut recorded = Recorded::default();
     for line in RECORDED.lines().skip(1) {
         let case: Value = serde_json::from_str(line).expect("JSON");
         let plan = drafted(&case).plan();
@@ -66,17 +66,9 @@ fn recorded_functions_are_met_to_the_byte() {
         let outside = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
         let first = kept(&x.in_first_trained_layer(), &operators);
         for (what, ours) in [("layer0", first), ("layer1", layer), ("layer2", layer), ("outside", outside)] {
-            let recorded = case["kept"][what].as_u64().unwrap_or(0);
-            if ours != recorded {
-                wrong.push(format!("{}: {what}: {recorded} recorded, {ours} here", case["id"]));
-            }
-            compared += 1;
+            recorded.check(&case, what, ours);
         }
-        for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {
-            let value = evaluate(saved.formula.expression, &|name| x.value(name));
-            assert_eq!(saved.bytes.get() as f64, value, "{}: {}", case["id"], saved.name);
-        }
+        formulas(&case, &x, &operators);
     }
-    assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(compared, 288);
+    assert_eq!(recorded.equal(), 288);
 }

@@ -10,7 +10,7 @@ use shardscope::plan::*;
 use shardscope::source::Source;
 
 use super::drafts::{Draft, draft, even_stages, flag, int, kept, recorded_shape};
-use super::formula::evaluate;
+use super::recorded::{Recorded, formulas};
 
 const RECORDED: &str = include_str!("../data/activations/torchtune.jsonl");
 /// Rank of the recorded adapters.
@@ -94,19 +94,13 @@ fn drafted(case: &Value) -> Draft {
 
 #[test]
 fn recorded_layers_are_met_to_the_byte() {
-    let (mut compared, mut undropped, mut wrong) = (0, 0, Vec::new());
+    let (mut recorded, mut undropped) = (Recorded::default(), 0);
     for case in cases() {
         let plan = drafted(&case).plan();
         let x = Symbols::new(&plan);
         let operators = layer_operators(&x, plan.model().layer_kind(0));
         let full = plan.recipe().tuning.is_full();
-        let mut check = |what: &str, ours: u64| {
-            let recorded = case["kept"][what].as_u64().unwrap_or(0);
-            if ours != recorded {
-                wrong.push(format!("{}: {what}: {recorded} recorded, {ours} here", case["id"]));
-            }
-            compared += 1;
-        };
+        let mut check = |part: &str, ours: u64| recorded.check(&case, part, ours);
         for index in 0..plan.model().num_layers {
             let ours = match index {
                 _ if plan.recipe().recompute != Recompute::None => x.n * x.h * x.width,
@@ -137,15 +131,8 @@ fn recorded_layers_are_met_to_the_byte() {
         check("outside", outside);
         formulas(&case, &x, &operators);
     }
-    assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
+    let compared = recorded.equal();
     assert!(compared > 1500 && undropped == 8, "{compared}, {undropped}");
-}
-
-fn formulas(case: &Value, x: &Symbols<'_>, operators: &[Operator]) {
-    for saved in operators.iter().flat_map(|operator| operator.saved(x)) {
-        let value = evaluate(saved.formula.expression, &|name| x.value(name));
-        assert_eq!(saved.bytes.get() as f64, value, "{}: {}", case["id"], saved.name);
-    }
 }
 
 /// A public configuration's settings, worked out by hand: Llama 3.1 8B with adapters of rank 8 on one GPU.

@@ -11,7 +11,7 @@ use shardscope::source::Source;
 use shardscope::units::Bytes;
 
 use super::drafts::{Draft, draft, even_stages, int, kept, recorded_shape};
-use super::formula::evaluate;
+use super::recorded::{Recorded, formulas};
 
 const RECORDED: &str = include_str!("../data/activations/unsloth.jsonl");
 /// Rank of the recorded adapters.
@@ -63,7 +63,7 @@ fn drafted(case: &Value) -> Draft {
 
 #[test]
 fn recorded_functions_are_met_to_the_byte() {
-    let (mut compared, mut wrong) = (0, Vec::new());
+    let mut recorded = Recorded::default();
     for case in cases() {
         let plan = drafted(&case).plan();
         let x = Symbols::new(&plan);
@@ -71,19 +71,11 @@ fn recorded_functions_are_met_to_the_byte() {
         let outside = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
         let layer = kept(&x, &operators);
         for (what, ours) in [("layer0", layer), ("layer1", layer), ("layer2", layer), ("outside", outside)] {
-            let recorded = case["kept"][what].as_u64().unwrap_or(0);
-            if ours != recorded {
-                wrong.push(format!("{}: {what}: {recorded} recorded, {ours} here", case["id"]));
-            }
-            compared += 1;
+            recorded.check(&case, what, ours);
         }
-        for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {
-            let value = evaluate(saved.formula.expression, &|name| x.value(name));
-            assert_eq!(saved.bytes.get() as f64, value, "{}: {}", case["id"], saved.name);
-        }
+        formulas(&case, &x, &operators);
     }
-    assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(compared, 40);
+    assert_eq!(recorded.equal(), 40);
 }
 
 /// A program as unsloth's notebooks have it, with Llama 3 8B: its rank and its tokens left to the test.

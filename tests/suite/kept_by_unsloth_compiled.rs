@@ -10,7 +10,7 @@ use shardscope::plan::*;
 use shardscope::source::Source;
 
 use super::drafts::{Draft, draft, even_stages, int, kept, recorded_shape};
-use super::formula::evaluate;
+use super::recorded::{Recorded, formulas};
 
 const RECORDED: &str = include_str!("../data/activations/unsloth_compiled.jsonl");
 /// Rank of the recorded adapters.
@@ -76,7 +76,7 @@ fn drafted(case: &Value) -> Draft {
 
 #[test]
 fn recorded_layers_are_met_to_the_byte() {
-    let (mut compared, mut wrong) = (0, Vec::new());
+    let mut recorded = Recorded::default();
     for case in cases() {
         let plan = drafted(&case).plan();
         let x = Symbols::new(&plan);
@@ -87,20 +87,11 @@ fn recorded_layers_are_met_to_the_byte() {
         // price, the stream, which this shape alone has it do: in one graph the input is kept already.
         let stream = if case["id"] == BROKEN { 2 * x.n * x.h } else { 0 };
         for layer in ["layer0", "layer1", "layer2"] {
-            let recorded = case["kept"][layer].as_u64().expect("bytes");
-            let ours = kept(&x, &operators) + copied + stream;
-            if ours != recorded {
-                wrong.push(format!("{}: {layer}: {recorded} recorded, {ours} here", case["id"]));
-            }
-            compared += 1;
+            recorded.check(&case, layer, kept(&x, &operators) + copied + stream);
         }
-        for saved in operators.iter().flat_map(|operator| operator.saved(&x)) {
-            let value = evaluate(saved.formula.expression, &|name| x.value(name));
-            assert_eq!(saved.bytes.get() as f64, value, "{}: {}", case["id"], saved.name);
-        }
+        formulas(&case, &x, &operators);
     }
-    assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(compared, 45);
+    assert_eq!(recorded.equal(), 45);
 }
 
 /// `python_scripts/Gemma3_(4B).py` of unslothai/notebooks in short, without the checkpoint whose layers are quantized in part.

@@ -70,6 +70,7 @@ mod pinned_plans;
 mod plans;
 mod qwen35_small;
 mod random;
+mod recorded;
 mod reductions;
 mod refusals;
 mod resolve;

@@ -5,10 +5,18 @@ use anyhow::{Context, Result};
 
 use crate::fingerprint::files_below;
 use crate::install::{self, For, WASM};
-use crate::process::{cargo, command, root, run, say, target_folder};
+use crate::packages::{NpmPackage, npm};
+use crate::process::{cargo, command, root, run, say, target_folder, tools};
 
 /// What the package has from `npm/` as it is.
 const FILES: [&str; 6] = ["index.js", "index.d.ts", "node.js", "command.js", "package.json", "README.md"];
+
+/// Holds the package's types against its documents.
+const TYPESCRIPT: NpmPackage = NpmPackage {
+    name: "typescript",
+    version: "5.9.3",
+    integrity: "sha512-jl1vZzPDinLr9eUt3J/t7V6FgNEw9QjvBPdysz9KfQDD41fQrC2Y4vKQdiaUpFT4bXlb1RHhLpp8wtm6M5TgSw==",
+};
 
 /// The target of the program that Node runs.
 const WASI: &str = "wasm32-wasip1";
@@ -47,5 +55,9 @@ pub fn test() -> Result<()> {
     install::install(For::Node)?;
     run(&mut cargo(["build", "--locked", "--package", "shardscope-cli"]))?;
     let report = target_folder().join("debug/shardscope");
-    run(command("node").args(["--test", "npm/test/"]).env("SHARDSCOPE_REPORT", report))
+    let compiler = tools().join("npm/node_modules/typescript/lib/tsc.js");
+    if !compiler.is_file() {
+        npm(TYPESCRIPT)?;
+    }
+    run(command("node").args(["--test", "npm/test/"]).env("SHARDSCOPE_REPORT", report).env("TSC", compiler))
 }

@@ -62,6 +62,35 @@ fn the_release_publishes_to_npm_as_a_trusted_publisher_may() {
     );
 }
 
+/// dist builds by a profile of its own, and refuses `ci = "github"` and installers where a manifest has no address of the repository.
+#[test]
+fn the_release_builds_what_dist_and_the_action_know() {
+    let (_, release) = workflows().into_iter().find(|(name, _)| name.ends_with("release.yml")).unwrap();
+    let read = |file: &str| fs::read_to_string(root().join(file)).unwrap();
+    let (dist, manifest) = (read("dist-workspace.toml"), read("Cargo.toml"));
+    assert!(manifest.contains("\n[profile.dist]\ninherits = \"release\"\n"));
+    assert!(manifest.contains("\nrepository = ") || dist.contains("\nci = []\ninstallers = []\n"));
+    let version =
+        dist.split("cargo-dist-version = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    assert!(release.contains(&format!("cargo install --locked cargo-dist@{version}\n")));
+    let (_, targets) = dist.split_once("targets = [").unwrap();
+    let targets: Vec<_> = targets.split(']').next().unwrap().split('"').skip(1).step_by(2).collect();
+    let built = Regex::new(r"- \{ target: ([\w-]+), on: ").unwrap();
+    let built: Vec<_> = built.captures_iter(&release).map(|found| found[1].to_owned()).collect();
+    assert_eq!(built, targets);
+    // The action fetches `shardscope-cli-<target>.tar.xz` for every system that its machines have a bash of their own on.
+    let fetch = read("packages/action/fetch.sh");
+    let fetched = Regex::new(r"\) target=([\w-]+) ;;").unwrap();
+    let fetched: Vec<_> = fetched.captures_iter(&fetch).map(|found| found[1].to_owned()).collect();
+    let unix: Vec<_> = targets.iter().filter(|target| !target.contains("windows")).collect();
+    assert_eq!(fetched.iter().collect::<Vec<_>>(), unix);
+    assert!(
+        fetch.contains("archive=\"shardscope-cli-$target.tar.xz\"")
+            && dist.contains("unix-archive = \".tar.xz\"")
+    );
+    assert!(dist.contains("packages = [\"shardscope-cli\"]"));
+}
+
 /// On a machine that has rustup alone, what takes minutes is said before it begins.
 #[test]
 fn the_commands_say_what_they_install_before_they_do() {

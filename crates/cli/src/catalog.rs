@@ -10,7 +10,7 @@ use shardscope::source::suggest;
 use shardscope::units::{Bytes, BytesPerSecond, gib};
 
 use crate::call_error::CallError;
-use crate::output::{Format, print, print_json, refuse};
+use crate::output::{Format, cell, print, print_json, refuse, width};
 
 /// `models` and `accelerators`.
 #[derive(Args)]
@@ -63,24 +63,50 @@ impl ListArguments {
                     let cells = table.iter().chain([&titles]).filter_map(|row| row.get(column));
                     cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
                 };
-                let widths: [usize; N] = std::array::from_fn(wide);
-                let mut out = String::new();
-                for row in [&titles].into_iter().chain(&table) {
-                    // Titles are a row like others, so that they share the widths.
-                    let mut line = String::new();
-                    for ((cell, width), right) in row.iter().zip(widths).zip(right) {
-                        line += if line.is_empty() { "" } else { "  " };
-                        line += &if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
-                    }
-                    out += line.trim_end();
-                    out.push('\n');
-                }
-                print(&out);
+                let widths = within(width(), std::array::from_fn(wide), right);
+                let rows = [&titles].into_iter().chain(&table);
+                // Titles are a row like others, so that they share the widths.
+                print(&rows.map(|row| lined(row, widths, right)).collect::<String>());
             }
         }
         ExitCode::SUCCESS
     }
 }
+
+/// Widths that `columns` of a terminal have room for: columns of words but the first give way, the widest first, as far as they are
+/// readable.
+fn within<const N: usize>(columns: Option<usize>, mut widths: [usize; N], right: [bool; N]) -> [usize; N] {
+    let Some(columns) = columns else { return widths };
+    while widths.iter().sum::<usize>() + GAP.len() * N.saturating_sub(1) > columns {
+        let words = widths.iter_mut().zip(right).skip(1).filter(|(_, right)| !right).map(|(width, _)| width);
+        let Some(widest) = words.filter(|width| **width > NARROWEST).max() else { return widths };
+        *widest -= 1;
+    }
+    widths
+}
+
+/// A row in lines as wide as its columns.
+fn lined<const N: usize>(row: &[String; N], widths: [usize; N], right: [bool; N]) -> String {
+    let cells = row.iter().zip(widths).map(|(text, width)| cell(text, width)).collect::<Vec<_>>();
+    let lines = cells.iter().map(Vec::len).max().unwrap_or(0);
+    let mut out = String::new();
+    for place in 0..lines {
+        let mut line = String::new();
+        for (column, ((cell, width), right)) in cells.iter().zip(widths).zip(right).enumerate() {
+            let text = cell.get(place).map_or("", String::as_str);
+            line += if column == 0 { "" } else { GAP };
+            line += &if right { format!("{text:>width$}") } else { format!("{text:<width$}") };
+        }
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// What stands between two columns.
+const GAP: &str = "  ";
+/// A column of words is made no narrower. Unit: column of the terminal.
+const NARROWEST: usize = 16;
 
 #[derive(Serialize)]
 struct Model {
@@ -163,4 +189,22 @@ pub(crate) fn accelerators(arguments: &ListArguments) -> ExitCode {
         let terabytes = row.memory_bandwidth.get() / 1e12;
         [row.name.to_owned(), gib(row.memory), format!("{terabytes:.2} TB/s")]
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{lined, within};
+
+    #[test]
+    fn words_give_way_to_the_width_of_a_terminal_and_names_and_figures_do_not() {
+        let (widths, right) = ([30, 60, 20, 9], [false, false, false, true]);
+        assert_eq!(within(None, widths, right), widths);
+        assert_eq!(within(Some(200), widths, right), widths);
+        assert_eq!(within(Some(100), widths, right), [30, 35, 20, 9]);
+        // As far as they are readable.
+        assert_eq!(within(Some(20), widths, right), [30, 16, 16, 9]);
+        let row = ["tp_comm_overlap", "communication behind matmuls", "1"].map(str::to_owned);
+        let lines = "tp_comm_overlap  communication  1\n                 behind\n                 matmuls\n";
+        assert_eq!(lined(&row, [15, 13, 1], [false, false, true]), lines);
+    }
 }

@@ -89,33 +89,49 @@ pub(crate) fn harmless(text: &str) -> String {
 
 /// Columns of the terminal that standard output is; none where it is a file or a pipe.
 #[cfg(not(target_family = "wasm"))]
-fn width() -> Option<usize> {
+pub(crate) fn width() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(columns, _)| usize::from(columns.0))
 }
 
 /// WASI does not tell how wide a terminal is.
 #[cfg(target_family = "wasm")]
-const fn width() -> Option<usize> {
+pub(crate) const fn width() -> Option<usize> {
     None
 }
 
-/// Lines of prose folded at `width`, their following lines set in. Lines that align columns (two blanks inside) stay whole.
+/// Lines of prose folded at `width`, their following lines set in. Of lines that align columns (two blanks inside) the last column is
+/// folded below itself, where two thirds of the width leave it room.
 fn folded(text: &str, width: Option<usize>) -> String {
     let Some(width) = width.filter(|width| *width >= NARROWEST) else { return text.to_owned() };
     let mut out = String::new();
     for line in text.lines() {
-        // The lines after the first stand two columns further in than the line itself.
         let inside = line.trim_start();
-        let indent = " ".repeat(line.len() - inside.len() + 2);
-        if line.chars().count() <= width || inside.contains("  ") {
+        let last = inside.rfind("  ").map(|gap| line.len() - inside.len() + gap + 2);
+        // The lines after the first stand below the last column, or two columns further in than the line itself.
+        let indent = last.map_or(line.len() - inside.len() + 2, |start| line[..start].chars().count());
+        if line.chars().count() <= width || last.is_some() && indent > width * 2 / 3 {
             out += line;
         } else {
+            let indent = " ".repeat(indent);
             let options = textwrap::Options::new(width).subsequent_indent(&indent);
+            // Names of settings and values are copied: they stay whole in a column.
+            let options = if last.is_some() { in_columns(options) } else { options };
             out += &textwrap::fill(line, options);
         }
         out.push('\n');
     }
     out
+}
+
+/// Words of a column are never broken.
+fn in_columns(options: textwrap::Options<'_>) -> textwrap::Options<'_> {
+    options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation)
+}
+
+/// The lines of a cell in a column of `width`.
+pub(crate) fn cell(text: &str, width: usize) -> Vec<String> {
+    let lines = textwrap::wrap(text, in_columns(textwrap::Options::new(width)));
+    lines.into_iter().map(std::borrow::Cow::into_owned).collect()
 }
 
 #[cfg(test)]
@@ -130,6 +146,10 @@ mod tests {
             narrow,
             "  a sentence of more than forty columns\n    is folded at the blank\n  rank   parameters   gradients   optimizer   activations\n"
         );
+        let row = "  3.65 s  56.18 GiB  micro_batch_size=4 overlap_grad_reduce=true\n";
+        let below =
+            "  3.65 s  56.18 GiB  micro_batch_size=4\n                     overlap_grad_reduce=true\n";
+        assert_eq!(folded(row, Some(44)), below);
         assert_eq!(folded(text, None), text);
         assert_eq!(folded(text, Some(8)), text);
     }

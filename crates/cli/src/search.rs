@@ -10,9 +10,10 @@ use shardscope::catalog::accelerator;
 use shardscope::plan::Plan;
 use shardscope::search::{Choices, Dimension, Inquiry, Question, Space, Values, exhaust};
 use shardscope::session::{self, Objective};
+use shardscope::units::Count;
 
 use crate::input::Input;
-use crate::output::{Format, NO_PLAN, print, print_json, refuse, tell};
+use crate::output::{Format, NO_PLAN, print, print_json, print_prose, refuse, tell};
 use compared::{AT_ONCE, Terms};
 use written::Written;
 
@@ -24,14 +25,14 @@ pub(crate) struct SearchArguments {
     /// What is asked.
     #[arg(long, value_enum, default_value_t = Asked::Fastest)]
     question: Asked,
-    /// For `cheapest`: tokens to train on, for example 15e12 [default: the run's own budget].
-    #[arg(long, value_name = "TOKENS")]
-    tokens: Option<f64>,
-    /// For `cheapest`: days that there are.
-    #[arg(long, value_name = "DAYS")]
+    /// For `cheapest` and `which-gpu`: tokens to train on, for example 15e12 [default for `cheapest`: the run's own budget].
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    tokens: Option<u64>,
+    /// For `cheapest` and `which-gpu`: days that there are.
+    #[arg(long, value_name = "DAYS", value_parser = positive)]
     days: Option<f64>,
-    /// For `cheapest`: price of an accelerator for an hour [default: the run's price_per_gpu_hour].
-    #[arg(long, value_name = "PRICE")]
+    /// For `cheapest` and `which-gpu`: price of an accelerator for an hour [default: the run's price_per_gpu_hour].
+    #[arg(long, value_name = "PRICE", value_parser = positive)]
     price: Option<f64>,
     /// For `which-gpu`: kinds of accelerators, each with its price for an hour where cost decides, for example
     /// H100-SXM=2.5,A100-SXM-80GB=1.2.
@@ -40,8 +41,8 @@ pub(crate) struct SearchArguments {
     /// What trains: everything, LoRA's adapters, or adapters over weights of 4 bits [default: as in the run].
     #[arg(long, value_enum)]
     train: Option<Trained>,
-    /// For `cheapest` and `scaling`: nodes that there are [default: the run's own].
-    #[arg(long, value_name = "NODES")]
+    /// For `cheapest`, `scaling` and `which-gpu`: nodes that there are [default: the run's own].
+    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..=MOST_NODES))]
     most_nodes: Option<u64>,
     /// Keep a dimension as in the run: tp, pp, vpp, split, schedule, cp, ep, etp, mbs, sp, sharding, recompute, overlap,
     /// rank-order.
@@ -112,11 +113,22 @@ impl From<Trained> for session::Trained {
 fn kind(text: &str) -> Result<(String, Option<f64>), String> {
     let (name, price) = text.split_once('=').map_or((text, None), |(name, price)| (name, Some(price)));
     let known = accelerator(name).ok_or("`shardscope accelerators` lists the names")?;
-    let number = |price: &str| price.parse::<f64>().ok().filter(|price| *price > 0.0 && price.is_finite());
-    match price.map(|price| number(price).ok_or("the price is not a positive number")).transpose() {
-        Ok(price) => Ok((known.name, price)),
-        Err(problem) => Err(problem.to_owned()),
-    }
+    let price = price.map(positive).transpose().map_err(|problem| format!("the price: {problem}"))?;
+    Ok((known.name, price))
+}
+
+/// A number above 0 that is one.
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
+    number.ok_or_else(|| "it is not a positive number".to_owned())
+}
+
+/// A number of tokens as people write it (15e12), whole.
+fn tokens(text: &str) -> Result<u64, String> {
+    let tokens = positive(text).ok().filter(|tokens| (1.0..MOST_TOKENS).contains(tokens));
+    tokens
+        .map(|tokens| Count::rounded_up(tokens).get())
+        .ok_or_else(|| "it is not a number of tokens".to_owned())
 }
 
 fn dimension(text: &str) -> Result<Dimension, String> {
@@ -132,7 +144,24 @@ fn range(text: &str) -> Result<(Dimension, u64, u64), String> {
     // `tp=4` is a range of one size.
     let (least, most) = sizes.split_once("..").unwrap_or((sizes, sizes));
     let size = |text: &str| text.trim().parse::<u64>().map_err(|_| form());
-    Ok((dimension(name)?, size(least)?, size(most)?))
+    let (dimension, least, most) = (dimension(name)?, size(least)?, size(most)?);
+    if !dimension.has_sizes() {
+        let sized = Dimension::NAMED.iter().filter(|(one, _)| one.has_sizes());
+        let names: Vec<&str> = sized.map(|(_, name)| *name).collect();
+        return Err(format!("{name} has no sizes; {} have", names.join(", ")));
+    }
+    // An empty range would come back as a search in which nothing fits.
+    if least > most || most == 0 {
+        return Err(format!("there is no size from {least} to {most}"));
+    }
+    Ok((dimension, least, most))
+}
+
+impl Asked {
+    /// Its name in a call.
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
 }
 
 impl SearchArguments {
@@ -161,12 +190,7 @@ impl SearchArguments {
             Asked::OneMoreNode => Question::OneMoreNode,
             Asked::Cheapest | Asked::WhichGpu => {
                 let budget = &plan.recipe().budget;
-                let given = self.tokens.filter(|tokens| *tokens >= 1.0 && *tokens < MOST_TOKENS);
-                let tokens = match (given, self.tokens) {
-                    (Some(tokens), _) => whole(tokens),
-                    (None, Some(_)) => return Err("--tokens is not a number of tokens".to_owned()),
-                    (None, None) => budget.tokens.ok_or("how many tokens? add --tokens")?,
-                };
+                let tokens = self.tokens.or(budget.tokens).ok_or("how many tokens? add --tokens")?;
                 // Where every kind has a price of its own the common one is not read; the question wants a number all
                 // the same.
                 let priced =
@@ -177,15 +201,35 @@ impl SearchArguments {
             }
         })
     }
+
+    /// An option of another question, and the questions that take it: an answer that passed it over would be to another question.
+    fn misplaced(&self) -> Option<String> {
+        let priced = [Asked::Cheapest, Asked::WhichGpu];
+        let nodes = [Asked::Cheapest, Asked::Scaling, Asked::WhichGpu];
+        let given: [(&str, bool, &[Asked]); 5] = [
+            ("--tokens", self.tokens.is_some(), &priced),
+            ("--days", self.days.is_some(), &priced),
+            ("--price", self.price.is_some(), &priced),
+            ("--most-nodes", self.most_nodes.is_some(), &nodes),
+            ("--kinds", !self.kinds.is_empty(), &[Asked::WhichGpu]),
+        ];
+        let (option, _, takes) =
+            given.into_iter().find(|(_, given, takes)| *given && !takes.contains(&self.question))?;
+        let takes: Vec<String> = takes.iter().map(|question| question.name()).collect();
+        Some(format!(
+            "--question {} takes no {option}; {} {}",
+            self.question.name(),
+            takes.join(", "),
+            if takes.len() == 1 { "does" } else { "do" }
+        ))
+    }
 }
 
 /// More tokens than these are no budget.
 const MOST_TOKENS: f64 = 1e18;
 
-/// A number of tokens as people write it (15e12), whole.
-fn whole(tokens: f64) -> u64 {
-    shardscope::units::Count::rounded_up(tokens).get()
-}
+/// Most nodes that a row goes up to, as many as the search for the fewest accelerators.
+const MOST_NODES: u64 = 1 << 12;
 
 /// Prints the answer, and diagnostics to standard error.
 pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
@@ -201,6 +245,9 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
         && (arguments.question != Asked::Fastest || !matches!(arguments.format, Format::Text))
     {
         return refuse("--exhaustive lists the fastest layouts, as text: leave --question and --format out");
+    }
+    if let Some(problem) = arguments.misplaced() {
+        return refuse(&problem);
     }
     let pasted = match input.read() {
         Ok(pasted) => pasted,
@@ -240,7 +287,7 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
     while inquiry.step(AT_ONCE) {}
     let written = Written::new(plan, &inquiry, arguments.limit);
     match arguments.format {
-        Format::Text => print(&written.text()),
+        Format::Text => print_prose(&written.text()),
         Format::Json => print_json(&written),
         Format::Markdown => print(&written.markdown()),
     }

@@ -3,7 +3,7 @@
 use super::table::Table;
 use crate::SettingValue::Bool;
 use shardscope_catalog as catalog;
-use shardscope_plan::{Activation, AttentionKernel, Field, Fusions, LossKind, Model, Software};
+use shardscope_plan::{Activation, AttentionKernel, Field, Fusions, Generation, LossKind, Model, Software};
 use shardscope_units::Bytes;
 
 /// Which attention kernel each software runs: the legacy models and Megatron-DeepSpeed flash attention
@@ -48,7 +48,8 @@ pub(super) fn attention_kernel(table: &mut Table, software: Software) -> Attenti
 /// Whether it runs on an Ascend accelerator, where MindSpeed replaces core's kernels by its own
 /// (`mindspeed/features_manager/transformer/flash_attention`).
 fn on_ascend(table: &Table) -> bool {
-    table.word(Field::Accelerator).starts_with("Ascend")
+    let known = catalog::accelerator(table.word(Field::Accelerator));
+    known.is_some_and(|found| found.generation == Generation::Ascend910B)
 }
 
 /// Bytes of a cuBLAS workspace configured as `:KiB:count`, any number of times; deterministic runs must set

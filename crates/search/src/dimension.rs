@@ -76,6 +76,31 @@ impl Dimension {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
     }
 
+    /// Whether it has sizes, between two of which it can be tried.
+    #[must_use]
+    pub const fn has_sizes(self) -> bool {
+        match self {
+            Self::Tensor
+            | Self::Pipeline
+            | Self::VirtualPipeline
+            | Self::Context
+            | Self::Expert
+            | Self::ExpertTensor
+            | Self::MicroBatch
+            | Self::Instances => true,
+            Self::Split
+            | Self::Schedule
+            | Self::SequenceParallel
+            | Self::Sharding
+            | Self::Recompute
+            | Self::Overlap
+            | Self::RankOrder
+            | Self::Precision
+            | Self::Offload
+            | Self::OffloadModules => false,
+        }
+    }
+
     fn index(self) -> usize {
         self as usize
     }

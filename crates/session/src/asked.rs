@@ -141,6 +141,35 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// That its values are ones the question takes: an answer that passed one over would be to another question.
+    ///
+    /// # Errors
+    /// The first that it does not take, or that is no amount.
+    pub fn checked(&self) -> Result<(), AskError> {
+        let budget = self.topic.asks_budget();
+        let values = [
+            ("tokens", self.tokens.is_some(), budget),
+            ("days", self.days.is_some(), budget),
+            ("price", self.price.is_some(), budget),
+            ("most_nodes", self.most_nodes.is_some(), self.topic.asks_nodes()),
+        ];
+        if let Some((name, ..)) = values.into_iter().find(|(_, given, taken)| *given && !taken) {
+            return Err(AskError::Misplaced { name, topic: self.topic });
+        }
+        let is_none =
+            |amount: Option<f64>| amount.is_some_and(|amount| !(amount > 0.0 && amount.is_finite()));
+        let amounts = [
+            ("tokens", self.tokens == Some(0)),
+            ("days", is_none(self.days)),
+            ("price", is_none(self.price)),
+            ("most_nodes", self.most_nodes == Some(0)),
+        ];
+        match amounts.into_iter().find(|(_, wrong)| *wrong) {
+            Some((name, _)) => Err(AskError::NotPositive(name)),
+            None => Ok(()),
+        }
+    }
+
     /// What the changes of an answer are put onto: a model of the catalog is a plan of its own.
     #[must_use]
     pub fn changed(&self, input: &UserInput) -> UserInput {
@@ -159,6 +188,15 @@ pub enum AskError {
     Tokens,
     /// It is not said what an accelerator costs.
     Price,
+    /// A value that belongs to other questions.
+    Misplaced {
+        /// The value's name in a call.
+        name: &'static str,
+        /// What is asked.
+        topic: Topic,
+    },
+    /// A value by its name in a call that is not above zero.
+    NotPositive(&'static str),
 }
 
 impl fmt::Display for AskError {
@@ -167,6 +205,10 @@ impl fmt::Display for AskError {
             Self::NoPlan(reason) => write!(out, "This run cannot be planned: {reason}"),
             Self::Tokens => out.write_str("How many tokens is it trained on?"),
             Self::Price => out.write_str("What does a GPU-hour cost?"),
+            Self::Misplaced { name, topic } => {
+                write!(out, "\"{}\" takes no {name}; leave it out", topic.name())
+            }
+            Self::NotPositive(name) => write!(out, "{name} is not a positive number"),
         }
     }
 }
@@ -386,6 +428,24 @@ mod tests {
             assert_eq!(shown.plan.cluster().gpus(), reached.gpus, "{}", topic.name());
             let (step, found) = (shown.report.time.step.get(), reached.outcome.as_ref().unwrap().step.get());
             assert!((step / found - 1.0).abs() < 1e-9, "{}: {step} and {found}", topic.name());
+        }
+    }
+
+    #[test]
+    fn what_a_question_does_not_take_is_named() {
+        for topic in Topic::ALL {
+            assert_eq!(asked(topic).checked(), Ok(()));
+            let misplaced = |name| Err(AskError::Misplaced { name, topic });
+            let price = Asked { price: Some(2.0), ..asked(topic) }.checked();
+            let takes = topic == Topic::Cheapest;
+            assert_eq!(price, if takes { Ok(()) } else { misplaced("price") }, "{}", topic.name());
+            let nodes = Asked { most_nodes: Some(2), ..asked(topic) }.checked();
+            let takes = matches!(topic, Topic::Cheapest | Topic::Scaling);
+            assert_eq!(nodes, if takes { Ok(()) } else { misplaced("most_nodes") }, "{}", topic.name());
+        }
+        for days in [0.0, -3.0, f64::NAN, f64::INFINITY] {
+            let asked = Asked { days: Some(days), ..asked(Topic::Cheapest) };
+            assert_eq!(asked.checked(), Err(AskError::NotPositive("days")), "{days}");
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::quantity::Quantity;
-use super::whole::{product, sum};
+use super::whole::{exact, product};
 
 /// A number of bytes, exact. Unit: byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -65,41 +65,4 @@ impl Bytes {
     }
 }
 
-impl Quantity for Bytes {
-    fn times(self, times: u64) -> Self {
-        Self(product(self.0, times))
-    }
-    fn greater(self, other: Self) -> Self {
-        self.max(other)
-    }
-    #[allow(clippy::cast_precision_loss)]
-    fn number(self) -> f64 {
-        self.0 as f64
-    }
-}
-
-impl std::ops::Add for Bytes {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(sum(self.0, other.0))
-    }
-}
-
-impl std::ops::AddAssign for Bytes {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl std::ops::Mul<u64> for Bytes {
-    type Output = Self;
-    fn mul(self, times: u64) -> Self {
-        self.times(times)
-    }
-}
-
-impl std::iter::Sum for Bytes {
-    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-        items.fold(Self::ZERO, |sum, item| sum + item)
-    }
-}
+exact!(Bytes);

@@ -16,6 +16,51 @@ pub const fn product(one: u64, other: u64) -> u64 {
     }
 }
 
+/// What a whole number with a unit can do; `ZERO` is its own.
+macro_rules! exact {
+    ($name:ident) => {
+        impl $crate::quantity::Quantity for $name {
+            fn times(self, times: u64) -> Self {
+                Self($crate::whole::product(self.0, times))
+            }
+            fn greater(self, other: Self) -> Self {
+                self.max(other)
+            }
+            #[allow(clippy::cast_precision_loss)]
+            fn number(self) -> f64 {
+                self.0 as f64
+            }
+        }
+
+        impl std::ops::Add for $name {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self($crate::whole::sum(self.0, other.0))
+            }
+        }
+
+        impl std::ops::AddAssign for $name {
+            fn add_assign(&mut self, other: Self) {
+                *self = *self + other;
+            }
+        }
+
+        impl std::ops::Mul<u64> for $name {
+            type Output = Self;
+            fn mul(self, times: u64) -> Self {
+                $crate::quantity::Quantity::times(self, times)
+            }
+        }
+
+        impl std::iter::Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+                items.fold(Self::ZERO, |sum, item| sum + item)
+            }
+        }
+    };
+}
+pub(crate) use exact;
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

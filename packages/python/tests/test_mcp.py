@@ -140,13 +140,14 @@ class Server(unittest.TestCase):
     def test_questions_before_launching_have_answers_that_are_plans(self):
         small = SCRIPT.replace("--nnodes 2 --nproc_per_node 8", "--nnodes 1 --nproc_per_node 8")
         run = {"text": small, "accelerator": "H100-SXM"}
-        fewest, batch, cheapest, tokens, price, unknown = self.call(
+        fewest, batch, cheapest, tokens, price, unknown, misplaced = self.call(
             ("ask", {**run, "question": "fewest-gpus"}),
             ("ask", {**run, "question": "largest-micro-batch", "limit": 3}),
             ("ask", {**run, "question": "cheapest", "tokens": 1e9, "price": 2, "most_nodes": 2}),
             ("ask", {**run, "question": "cheapest"}),
             ("ask", {**run, "question": "cheapest", "tokens": -1}),
             ("ask", {**run, "question": "fewest-gpus", "tokns": 1}),
+            ("ask", {**run, "question": "fewest-gpus", "price": 2}),
         )
         for answer in (fewest, batch, cheapest):
             self.assertFalse(answer.is_error, answer.content)
@@ -162,8 +163,8 @@ class Server(unittest.TestCase):
         steps = -(-10**9 // (512 * 2048))  # whole ones
         hours = steps * chosen["layout"]["step_seconds"] / 3600
         self.assertAlmostEqual(chosen["cost"], hours * chosen["gpus"] * 2, places=6)
-        expected = ["How many tokens", "tokens is not a positive number", "there is no argument tokns"]
-        for answer, words in zip((tokens, price, unknown), expected):
+        expected = ["How many tokens", "tokens is not a positive number", "there is no argument tokns", "takes no price; leave it out"]
+        for answer, words in zip((tokens, price, unknown, misplaced), expected):
             self.assertTrue(answer.is_error, words)
             self.assertIn(words, answer.content[0].text)
 

@@ -230,20 +230,18 @@ impl AskInput {
     /// # Errors
     /// A sentence that says what to change in the call.
     pub(super) fn asked(&self) -> Result<Asked, String> {
-        let positive = |name: &str, value: Option<f64>| match value {
-            Some(value) if value > 0.0 && value.is_finite() => Ok(Some(value)),
-            Some(_) => Err(format!("{name} is not a positive number")),
-            None => Ok(None),
-        };
-        let tokens = positive("tokens", self.tokens)?.map(|tokens| Count::rounded_up(tokens).get());
-        Ok(Asked {
+        // What rounds to no token is none.
+        let tokens = self.tokens.map(|tokens| Count::rounded_up(tokens).get());
+        let asked = Asked {
             topic: self.question,
             trained: self.train,
             tokens,
-            days: positive("days", self.days)?,
-            price: positive("price", self.price)?,
+            days: self.days,
+            price: self.price,
             most_nodes: self.most_nodes,
-        })
+        };
+        asked.checked().map_err(|problem| problem.to_string())?;
+        Ok(asked)
     }
 
     pub(super) fn limit(&self) -> usize {

@@ -9,7 +9,9 @@ mod export;
 mod gate;
 mod manual;
 mod measured;
+mod offline;
 mod review;
+mod search;
 mod submit;
 mod tutorials;
 
@@ -297,36 +299,4 @@ fn what_is_too_large_or_commands_a_terminal_is_not_passed_on() {
     let output = call(&["report", "-"], &SCRIPT.replace("--bf16", "--bf\u{1b}]0;pwned\u{7}16"));
     let told = [output.stdout, output.stderr].concat();
     assert!(!String::from_utf8_lossy(&told).contains(['\u{1b}', '\u{7}']));
-}
-
-/// Kinds of accelerators and models of the catalog are compared; what is asked without what it takes is refused.
-#[test]
-fn questions_that_compare_have_an_answer() {
-    let small = SCRIPT.replace("--nnodes 2 --nproc_per_node 8", "--nnodes 1 --nproc_per_node 4");
-    let asked = |more: &[&str]| {
-        let all = ["search", "-", "--accelerator", "A100-SXM-40GB", "--format", "json"];
-        call(&[&all[..], more].concat(), &small)
-    };
-    let document = |output: &Output| {
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        serde_json::from_str::<serde_json::Value>(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-    };
-    // 5.2e9 parameters at 18 bytes are 94 GB: more of 40 GB than of 141 GB.
-    let fixed = ["--fix", "vpp", "--fix", "split", "--fix", "cp", "--range", "mbs=1..2"];
-    let kinds = ["--question", "which-gpu", "--kinds", "A100-SXM-40GB,H200-SXM"];
-    let output = asked(&[&kinds[..], &fixed].concat());
-    let said = document(&output);
-    assert!(output.status.success(), "{said}");
-    let gpus = |place: usize| said["compared"][place]["gpus"].as_u64().expect("it fits somewhere");
-    assert!(gpus(0) > gpus(1), "{said}");
-    assert!(said["answer"].as_str().is_some_and(|answer| answer.contains("H200-SXM are enough")), "{said}");
-    let output = asked(&["--question", "which-gpu"]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("--kinds"));
-    // All that are larger do not fit.
-    let largest = |train: &str| document(&asked(&["--question", "largest-model", "--train", train]));
-    let said = largest("lora");
-    let compared = said["compared"].as_array().expect("models");
-    let fits = |place: usize| compared[place]["fits"].as_bool();
-    assert_eq!((said["answered"].as_bool(), fits(compared.len() - 1)), (Some(true), Some(true)), "{said}");
-    assert!((0..compared.len() - 1).all(|place| fits(place) == Some(false)), "{said}");
 }

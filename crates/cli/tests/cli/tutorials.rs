@@ -109,3 +109,21 @@ fn the_readmes_first_answer_is_that_of_the_tutorial() {
         assert!(root.join("docs").join(file).exists(), "{file}");
     }
 }
+
+/// What the README says at its top is what stands in its table, which is that of `cargo run --example evidence`.
+#[test]
+fn the_readmes_first_figures_are_those_of_its_table() {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md"));
+    let readme = readme.expect("the README");
+    let row = readme.lines().find(|line| line.starts_with("| never fitted: all rows |")).expect("the row");
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    let [_, _, rows, median, _, within, ..] = cells[..] else { panic!("{row}") };
+    let said = format!(
+        "On the {rows} published runs that no constant was fitted on, the step time is off by {median} in the median and within 15% \
+         in {within}\n"
+    );
+    assert!(readme.contains(&said), "write this into the README: {said}");
+    // The page's address is written once.
+    assert_eq!(readme.matches("\n[page]: ").count(), 1);
+    assert!(readme.matches("][page]").count() >= 2);
+}
