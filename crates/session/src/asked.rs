@@ -5,10 +5,12 @@ use std::fmt;
 use super::largest::models_on;
 use super::start::{Choice, Objective};
 use super::state::State;
+use super::trained::Trained;
 use super::user_input::UserInput;
+use super::varied::Varied;
 use serde::{Deserialize, Serialize};
 use shardscope_plan::{Field, Plan};
-use shardscope_search::{Candidate, Choices, Comparison, Inquiry, Preferred, Question, Reached};
+use shardscope_search::{Candidate, Comparison, Inquiry, Preferred, Question, Reached};
 use shardscope_units::grouped;
 
 /// A question that a form offers.
@@ -74,53 +76,6 @@ impl Topic {
     }
 }
 
-/// Weights that train, as a question states them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Trained {
-    /// Everything.
-    Full,
-    /// LoRA's adapters.
-    Lora,
-    /// Adapters over weights of 4 bits.
-    QLora,
-}
-
-impl Trained {
-    /// Every choice, in the order of the list.
-    pub const ALL: [Self; 3] = [Self::Full, Self::Lora, Self::QLora];
-
-    /// Label in the list.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "all weights",
-            Self::Lora => "LoRA",
-            Self::QLora => "QLoRA",
-        }
-    }
-
-    /// Value of the setting `train_type`.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Lora => "lora",
-            Self::QLora => "qlora",
-        }
-    }
-
-    /// Objective that a plan proposed for a catalog model starts from.
-    #[must_use]
-    pub const fn objective(self) -> Objective {
-        match self {
-            Self::Full => Objective::FullFineTune,
-            Self::Lora => Objective::Lora,
-            Self::QLora => Objective::QLora,
-        }
-    }
-}
-
 /// A question and the values its form asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
@@ -138,6 +93,9 @@ pub struct Asked {
     pub price: Option<f64>,
     /// Nodes that there are.
     pub most_nodes: Option<u64>,
+    /// How far each dimension is varied in every search for the answer.
+    #[serde(default)]
+    pub vary: Varied,
 }
 
 impl Asked {
@@ -216,7 +174,7 @@ impl Asking {
         let plan = plan_of(&input)?;
         // At least one node, since an empty range has no layout to fall back on.
         let most_nodes = asked.most_nodes.unwrap_or(plan.cluster().num_nodes).clamp(1, MOST_NODES);
-        let choices = Choices::default();
+        let choices = asked.vary.choices();
         let question = match asked.topic {
             Topic::FewestGpus => Question::FewestGpus,
             Topic::LongestSequence => Question::LongestSequence,
@@ -361,7 +319,8 @@ mod tests {
     use crate::EXAMPLE;
 
     fn asked(topic: Topic) -> Asked {
-        Asked { topic, trained: None, tokens: None, days: None, price: None, most_nodes: None }
+        let (tokens, days, price, most_nodes) = (None, None, None, None);
+        Asked { topic, trained: None, tokens, days, price, most_nodes, vary: Varied::default() }
     }
 
     #[test]

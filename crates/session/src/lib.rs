@@ -37,12 +37,14 @@ mod steps;
 pub mod texts;
 mod tool;
 mod traffic;
+mod trained;
 mod user_input;
+mod varied;
 mod verdict;
 
-pub use address::{cut, file_stem, fragment, script_link, settings_link, title};
+pub use address::{changed_link, cut, file_stem, fragment, script_link, settings_link, title};
 pub use answer::{Answer, Shown, answer, estimated};
-pub use asked::{AskError, Asked, AskedLine, Asking, Topic, Trained};
+pub use asked::{AskError, Asked, AskedLine, Asking, Topic};
 pub use branch::{Branch, Reason, SymbolValue, plain};
 pub use copies::{LONG_LINK, frame, verdict_lines, verdict_markdown};
 pub use difference::Difference;
@@ -74,5 +76,7 @@ pub use tool::{MeasuredLine, ToolBlock, ToolLine, measured_lines, measured_plan,
 pub use traffic::{
     detour_sentence, dimension_line, explain_message, explain_wire, link_name, written_groups,
 };
+pub use trained::Trained;
 pub use user_input::{File, UserInput};
+pub use varied::{Extent, Varied};
 pub use verdict::{Fit, StageMemory, Use};

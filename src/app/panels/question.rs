@@ -1,7 +1,7 @@
 //! The questions that people have before they launch, as one form, and the answer with all that was looked at.
 
 use shardscope::session::beside::{Reached, ReplyLine};
-use shardscope::session::{Asked, Topic, Trained};
+use shardscope::session::{Asked, Topic, Trained, Varied};
 use shardscope::units::{decimal, gib, grouped, rounded, seconds};
 use yew::prelude::*;
 
@@ -27,7 +27,7 @@ struct Typed {
 }
 
 impl Typed {
-    fn asked(&self) -> Asked {
+    fn asked(&self, vary: &Varied) -> Asked {
         // What is not a number answers nothing: the engine then asks for it, or takes the script's.
         // A comma before one or two digits is a decimal one, as much of Europe types it; elsewhere it may be one of thousands.
         let number = |text: &str| {
@@ -46,6 +46,7 @@ impl Typed {
             days: number(&self.days).filter(|_| self.topic.asks_budget()),
             price: number(&self.price),
             most_nodes: self.nodes.trim().parse().ok().filter(|_| self.topic.asks_nodes()),
+            vary: vary.clone(),
         }
     }
 }
@@ -81,11 +82,11 @@ pub(super) fn questions() -> Html {
     let Some(app) = app else { return html!() };
     let going = app.ui.inquiry.as_ref().is_some_and(|inquiry| inquiry.going);
     let submit = {
-        let (dispatch, typed) = (dispatch.clone(), typed.clone());
+        let (dispatch, typed, vary) = (dispatch.clone(), typed.clone(), app.ui.vary.clone());
         move |event: SubmitEvent| {
             event.prevent_default();
             // The same button stops what is going on.
-            dispatch.emit(Action::Ask((!going).then(|| Box::new(typed.asked()))));
+            dispatch.emit(Action::Ask((!going).then(|| Box::new(typed.asked(&vary)))));
         }
     };
     let topic = {
@@ -121,7 +122,7 @@ pub(super) fn questions() -> Html {
         "questions",
         "",
         "Questions",
-        html! { "Each size, GPU type or model gets its own layout search; any row opens as a plan." },
+        html! { "Each size, GPU type or model gets its own layout search, within what is varied above; any row opens as a plan." },
         html! { <><form class="asking" onsubmit={submit}>
             <label>
                 { "Question" }

@@ -10,6 +10,7 @@ mod gate;
 mod manual;
 mod measured;
 mod review;
+mod search;
 mod submit;
 mod tutorials;
 
