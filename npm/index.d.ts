@@ -292,6 +292,8 @@ export interface Asked {
   days?: number;
   /** For `cheapest` and `scaling`: nodes at most. */
   most_nodes?: number;
+  /** For `which-gpu`: price of an accelerator-hour by kind; these kinds are compared, by what the tokens cost within `days`. */
+  prices?: Record<string, number>;
   /** How far dimensions are varied in every search for the answer. */
   vary?: Vary;
 }

@@ -123,7 +123,7 @@ struct Why<'w> {
     best: Option<Layout<'w>>,
 }
 
-/// The answer to a question about the input, `{question, train?, tokens?, days?, price?, most_nodes?, vary?}` with the terminal's words:
+/// The answer to a question about the input, `{question, train?, tokens?, days?, price?, most_nodes?, prices?, vary?}` with the terminal's words:
 /// `{answer, answered, lines: […]}`. An error is `{"error": …}`.
 #[wasm_bindgen]
 pub fn ask(input: &str, asked: &str) -> String {

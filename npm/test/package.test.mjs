@@ -102,6 +102,10 @@ test("a question is answered, and its answer is a plan", () => {
   assert.ok(answer.startsWith(`${gpus} `), answer);
   assert.throws(() => shardscope.ask(script, { question: "cheapest" }), /How many tokens/);
   assert.throws(() => shardscope.ask(script, { question: "what" }), /cannot be read/);
+  const prices = { "H100-SXM": 1, "H200-SXM": 50 };
+  const cheapest = shardscope.ask(script, { question: "which-gpu", tokens: 1e9, prices, vary: { mbs: "fixed" } });
+  assert.match(cheapest.answer, /H100-SXM cost least/);
+  assert.deepEqual(cheapest.lines.map(({ name }) => name), ["H100-SXM", "H200-SXM"]);
 });
 
 test("the report for people names its verdict", () => {

@@ -334,6 +334,7 @@ mod tests {
             days: None,
             price: None,
             most_nodes: None,
+            prices: [].into(),
             vary: Varied::default(),
         };
         let input = UserInput::from_text(EXAMPLE);

@@ -210,6 +210,9 @@ pub(super) struct AskInput {
     /// For cheapest and scaling: nodes that there are; left out, the run's own.
     #[serde(default)]
     most_nodes: Option<u64>,
+    /// For which-gpu: prices of an accelerator for an hour by its name; these kinds are compared, by what the tokens cost.
+    #[serde(default)]
+    prices: BTreeMap<String, f64>,
     /// How far dimensions are varied in the searches for the answer.
     #[serde(default)]
     #[schemars(schema_with = "dimensions")]
@@ -268,6 +271,7 @@ impl AskInput {
             days: positive("days", self.days)?,
             price: positive("price", self.price)?,
             most_nodes: self.most_nodes,
+            prices: self.prices.clone(),
             vary: self.vary.clone(),
         })
     }
