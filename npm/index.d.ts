@@ -324,12 +324,46 @@ export interface Outcome {
   tight: boolean;
   step_seconds: number;
 }
+/** A dimension of a search that has sizes. */
+export type Sized = "tp" | "pp" | "vpp" | "cp" | "ep" | "etp" | "mbs" | "instances";
+/** One that has none. */
+export type Unsized =
+  | "split"
+  | "schedule"
+  | "sp"
+  | "sharding"
+  | "recompute"
+  | "overlap"
+  | "rank-order"
+  | "precision"
+  | "offload"
+  | "offload-modules";
+/**
+ * How far dimensions are varied: as in the input (`fixed`), whatever the software can say (`open`), one size, or sizes between
+ * two. Open unless stated are all but precision, offload, offload-modules and instances.
+ */
+export type Vary = { [name in Sized]?: "fixed" | "open" | number | [least: number, most: number] } & {
+  [name in Unsized]?: "fixed" | "open";
+};
+/** Why a layout is not the answer. */
+export interface Why {
+  /** In one sentence. */
+  why: string;
+  /** Whether the software would start it. */
+  starts: boolean;
+  /** What it changes of the input's plan. */
+  change: Record<string, string>;
+  /** The fastest, which it is held against; null where nothing fits. */
+  best: Outcome | null;
+}
 export interface Search {
   /** Parts of the space looked at, and all of them; each holds up to thousands of layouts. */
   tried: number;
   of: number;
   /** Layouts that the software refuses. */
   refused: number;
+  /** The same by the code of the reason. */
+  refused_by_reason: Record<string, number>;
   /** Layouts that run out of memory. */
   too_large: number;
   best: Outcome[];
@@ -355,6 +389,10 @@ export interface Asked {
   days?: number;
   /** For `cheapest` and `scaling`: nodes at most. */
   most_nodes?: number;
+  /** For `which-gpu`: price of an accelerator-hour by kind; these kinds are compared, by what the tokens cost within `days`. */
+  prices?: Record<string, number>;
+  /** How far dimensions are varied in every search for the answer. */
+  vary?: Vary;
 }
 export interface Answer {
   /** In one sentence. */
@@ -381,7 +419,9 @@ export function estimate(input: Input): Document;
 /** The report for people; empty when the input makes no plan. */
 export function report(input: Input, format?: "text" | "markdown"): string;
 /** Other layouts of the same run. Throws when the input makes no plan. */
-export function search(input: Input, options?: { limit?: number; tries?: number }): Search;
+export function search(input: Input, options?: { limit?: number; tries?: number; vary?: Vary }): Search;
+/** Why a layout, as people write it ("TP 4 PP 8 VPP 5 recompute full"), is not the fastest of the whole search. Throws where a word is not understood. */
+export function whyNot(input: Input, layout: string): Why;
 /** The answer to a question about the input. Throws what is missing to answer it. */
 export function ask(input: Input, asked: Asked): Answer;
 /** The fragment of a link (without #) that carries the input. */

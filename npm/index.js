@@ -19,10 +19,16 @@ export const estimate = (input) => call("estimate", input);
 export const report = (input, format = "text") =>
   engine.reportText(JSON.stringify(normal(input)), format === "markdown");
 /** Other layouts of the same run: the fastest that fit, and those that none beats in both time and memory. */
-export function search(input, { limit = 20, tries = 0 } = {}) {
-  const found = JSON.parse(engine.search(JSON.stringify(normal(input)), limit, tries));
+export function search(input, { limit = 20, tries = 0, vary = {} } = {}) {
+  const found = JSON.parse(engine.search(JSON.stringify(normal(input)), limit, tries, JSON.stringify(vary)));
   if (found.error) throw new Error(found.error);
   return found;
+}
+/** Why a layout ("TP 4 PP 8 recompute full") is not the fastest: refused, out of memory, or slower by what. */
+export function whyNot(input, layout) {
+  const told = JSON.parse(engine.whyNot(JSON.stringify(normal(input)), layout));
+  if (told.error) throw new Error(told.error);
+  return told;
 }
 /** The answer to a question that people have before they launch, with every size, kind or model that was looked at. */
 export function ask(input, asked) {

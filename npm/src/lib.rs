@@ -6,10 +6,11 @@ mod input;
 use input::Input;
 use serde::Serialize;
 use shardscope::link::{self, Shared};
+use shardscope::plan::Variant;
 use shardscope::report;
 use shardscope::report::document::{Document, Object};
-use shardscope::search::{Outcome, Walk};
-use shardscope::session::{Asked, AskedLine, Asking, estimated};
+use shardscope::search::{self as engine, Outcome, Walk, typed};
+use shardscope::session::{Asked, AskedLine, Asking, Varied, estimated};
 use shardscope::units::{Bytes, Seconds};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -42,10 +43,11 @@ pub fn report_text(input: &str, markdown: bool) -> String {
     if markdown { report::text::markdown(&plan, &found) } else { report::text::text(&plan, &found) }
 }
 
-/// The layouts that a search finds: `{tried, of, refused, too_large, best: […], frontier: […]}`, at most `limit` of
-/// each; `tries` bounds the work (0: the whole space). An error is `{"error": …}`.
+/// The layouts that a search finds: `{tried, of, refused, refused_by_reason, too_large, best: […], frontier: […]}`, at most `limit`
+/// of each; `tries` bounds the work (0: the whole space), `vary` says how far dimensions are varied (a [`Varied`] as JSON). An
+/// error is `{"error": …}`.
 #[wasm_bindgen]
-pub fn search(input: &str, limit: u32, tries: u32) -> String {
+pub fn search(input: &str, limit: u32, tries: u32, vary: &str) -> String {
     let input = match Input::parse(input) {
         Ok(input) => input,
         Err(problem) => return error(&problem),
@@ -54,7 +56,11 @@ pub fn search(input: &str, limit: u32, tries: u32) -> String {
     let Some(plan) = input.resolve(&source).plan else {
         return error("the input makes no plan; `read` says why");
     };
-    let mut walk = Walk::new(&plan);
+    let vary: Varied = match serde_json::from_str(vary) {
+        Ok(vary) => vary,
+        Err(problem) => return error(&format!("`vary` cannot be read: {problem}")),
+    };
+    let mut walk = Walk::with(&plan, vary.choices());
     let tries = if tries == 0 { u64::MAX } else { u64::from(tries) };
     walk.step(tries);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -63,6 +69,9 @@ pub fn search(input: &str, limit: u32, tries: u32) -> String {
         tried,
         of,
         refused: walk.refused(),
+        refused_by_reason: Object(
+            walk.tally().refused.iter().map(|(code, count)| (code.name(), *count)).collect(),
+        ),
         too_large: walk.too_large(),
         best: walk.ranked().take(limit).map(Layout::new).collect(),
         frontier: walk.frontier().iter().take(limit).map(Layout::new).collect(),
@@ -70,7 +79,51 @@ pub fn search(input: &str, limit: u32, tries: u32) -> String {
     json(&found)
 }
 
-/// The answer to a question about the input, `{question, train?, tokens?, days?, price?, most_nodes?}` with the terminal's words:
+/// Why a layout is not the answer, `text` as people write layouts (`TP 4 PP 8 recompute full`), against the fastest that a whole
+/// search finds: `{why, starts, change, best}`. An error is `{"error": …}`.
+#[wasm_bindgen(js_name = whyNot)]
+pub fn why_not(input: &str, text: &str) -> String {
+    let input = match Input::parse(input) {
+        Ok(input) => input,
+        Err(problem) => return error(&problem),
+    };
+    let source = input.source();
+    let Some(plan) = input.resolve(&source).plan else {
+        return error("the input makes no plan; `read` says why");
+    };
+    let layout = match typed(&plan, text) {
+        Ok(layout) => layout,
+        Err(word) => return error(&format!("{} is not understood", word.trim())),
+    };
+    let mut walk = Walk::new(&plan);
+    while walk.step(u64::MAX) {}
+    let best = walk.ranked().next();
+    let fastest = best.and_then(|best| best.variant.apply(&plan));
+    let checked = layout.checked(&plan);
+    let change = layout.changes_from(&Variant::from_plan(&plan));
+    json(&Why {
+        // Where nothing fits there is no answer to be held against.
+        why: engine::why_not(&checked, fastest.as_ref().unwrap_or(&plan)).sentence(),
+        starts: checked.is_ok(),
+        change: Object(change.iter().map(|(field, value)| (field.name(), value.as_str())).collect()),
+        best: best.map(Layout::new),
+    })
+}
+
+/// Why a layout is not the answer.
+#[derive(Serialize)]
+struct Why<'w> {
+    /// In one sentence.
+    why: String,
+    /// Whether the software would start it.
+    starts: bool,
+    /// What it changes of the input's plan.
+    change: Object<&'static str, &'w str>,
+    /// What it is held against; none where nothing fits.
+    best: Option<Layout<'w>>,
+}
+
+/// The answer to a question about the input, `{question, train?, tokens?, days?, price?, most_nodes?, prices?, vary?}` with the terminal's words:
 /// `{answer, answered, lines: […]}`. An error is `{"error": …}`.
 #[wasm_bindgen]
 pub fn ask(input: &str, asked: &str) -> String {
@@ -146,6 +199,8 @@ struct Found<'w> {
     of: u64,
     /// Those that the framework refuses, and those that do not fit.
     refused: u64,
+    /// The former by the code of the reason.
+    refused_by_reason: Object<&'static str, u64>,
     too_large: u64,
     /// The fastest that fit, and those that none beats in both time and memory.
     best: Vec<Layout<'w>>,

@@ -68,6 +68,31 @@ test("a search finds layouts that fit", () => {
   assert.equal(best.memory.worst.peak_reserved, found.best[0].peak_reserved);
 });
 
+test("dimensions of a search are fixed, ranged or open, and refusals have reasons", () => {
+  const vary = { tp: "fixed", pp: [1, 2], cp: 1, mbs: "fixed", recompute: "fixed" };
+  const found = shardscope.search(script, { vary });
+  const { report } = shardscope.estimate(script);
+  for (const { change } of found.best) {
+    assert.ok(!("tensor_model_parallel_size" in change) && !("micro_batch_size" in change), JSON.stringify(change));
+  }
+  const sum = Object.values(found.refused_by_reason).reduce((sum, count) => sum + count, 0);
+  assert.equal(sum, found.refused);
+  assert.ok(found.best.length > 0 && found.best[0].step_seconds <= report.time.step_seconds);
+  assert.throws(() => shardscope.search(script, { vary: { dp: 2 } }), /no dimension dp/);
+  assert.throws(() => shardscope.search(script, { vary: { recompute: [1, 2] } }), /recompute has no sizes/);
+  const largest = shardscope.ask(script, { question: "largest-micro-batch", vary: { recompute: "fixed" } });
+  assert.ok(largest.lines.every(({ layout }) => !layout || !("recompute_granularity" in layout.change)));
+});
+
+test("any layout says why it is not the answer", () => {
+  const { why, starts, change, best } = shardscope.whyNot(script, "TP 1 PP 1 MBS 8");
+  assert.ok(starts && /out of memory by|longer/.test(why), why);
+  assert.equal(change.micro_batch_size, "8");
+  assert.ok(best.step_seconds > 0);
+  assert.match(shardscope.whyNot(script, "TP 3").why, /^refused: /);
+  assert.throws(() => shardscope.whyNot(script, "eight"), /eight is not understood/);
+});
+
 test("a question is answered, and its answer is a plan", () => {
   const { answer, answered, lines } = shardscope.ask(script, { question: "fewest-gpus" });
   assert.ok(answered && /hold the run/.test(answer), answer);
@@ -79,6 +104,10 @@ test("a question is answered, and its answer is a plan", () => {
   assert.throws(() => shardscope.ask(script, { question: "what" }), /cannot be read/);
   assert.throws(() => shardscope.ask(script, { question: "fewest-gpus", price: 2 }), /takes no price/);
   assert.throws(() => shardscope.ask(script, { question: "cheapest", tokens: 1e9, price: -2 }), /price is not a positive number/);
+  const prices = { "H100-SXM": 1, "H200-SXM": 50 };
+  const cheapest = shardscope.ask(script, { question: "which-gpu", tokens: 1e9, prices, vary: { mbs: "fixed" } });
+  assert.match(cheapest.answer, /H100-SXM cost least/);
+  assert.deepEqual(cheapest.lines.map(({ name }) => name), ["H100-SXM", "H200-SXM"]);
 });
 
 test("the report for people names its verdict", () => {

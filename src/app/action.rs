@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use shardscope::session::beside::{Found, Reply};
-use shardscope::session::{Asked, Choice, Event, File, UserInput};
+use shardscope::session::{Asked, Choice, Event, File, UserInput, Varied};
 
 use super::panel_id::PanelId;
 use super::ui::{Explained, InputTab, Theme};
@@ -37,6 +37,8 @@ pub(crate) enum Action {
     Tour(Option<usize>),
     /// The search for other layouts starts or stops.
     Search(bool),
+    /// How far searches to come vary each dimension.
+    Vary(Varied),
     /// What the search found so far.
     Found(Rc<Found>),
     /// The module of searches did not arrive.

@@ -3,7 +3,7 @@
 
 use shardscope::session::map::{Colour, colour_named, colour_slug, find_gpu};
 use shardscope::session::{
-    Choice, Event, Objective, Shown, State, Steps, UserInput, apply, fragment, keep, restore,
+    Choice, Event, Objective, Shown, State, Steps, UserInput, Varied, apply, fragment, keep, restore,
 };
 use shardscope::topology::Rank;
 
@@ -43,6 +43,7 @@ pub(crate) fn first() -> AppState {
         why: None,
         tour: None,
         search: None,
+        vary: Varied::default(),
         inquiry: None,
         before: None,
         printing: false,

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use gloo::events::EventListener;
 use js_sys::{Function, Promise, Reflect};
 use shardscope::session::beside::{EvidenceRow, Found, PlanFile, Provenance, Reply, Task, Told};
-use shardscope::session::{Asked, UserInput};
+use shardscope::session::{Asked, UserInput, Varied};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
@@ -38,11 +38,11 @@ pub(crate) struct Work {
 /// What is heard of the parts of a task: of a part by its place, or that the work cannot be done at all.
 type Hears = Rc<dyn Fn(usize, Option<Told>)>;
 
-/// Searches around the plan of `input`; `told` gets what is found, and none where the search cannot be loaded.
-pub(crate) fn search(input: &UserInput, told: impl Fn(Option<Rc<Found>>) + 'static) -> Work {
+/// Searches around the plan of `input`, its dimensions varied as `vary` says; `told` gets what is found, and none where the search cannot be loaded.
+pub(crate) fn search(input: &UserInput, vary: &Varied, told: impl Fn(Option<Rc<Found>>) + 'static) -> Work {
     // As many workers as cores: each takes one part of the space.
     let parts = usize::from(browser::cores(MOST));
-    let tasks = (0..parts).map(|part| Task::layouts(input, part, parts)).collect();
+    let tasks = (0..parts).map(|part| Task::layouts(input, vary, part, parts)).collect();
     let heard = RefCell::new(vec![None; parts]);
     let hears = move |part: usize, said: Option<Told>| match said {
         Some(Told::Found(said)) => {
@@ -58,7 +58,7 @@ pub(crate) fn search(input: &UserInput, told: impl Fn(Option<Rc<Found>>) + 'stat
         }
         _ => told(None),
     };
-    Work::begin(tasks, Task::layouts(input, 0, 1), Rc::new(hears))
+    Work::begin(tasks, Task::layouts(input, vary, 0, 1), Rc::new(hears))
 }
 
 /// Works on a question; `told` gets what is known of its answer.

@@ -68,11 +68,11 @@ fn watch(element: Element, tell: impl Fn(u32) + 'static) -> Option<(ResizeObserv
 /// Searches other layouts of the plan that `search` began with, while it goes on.
 #[hook]
 pub(crate) fn use_search(search: Option<&Search>, dispatch: Dispatch) {
-    let base = search.filter(|search| search.going).map(|search| search.base.clone());
-    // Compared by the search's base: new findings do not start it anew.
-    use_effect_with(base, move |base| {
-        let search = base.as_ref().map(|base| {
-            beside::search(&base.input, move |found| {
+    let begun = search.filter(|search| search.going).map(|search| (search.base.clone(), search.vary.clone()));
+    // Compared by what the search began with: new findings do not start it anew.
+    use_effect_with(begun, move |begun| {
+        let search = begun.as_ref().map(|(base, vary)| {
+            beside::search(&base.input, vary, move |found| {
                 dispatch.emit(found.map_or(Action::SearchLost, Action::Found));
             })
         });

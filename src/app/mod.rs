@@ -20,6 +20,7 @@ mod input;
 mod later;
 mod panel_id;
 mod panels;
+mod patched;
 mod place;
 mod question;
 mod reader;

@@ -132,6 +132,7 @@ impl AppState {
                 let base = PtrEq::new(Pinned { input: session.input.clone(), shown });
                 self.ui.search = Some(Search {
                     base,
+                    vary: self.ui.vary.clone(),
                     going: true,
                     is_lost: false,
                     found: None,
@@ -334,6 +335,7 @@ impl AppState {
                     search.is_lost = true;
                 }
             }
+            Action::Vary(vary) => ui.vary = vary,
             Action::Look(changes) => next.look(changes),
             Action::Ask(asked) => next.ask(asked),
             Action::Reply(reply) => {

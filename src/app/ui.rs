@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use shardscope::estimate::PhaseKind;
 use shardscope::session::beside::Found;
-use shardscope::session::{Choice, Pinned, PtrEq, Shown, Use};
+use shardscope::session::{Choice, Pinned, PtrEq, Shown, Use, Varied};
 use yew::AttrValue;
 
 use super::browser;
@@ -33,6 +33,8 @@ pub(crate) struct UiState {
     pub tour: Option<usize>,
     /// The search for other layouts, from its start until the plan changes by anything but its results.
     pub search: Option<Search>,
+    /// How far searches vary each dimension.
+    pub vary: Varied,
     /// The question that was asked, until the plan changes by anything but its answers.
     pub inquiry: Option<Inquired>,
     /// The plan before the last change of it, for the differences beside the verdict.
@@ -82,6 +84,8 @@ pub(crate) enum Explained {
 pub(crate) struct Search {
     /// The plan it began with.
     pub base: PtrEq<Pinned>,
+    /// How far it varies each dimension.
+    pub vary: Varied,
     pub going: bool,
     /// Whether its module failed to load.
     pub is_lost: bool,

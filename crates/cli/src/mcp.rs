@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use input::{AskInput, CompareInput, EstimateInput, ExplainInput, LinkInput, SearchInput};
-use output::{Answered, Estimate, Explanations, Found, Layout, Line, Link};
+use output::{Answered, Estimate, Explanations, Found, Layout, Line, Link, by_reason};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
 use rmcp::{Json, ServerHandler, ServiceExt, tool, tool_handler, tool_router};
@@ -63,7 +63,7 @@ impl Tools {
     )]
     fn search(&self, Parameters(input): Parameters<SearchInput>) -> Result<Json<Found>, String> {
         let (_, plan, _) = input.run.estimated()?;
-        let mut walk = Walk::new(&plan);
+        let mut walk = Walk::with(&plan, input.vary.choices());
         // The call blocks until it has an answer, so the clock ends it; `complete` tells whether all was tried.
         let until = Instant::now() + SEARCH;
         let mut more = true;
@@ -76,6 +76,7 @@ impl Tools {
             of,
             complete: !more,
             refused: walk.refused(),
+            refused_by_reason: by_reason(walk.tally()),
             too_large: walk.too_large(),
             best: walk.ranked().take(input.limit()).map(Layout::from_outcome).collect(),
             frontier: walk.frontier().iter().take(input.limit()).map(Layout::from_outcome).collect(),

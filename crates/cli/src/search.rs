@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use shardscope::catalog::accelerator;
-use shardscope::plan::Plan;
-use shardscope::search::{Choices, Dimension, Inquiry, Question, Space, Values, exhaust};
-use shardscope::session::{self, Objective};
+use shardscope::plan::{Plan, Variant};
+use shardscope::search::{Choices, Dimension, Inquiry, Question, Space, Values, exhaust, typed};
+use shardscope::session::{self, Extent, Objective, Varied};
 use shardscope::units::Count;
 
 use crate::input::Input;
@@ -55,6 +55,9 @@ pub(crate) struct SearchArguments {
     /// modules of a layer save on the host), instances (groups of replicas that each have all that is shared; HSDP).
     #[arg(long, value_name = "DIMENSION", value_parser = dimension)]
     open: Vec<Dimension>,
+    /// For `fastest`: say why a layout is not the answer, written as people write it: "TP 4 PP 8 VPP 5 recompute full".
+    #[arg(long, value_name = "LAYOUT")]
+    why_not: Vec<String>,
     /// Layouts listed.
     #[arg(long, default_value_t = 10)]
     limit: usize,
@@ -145,15 +148,8 @@ fn range(text: &str) -> Result<(Dimension, u64, u64), String> {
     let (least, most) = sizes.split_once("..").unwrap_or((sizes, sizes));
     let size = |text: &str| text.trim().parse::<u64>().map_err(|_| form());
     let (dimension, least, most) = (dimension(name)?, size(least)?, size(most)?);
-    if !dimension.has_sizes() {
-        let sized = Dimension::NAMED.iter().filter(|(one, _)| one.has_sizes());
-        let names: Vec<&str> = sized.map(|(_, name)| *name).collect();
-        return Err(format!("{name} has no sizes; {} have", names.join(", ")));
-    }
-    // An empty range would come back as a search in which nothing fits.
-    if least > most || most == 0 {
-        return Err(format!("there is no size from {least} to {most}"));
-    }
+    // What no size can be in would end as "nothing fits".
+    Varied::default().with(dimension, Extent::Between(least, most))?;
     Ok((dimension, least, most))
 }
 
@@ -283,13 +279,33 @@ pub(crate) fn run(arguments: &SearchArguments) -> ExitCode {
         let fits = found.best.is_some() || found.tight.is_some();
         return if fits { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
+    let asked_why = match asked_why(&arguments.why_not, plan, question) {
+        Ok(asked) => asked,
+        Err(problem) => return refuse(&problem),
+    };
     let mut inquiry = Inquiry::new(plan, question, arguments.choices());
     while inquiry.step(AT_ONCE) {}
-    let written = Written::new(plan, &inquiry, arguments.limit);
+    let written = Written::new(plan, &inquiry, arguments.limit, asked_why);
     match arguments.format {
         Format::Text => print_prose(&written.text()),
         Format::Json => print_json(&written),
         Format::Markdown => print(&written.markdown()),
     }
     if written.is_answered() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Layouts by what was typed, of which it is asked why they are not the answer.
+fn asked_why(texts: &[String], plan: &Plan, question: Question) -> Result<Vec<(String, Variant)>, String> {
+    if !texts.is_empty() && question != Question::Fastest {
+        return Err("--why-not is held against the fastest layout: leave --question out".to_owned());
+    }
+    let read = |text: &String| match typed(plan, text) {
+        Ok(layout) => Ok((text.clone(), layout)),
+        Err(word) => Err(format!(
+            "--why-not: {} is not understood; write sizes as TP, PP, VPP, CP, EP, ETP and MBS, also SP on or off, and recompute \
+             none, selective or full",
+            word.trim()
+        )),
+    };
+    texts.iter().map(read).collect()
 }

@@ -76,29 +76,45 @@ impl Dimension {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
     }
 
-    /// Whether it has sizes, between two of which it can be tried.
+    /// What it is, for lists that readers see.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Tensor => "Tensor parallel (TP)",
+            Self::Pipeline => "Pipeline parallel (PP)",
+            Self::VirtualPipeline => "Chunks per rank (VPP)",
+            Self::Split => "Layers per stage",
+            Self::Schedule => "Pipeline schedule",
+            Self::Context => "Context parallel (CP)",
+            Self::Expert => "Expert parallel (EP)",
+            Self::ExpertTensor => "Expert tensor parallel (ETP)",
+            Self::MicroBatch => "Micro-batch (MBS)",
+            Self::SequenceParallel => "Sequence parallelism",
+            Self::Sharding => "Sharding (ZeRO, FSDP)",
+            Self::Recompute => "Recomputation",
+            Self::Overlap => "Overlap of communication",
+            Self::RankOrder => "Order of ranks",
+            Self::Precision => "Precision (FP8, FP4)",
+            Self::Offload => "Optimizer states on the host",
+            Self::OffloadModules => "Activations on the host",
+            Self::Instances => "Replicas of shards (HSDP)",
+        }
+    }
+
+    /// Whether it has sizes, which alone can be ranged.
     #[must_use]
     pub const fn has_sizes(self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Tensor
-            | Self::Pipeline
-            | Self::VirtualPipeline
-            | Self::Context
-            | Self::Expert
-            | Self::ExpertTensor
-            | Self::MicroBatch
-            | Self::Instances => true,
-            Self::Split
-            | Self::Schedule
-            | Self::SequenceParallel
-            | Self::Sharding
-            | Self::Recompute
-            | Self::Overlap
-            | Self::RankOrder
-            | Self::Precision
-            | Self::Offload
-            | Self::OffloadModules => false,
-        }
+                | Self::Pipeline
+                | Self::VirtualPipeline
+                | Self::Context
+                | Self::Expert
+                | Self::ExpertTensor
+                | Self::MicroBatch
+                | Self::Instances
+        )
     }
 
     fn index(self) -> usize {

@@ -3,6 +3,7 @@
 use super::known::Known;
 use super::space::{Edit, Space, singles};
 use shardscope_estimate::Verdict;
+use shardscope_estimate::time::exact_step_seconds;
 use shardscope_plan::{DpSharding, Field, Overlap, PipelineSchedule, Plan, Recompute, StageSplit, Variant};
 use shardscope_sorting::sort_by;
 use shardscope_units::{Bytes, Seconds};
@@ -55,10 +56,14 @@ pub fn two_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
 /// By three changes: a third beside each of the fastest pairs. The best of all three need not be among them.
 #[must_use]
 pub fn three_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
+    thirds(plan, two_edits(plan, BEAM), shown)
+}
+
+fn thirds(plan: &Plan, pairs: Vec<Edited>, shown: usize) -> Vec<Edited> {
     let space = Space::from_plan(plan);
     let own = Variant::from_plan(plan);
     let mut all: Vec<(Vec<String>, Variant)> = Vec::new();
-    for pair in two_edits(plan, BEAM) {
+    for pair in pairs {
         for third in singles(&space, &pair.variant) {
             let mut words = pair.words.clone();
             words.push(third.words(&pair.variant));
@@ -68,6 +73,36 @@ pub fn three_edits(plan: &Plan, shown: usize) -> Vec<Edited> {
         }
     }
     best(plan, all.into_iter(), shown)
+}
+
+/// The best plan by one change, by two and by three, each where it is better than by fewer: where `plan` fits the one that saves
+/// most time for each of its changes first, else the one of the fewest changes.
+#[must_use]
+pub fn best_edits(plan: &Plan) -> Vec<Edited> {
+    let key = |one: &Edited| (one.tight, one.step.get());
+    let pairs = two_edits(plan, BEAM);
+    let two = pairs.first().cloned();
+    let each = [one_edit(plan, 1).into_iter().next(), two, thirds(plan, pairs, 1).into_iter().next()];
+    let mut found: Vec<Edited> = Vec::new();
+    for edited in each.into_iter().flatten() {
+        if found.last().is_none_or(|fewer| key(&edited) < key(fewer)) {
+            found.push(edited);
+        }
+    }
+    let (_, verdict) = Known::default().fit(plan);
+    if verdict != Verdict::OutOfMemory {
+        let own = exact_step_seconds(plan).get();
+        // What leaves the headroom free is better than a plan that does not, however slow.
+        found.retain(|one| key(one) < (verdict == Verdict::Tight, own));
+        let gain = |one: &Edited| (own - one.step.get()) / real(one.words.len());
+        sort_by(&mut found, |one, other| gain(other).total_cmp(&gain(one)));
+    }
+    found
+}
+
+#[allow(clippy::cast_precision_loss, reason = "three at most")]
+fn real(count: usize) -> f64 {
+    count as f64
 }
 
 /// The `shown` best of `tried`: all are bounded, and those that may be among them weighed and run through, the fastest first.
@@ -142,7 +177,6 @@ mod tests {
     use super::*;
     use crate::known::fit;
     use crate::pairs::cases::{CASES, case};
-    use shardscope_estimate::time::exact_step_seconds;
 
     /// What ranks changed plans: those that leave the headroom free before those that do not, then the faster.
     type Key = (bool, f64);
@@ -193,6 +227,28 @@ mod tests {
             assert_eq!(first(&one_edit(&plan, 1)), one.0, "{name}");
             assert_eq!(first(&two_edits(&plan, 1)), two.0, "{name}");
         }
+    }
+
+    #[test]
+    fn changes_that_save_most_for_each_of_them_stand_first() {
+        let plan = case("8b, deep pipeline");
+        let own = exact_step_seconds(&plan).get();
+        let found = best_edits(&plan);
+        let gain = |one: &Edited| (own - one.step.get()) / real(one.words.len());
+        println!("{own} {found:?}");
+        assert!(found.len() > 1 && found.windows(2).all(|pair| gain(&pair[0]) >= gain(&pair[1])));
+        for one in &found {
+            let alone = match one.words.len() {
+                1 => one_edit(&plan, 1),
+                2 => two_edits(&plan, 1),
+                _ => three_edits(&plan, 1),
+            };
+            assert_eq!(alone.first(), Some(one));
+        }
+        // Where nothing fits the fewest changes come first.
+        let lacking = best_edits(&case("8b replicated"));
+        let counts: Vec<usize> = lacking.iter().map(|one| one.words.len()).collect();
+        assert!(counts.len() > 1 && counts.windows(2).all(|pair| pair[0] < pair[1]), "{counts:?}");
     }
 
     /// The same of every case, with three changes: `cargo test --release -p shardscope-search -- --ignored changes`.

@@ -54,6 +54,9 @@ pub struct Slower {
 /// Differences below this share of the best step are not told: no run would show them.
 const TOLD: f64 = 1e-3;
 
+/// Parts that a sentence names at most.
+const TOLD_PARTS: usize = 3;
+
 /// Why `layout` is not the answer where `best` is.
 #[must_use]
 pub fn why_not(layout: &Result<Plan, Vec<Contradiction>>, best: &Plan) -> WhyNot {
@@ -104,7 +107,8 @@ pub fn why_not(layout: &Result<Plan, Vec<Contradiction>>, best: &Plan) -> WhyNot
     if slower.by <= Seconds::ZERO { WhyNot::AsGood } else { WhyNot::Slower(slower) }
 }
 
-fn slower(plan: &Plan, best: &Plan) -> Slower {
+/// What `plan` takes longer than `best`.
+pub(crate) fn slower(plan: &Plan, best: &Plan) -> Slower {
     let (own, theirs) = (time(plan), time(best));
     // A step of no time would make every share infinite.
     let whole = theirs.step.get().max(f64::MIN_POSITIVE);
@@ -173,14 +177,19 @@ impl WhyNot {
 }
 
 impl Slower {
+    /// The greatest differences, told of the slower plan (so much more of a part), or of the faster one (so much less).
+    pub(crate) fn told(&self, of_slower: bool) -> Option<String> {
+        let one = |(label, by): &(String, Seconds)| match (of_slower, label.as_str()) {
+            (true, label) => format!("{} more of {}", seconds(*by), part_words(label)),
+            (false, SMALLER) => format!("{} less of {GEMMS}, as they are larger", seconds(*by)),
+            (false, label) => format!("{} less of {}", seconds(*by), part_words(label)),
+        };
+        let parts: Vec<String> = self.parts.iter().take(TOLD_PARTS).map(one).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
     fn words(&self) -> String {
-        let parts: Vec<String> = self
-            .parts
-            .iter()
-            .take(3)
-            .map(|(label, more)| format!("{} more of {}", seconds(*more), part_words(label)))
-            .collect();
-        let reason = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+        let reason = self.told(true).map_or_else(String::new, |parts| format!(": {parts}"));
         format!("takes {} ({}) longer{reason}", seconds(self.by), percent(self.share))
     }
 }

@@ -35,6 +35,16 @@ pub fn script_link(state: &State) -> String {
     }
 }
 
+/// The fragment of the link that carries the plan of `input` with `changes`: as settings, or with its texts where settings cannot
+/// say it.
+#[must_use]
+pub fn changed_link(input: &UserInput, changes: &[(String, String)]) -> String {
+    let mut input = input.clone();
+    changes.iter().cloned().for_each(|change| input.put(change));
+    let state = State::new(input);
+    settings_link(&state).unwrap_or_else(|| script_link(&state))
+}
+
 fn link(shown: &Shown, state: &State) -> String {
     // The pinned plan travels as settings too, even beside texts: a link carries one set of texts at most.
     let pinned = state.pinned.as_ref().and_then(|pinned| shared(&pinned.shown));
@@ -95,6 +105,19 @@ pub fn cut(plan: &Plan) -> String {
 mod tests {
     use super::*;
     use crate::{Event, apply};
+
+    #[test]
+    fn a_link_to_a_found_layout_opens_as_that_layout() {
+        let input = UserInput::from_text(EXAMPLE);
+        let changes = [("tensor_model_parallel_size".to_owned(), "4".to_owned())];
+        let opened =
+            shardscope_link::decode(&changed_link(&input, &changes)).expect("a link").expect("a plan");
+        let Shared::Settings(settings) = opened else { panic!("settings say it: {opened:?}") };
+        let shown = State::new(UserInput { settings, ..UserInput::from_text("") }).shown.expect("a plan");
+        let mut own = UserInput::from_text(EXAMPLE);
+        changes.into_iter().for_each(|change| own.put(change));
+        assert_eq!(shown.plan, State::new(own).shown.expect("a plan").plan);
+    }
 
     #[test]
     fn the_address_follows_the_plan() {

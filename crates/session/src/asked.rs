@@ -1,14 +1,16 @@
 //! What people ask before they launch, of the run in hand: other machines, lengths, batches, models.
 
-use std::fmt;
+use std::collections::BTreeMap;
 
+use super::kinds::{AskError, kinds, plan_of};
 use super::largest::models_on;
 use super::start::{Choice, Objective};
-use super::state::State;
+use super::trained::Trained;
 use super::user_input::UserInput;
+use super::varied::Varied;
 use serde::{Deserialize, Serialize};
-use shardscope_plan::{Field, Plan};
-use shardscope_search::{Candidate, Choices, Comparison, Inquiry, Preferred, Question, Reached};
+use shardscope_plan::Field;
+use shardscope_search::{Candidate, Comparison, Inquiry, Preferred, Question, Reached, cheapest};
 use shardscope_units::grouped;
 
 /// A question that a form offers.
@@ -74,53 +76,6 @@ impl Topic {
     }
 }
 
-/// Weights that train, as a question states them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Trained {
-    /// Everything.
-    Full,
-    /// LoRA's adapters.
-    Lora,
-    /// Adapters over weights of 4 bits.
-    QLora,
-}
-
-impl Trained {
-    /// Every choice, in the order of the list.
-    pub const ALL: [Self; 3] = [Self::Full, Self::Lora, Self::QLora];
-
-    /// Label in the list.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "all weights",
-            Self::Lora => "LoRA",
-            Self::QLora => "QLoRA",
-        }
-    }
-
-    /// Value of the setting `train_type`.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Lora => "lora",
-            Self::QLora => "qlora",
-        }
-    }
-
-    /// Objective that a plan proposed for a catalog model starts from.
-    #[must_use]
-    pub const fn objective(self) -> Objective {
-        match self {
-            Self::Full => Objective::FullFineTune,
-            Self::Lora => Objective::Lora,
-            Self::QLora => Objective::QLora,
-        }
-    }
-}
-
 /// A question and the values its form asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
@@ -138,6 +93,12 @@ pub struct Asked {
     pub price: Option<f64>,
     /// Nodes that there are.
     pub most_nodes: Option<u64>,
+    /// For [`Topic::WhichGpu`]: money per accelerator and hour by kind. These kinds are compared, by what the tokens cost.
+    #[serde(default)]
+    pub prices: BTreeMap<String, f64>,
+    /// How far each dimension is varied in every search for the answer.
+    #[serde(default)]
+    pub vary: Varied,
 }
 
 impl Asked {
@@ -147,14 +108,18 @@ impl Asked {
     /// The first that it does not take, or that is no amount.
     pub fn checked(&self) -> Result<(), AskError> {
         let budget = self.topic.asks_budget();
+        // Kinds are compared by what tokens cost where they have prices.
+        let by_kind = self.topic == Topic::WhichGpu;
+        let priced = by_kind && !self.prices.is_empty();
         let values = [
-            ("tokens", self.tokens.is_some(), budget),
-            ("days", self.days.is_some(), budget),
+            ("tokens", self.tokens.is_some(), budget || priced),
+            ("days", self.days.is_some(), budget || priced),
             ("price", self.price.is_some(), budget),
-            ("most_nodes", self.most_nodes.is_some(), self.topic.asks_nodes()),
+            ("prices", !self.prices.is_empty(), by_kind),
+            ("most_nodes", self.most_nodes.is_some(), self.topic.asks_nodes() || priced),
         ];
         if let Some((name, ..)) = values.into_iter().find(|(_, given, taken)| *given && !taken) {
-            return Err(AskError::Misplaced { name, topic: self.topic });
+            return Err(AskError::Misplaced { name, topic: self.topic.name() });
         }
         let is_none =
             |amount: Option<f64>| amount.is_some_and(|amount| !(amount > 0.0 && amount.is_finite()));
@@ -178,45 +143,6 @@ impl Asked {
         if self.topic == Topic::LargestModel { UserInput::from_text("") } else { input.clone() }
     }
 }
-
-/// Reason why a question cannot be asked yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AskError {
-    /// The input makes no plan; carries the first reason.
-    NoPlan(String),
-    /// It is not said on how many tokens.
-    Tokens,
-    /// It is not said what an accelerator costs.
-    Price,
-    /// A value that belongs to other questions.
-    Misplaced {
-        /// The value's name in a call.
-        name: &'static str,
-        /// What is asked.
-        topic: Topic,
-    },
-    /// A value by its name in a call that is not above zero.
-    NotPositive(&'static str),
-}
-
-impl fmt::Display for AskError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoPlan(reason) => write!(out, "This run cannot be planned: {reason}"),
-            Self::Tokens => out.write_str("How many tokens is it trained on?"),
-            Self::Price => out.write_str("What does a GPU-hour cost?"),
-            Self::Misplaced { name, topic } => {
-                write!(out, "\"{}\" takes no {name}; leave it out", topic.name())
-            }
-            Self::NotPositive(name) => write!(out, "{name} is not a positive number"),
-        }
-    }
-}
-
-impl std::error::Error for AskError {}
-
-/// Kinds of accelerators that are compared, beside the run's own.
-const KINDS: [&str; 6] = ["A100-SXM-80GB", "H100-SXM", "H200-SXM", "B200", "MI300X", "MI355X"];
 
 /// A question under way.
 #[derive(Debug)]
@@ -258,7 +184,7 @@ impl Asking {
         let plan = plan_of(&input)?;
         // At least one node, since an empty range has no layout to fall back on.
         let most_nodes = asked.most_nodes.unwrap_or(plan.cluster().num_nodes).clamp(1, MOST_NODES);
-        let choices = Choices::default();
+        let choices = asked.vary.choices();
         let question = match asked.topic {
             Topic::FewestGpus => Question::FewestGpus,
             Topic::LongestSequence => Question::LongestSequence,
@@ -272,9 +198,16 @@ impl Asking {
                 Question::Cheapest { tokens, days: asked.days, price, most_nodes }
             }
             Topic::WhichGpu => {
-                let candidates = kinds(&input, &plan, &before);
-                let compared =
-                    Comparison::new(candidates, Question::FewestGpus, choices, Preferred::FewestGpus);
+                let candidates = kinds(&input, &plan, &before, &asked.prices)?;
+                let (question, preferred) = if asked.prices.is_empty() {
+                    (Question::FewestGpus, Preferred::FewestGpus)
+                } else {
+                    let tokens = asked.tokens.or(plan.recipe().budget.tokens).ok_or(AskError::Tokens)?;
+                    // Each kind has a price of its own, and the question's is read of none.
+                    let question = Question::Cheapest { tokens, days: asked.days, price: 0.0, most_nodes };
+                    (question, Preferred::Cheapest)
+                };
+                let compared = Comparison::new(candidates, question, choices, preferred);
                 return Ok(Self::Kinds(compared, plan.cluster().gpus_per_node));
             }
             Topic::LargestModel => {
@@ -309,6 +242,7 @@ impl Asking {
         match self {
             Self::Sizes(inquiry) => inquiry.answer(),
             Self::Kinds(compared, per_node) => match best(compared) {
+                Some((name, one)) if one.cost.is_some() => cheapest(name, one),
                 Some((name, one)) => {
                     format!(
                         "{} {name} are enough; no other GPU type asked about needs fewer",
@@ -316,7 +250,7 @@ impl Asking {
                     )
                 }
                 None => format!(
-                    "Nothing fits on any of these kinds of accelerators, where {} are in a node",
+                    "None of these kinds of accelerators answers it, where {} are in a node",
                     grouped(*per_node)
                 ),
             },
@@ -367,43 +301,16 @@ fn best(compared: &Comparison) -> Option<(&str, &Reached)> {
     Some((&candidate.name, answer?))
 }
 
-fn plan_of(input: &UserInput) -> Result<Plan, AskError> {
-    let state = State::new(input.clone());
-    if let Some(shown) = &state.shown {
-        return Ok(shown.plan.clone());
-    }
-    let resolution = &state.answer.resolution;
-    let stopped = resolution.not_modelled.first().map(|item| format!("not modelled: {}", item.name));
-    let said = resolution.diagnostics.first().map(|first| first.message.clone());
-    Err(AskError::NoPlan(stopped.or(said).unwrap_or_default()))
-}
-
-/// The run on each kind of accelerators; those on which it is no plan, as without fp8, are left out.
-fn kinds(input: &UserInput, plan: &Plan, before: &[(Field, String)]) -> Vec<Candidate> {
-    let own = plan.cluster().accelerator.name.as_str();
-    // Its own kind first, exactly once: with equal numbers the earlier candidate stays the answer.
-    let names = [own].into_iter().chain(KINDS.into_iter().filter(|name| *name != own));
-    let candidate = |name: &str| {
-        let mut input = input.clone();
-        let mut before = before.to_vec();
-        // The run's own kind keeps its setting as it was read, since it may hold figures (memory, rates) that the
-        // catalog has not.
-        if name != own {
-            before.push((Field::Accelerator, name.to_owned()));
-            input.put((Field::Accelerator.name().to_owned(), name.to_owned()));
-        }
-        Some(Candidate { name: name.to_owned(), plan: plan_of(&input).ok()?, before, price: None })
-    };
-    names.filter_map(candidate).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::EXAMPLE;
+    use crate::{EXAMPLE, Extent, State};
+    use shardscope_search::Dimension;
 
     fn asked(topic: Topic) -> Asked {
-        Asked { topic, trained: None, tokens: None, days: None, price: None, most_nodes: None }
+        let (tokens, days, price, most_nodes) = (None, None, None, None);
+        let (prices, vary) = (BTreeMap::new(), Varied::default());
+        Asked { topic, trained: None, tokens, days, price, most_nodes, prices, vary }
     }
 
     #[test]
@@ -435,7 +342,7 @@ mod tests {
     fn what_a_question_does_not_take_is_named() {
         for topic in Topic::ALL {
             assert_eq!(asked(topic).checked(), Ok(()));
-            let misplaced = |name| Err(AskError::Misplaced { name, topic });
+            let misplaced = |name| Err(AskError::Misplaced { name, topic: topic.name() });
             let price = Asked { price: Some(2.0), ..asked(topic) }.checked();
             let takes = topic == Topic::Cheapest;
             assert_eq!(price, if takes { Ok(()) } else { misplaced("price") }, "{}", topic.name());
@@ -447,6 +354,39 @@ mod tests {
             let asked = Asked { days: Some(days), ..asked(Topic::Cheapest) };
             assert_eq!(asked.checked(), Err(AskError::NotPositive("days")), "{days}");
         }
+        // Tokens are paid for where kinds have prices, and there alone.
+        let tokens = Some(1_000_000_000);
+        let kinds = |prices| Asked { tokens, prices, ..asked(Topic::WhichGpu) }.checked();
+        assert_eq!(kinds([("H100-SXM".to_owned(), 2.0)].into()), Ok(()));
+        assert_eq!(
+            kinds(BTreeMap::new()),
+            Err(AskError::Misplaced { name: "tokens", topic: Topic::WhichGpu.name() })
+        );
+        let elsewhere = Asked { prices: [("H100-SXM".to_owned(), 2.0)].into(), ..asked(Topic::Scaling) };
+        let misplaced = AskError::Misplaced { name: "prices", topic: Topic::Scaling.name() };
+        assert_eq!(elsewhere.checked(), Err(misplaced));
+    }
+
+    #[test]
+    fn kinds_with_prices_are_compared_by_what_the_tokens_cost() {
+        let input = UserInput::from_text(EXAMPLE);
+        let vary = Varied::default().with(Dimension::MicroBatch, Extent::Fixed).expect("a dimension");
+        let cheapest = |prices: [(&str, f64); 2]| {
+            let prices = prices.map(|(name, price)| (name.to_owned(), price)).into();
+            let (tokens, vary) = (Some(1_000_000_000), vary.clone());
+            let asked = Asked { prices, tokens, vary, ..asked(Topic::WhichGpu) };
+            let mut asking = Asking::new(&input, &asked).unwrap();
+            while asking.step(u64::MAX) {}
+            let lines = asking.lines();
+            assert!(
+                lines.len() == 2 && lines.iter().all(|line| line.reached.as_ref().unwrap().cost.is_some())
+            );
+            let chosen = lines.iter().find(|line| line.chosen).unwrap().name.clone();
+            assert!(asking.answer().contains(&format!("{chosen} cost least")), "{}", asking.answer());
+            chosen
+        };
+        assert_eq!(cheapest([("H100-SXM", 1.0), ("H200-SXM", 100.0)]), "H100-SXM");
+        assert_eq!(cheapest([("H100-SXM", 100.0), ("H200-SXM", 1.0)]), "H200-SXM");
     }
 
     #[test]
@@ -454,6 +394,15 @@ mod tests {
         let input = UserInput::from_text(EXAMPLE);
         let cheapest = Asking::new(&input, &asked(Topic::Cheapest));
         assert_eq!(cheapest.err(), Some(AskError::Tokens));
+        let priced = |name: &str, price| {
+            let prices = [(name.to_owned(), price)].into();
+            Asking::new(&input, &Asked { prices, tokens: Some(1), ..asked(Topic::WhichGpu) }).err()
+        };
+        assert_eq!(priced("H100-SXM", 2.0), None);
+        assert_eq!(priced("H100-SXM", 0.0), Some(AskError::Price));
+        for unknown in ["X10", ""] {
+            assert_eq!(priced(unknown, 2.0), Some(AskError::Kind(unknown.to_owned())));
+        }
         let empty = Asking::new(&UserInput::from_text(""), &asked(Topic::FewestGpus));
         assert!(matches!(empty.err(), Some(AskError::NoPlan(_))));
     }

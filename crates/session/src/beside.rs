@@ -13,13 +13,14 @@ mod why;
 use serde::{Deserialize, Serialize};
 pub use shardscope_measured::Provenance;
 use shardscope_plan::Plan;
-use shardscope_search::{Choices, Inquiry, Question, Walk};
+use shardscope_search::{Inquiry, Question, Walk};
 
 use super::asked::{Asked, Asking};
 use super::keep::{keep_input, restore};
 use super::state::State;
 use super::user_input::UserInput;
-pub use around::{Around, Neighbour};
+use super::varied::Varied;
+pub use around::{Around, BestEdits, Neighbour};
 pub use file::PlanFile;
 pub use found::Found;
 pub use layout::{DEGREES, Layout, Recomputed};
@@ -38,7 +39,7 @@ pub struct Task {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Work {
     /// Layouts of one of so many parts of the space, counted from 0.
-    Layouts { part: usize, parts: usize },
+    Layouts { vary: Varied, part: usize, parts: usize },
     /// The answer to a question.
     Question(Asked),
     /// A file of the plan.
@@ -61,10 +62,10 @@ pub enum Told {
 }
 
 impl Task {
-    /// Layouts around the plan of `input`: one of `parts` parts of the space.
+    /// Layouts around the plan of `input`, its dimensions varied as `vary` says: one of `parts` parts of the space.
     #[must_use]
-    pub fn layouts(input: &UserInput, part: usize, parts: usize) -> Self {
-        Self { kept: keep_input(input), work: Work::Layouts { part, parts } }
+    pub fn layouts(input: &UserInput, vary: &Varied, part: usize, parts: usize) -> Self {
+        Self { kept: keep_input(input), work: Work::Layouts { vary: vary.clone(), part, parts } }
     }
 
     /// A question about the run of `input`.
@@ -131,10 +132,10 @@ impl Working {
         // A search has no use for the pinned plan, which `restore` would give too.
         let input = restore(&task.kept)?.input;
         Some(Self(match task.work {
-            Work::Layouts { part, parts } => {
+            Work::Layouts { vary, part, parts } => {
                 // The plan alone: a report, and advice above all, would take longer than the first layouts.
                 let plan = why::planned(&input, &[]).ok()?;
-                let walk = Box::new(Walk::new(&plan).part(part, parts));
+                let walk = Box::new(Walk::with(&plan, vary.choices()).part(part, parts));
                 // Only part 0 goes on to ask how many accelerators would do; else every worker would walk the same
                 // question.
                 Stage::Layouts { walk, plan: Box::new(plan), is_first: part == 0, around: Box::default() }
@@ -165,7 +166,8 @@ impl Working {
                 // has found something its answer is left out.
                 let asks = *is_first && walk.ranked().next().is_none();
                 if asks {
-                    let inquiry = Box::new(Inquiry::new(plan, Question::FewestGpus, Choices::default()));
+                    let inquiry =
+                        Box::new(Inquiry::new(plan, Question::FewestGpus, walk.space().choices().clone()));
                     // The walk goes along by clone, because `known` reports its tallies beside the answer and
                     // `self.0` is borrowed here.
                     self.0 =
@@ -232,7 +234,7 @@ mod tests {
     }
 
     fn found(input: &UserInput, part: usize, parts: usize) -> Found {
-        match finished(&Task::layouts(input, part, parts)) {
+        match finished(&Task::layouts(input, &Varied::default(), part, parts)) {
             Told::Found(found) => *found,
             other => panic!("{other:?}"),
         }
@@ -276,6 +278,11 @@ mod tests {
         let parts: Vec<_> = (0..3).map(|part| Some(found(&input, part, 3))).collect();
         let joined = Found::joined(&parts);
         assert!(!whole.goes_on() && !joined.goes_on());
+        // Every refused layout has its reason.
+        for found in [&whole, &joined] {
+            assert_eq!(found.reasons.iter().map(|(_, count)| count).sum::<u64>(), found.refused);
+        }
+        assert_eq!(whole.refused, joined.refused);
         // A table has a row of as many columns for each, whatever a change holds.
         let table = joined.markdown();
         let columns = |line: &str| line.replace("\\|", "").matches('|').count();
@@ -301,7 +308,7 @@ mod tests {
         {
             input.put((name.to_owned(), value.to_owned()));
         }
-        let mut working = Working::begin(&Task::layouts(&input, 0, 1).written()).unwrap();
+        let mut working = Working::begin(&Task::layouts(&input, &Varied::default(), 0, 1).written()).unwrap();
         let known = |working: &Working| match working.known() {
             Told::Found(found) => found,
             other => panic!("{other:?}"),
@@ -320,8 +327,16 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_or_says_what_is_missing() {
-        let asked =
-            |topic| Asked { topic, trained: None, tokens: None, days: None, price: None, most_nodes: None };
+        let asked = |topic| Asked {
+            topic,
+            trained: None,
+            tokens: None,
+            days: None,
+            price: None,
+            most_nodes: None,
+            prices: [].into(),
+            vary: Varied::default(),
+        };
         let input = UserInput::from_text(EXAMPLE);
         let reply = |topic| match finished(&Task::question(&input, &asked(topic))) {
             Told::Reply(reply) => reply,
@@ -348,7 +363,10 @@ mod tests {
         for text in ["", "{}", "null", r#"{"kept":"","work":{"Layouts":{"part":0,"parts":1}}}"#] {
             assert!(Working::begin(text).is_none(), "{text}");
         }
-        assert!(Working::begin(&Task::layouts(&UserInput::from_text(""), 0, 1).written()).is_none());
+        assert!(
+            Working::begin(&Task::layouts(&UserInput::from_text(""), &Varied::default(), 0, 1).written())
+                .is_none()
+        );
         assert_eq!(Told::read(r#"{"Found":{}}"#), None);
     }
 }

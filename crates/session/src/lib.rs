@@ -14,6 +14,7 @@ mod fullest;
 pub mod given;
 mod keep;
 mod kept;
+mod kinds;
 pub mod knobs;
 mod largest;
 mod layers;
@@ -37,12 +38,14 @@ mod steps;
 pub mod texts;
 mod tool;
 mod traffic;
+mod trained;
 mod user_input;
+mod varied;
 mod verdict;
 
-pub use address::{cut, file_stem, fragment, script_link, settings_link, title};
+pub use address::{changed_link, cut, file_stem, fragment, script_link, settings_link, title};
 pub use answer::{Answer, Shown, answer, estimated};
-pub use asked::{AskError, Asked, AskedLine, Asking, Topic, Trained};
+pub use asked::{Asked, AskedLine, Asking, Topic};
 pub use branch::{Branch, Reason, SymbolValue, plain};
 pub use copies::{LONG_LINK, frame, verdict_lines, verdict_markdown};
 pub use difference::Difference;
@@ -51,6 +54,7 @@ pub use example::EXAMPLE;
 pub use fullest::{Fullest, FullestPlace};
 pub use keep::{keep, keep_input, restore};
 pub use kept::StoredSession;
+pub use kinds::AskError;
 pub use knobs::change_line;
 pub use largest::models_on;
 pub use layers::{LayerFigures, LayerLine, layer_line};
@@ -74,5 +78,7 @@ pub use tool::{MeasuredLine, ToolBlock, ToolLine, measured_lines, measured_plan,
 pub use traffic::{
     detour_sentence, dimension_line, explain_message, explain_wire, link_name, written_groups,
 };
+pub use trained::Trained;
 pub use user_input::{File, UserInput};
+pub use varied::{Extent, Varied};
 pub use verdict::{Fit, StageMemory, Use};

@@ -86,3 +86,51 @@ fn who_follows_a_link_sees_the_verdict_and_then_all_of_the_page() {
     page.wait_for(".mini-map svg");
     page.assert_quiet();
 }
+
+#[test]
+fn dimensions_are_varied_as_the_reader_says() {
+    let page = searched(PUBLISHED);
+    let invalid = page.text("#search .reasons summary");
+    assert_eq!(invalid, "Invalid by reason");
+    page.click("#search .reasons summary");
+    page.wait_text(".refusals", "micro-batches");
+    page.click(".vary summary");
+    page.wait_for(".dimensions .dimension");
+    page.choose("select[aria-label='Tensor parallel (TP)']", "as in the plan");
+    page.choose("select[aria-label='Pipeline parallel (PP)']", "between");
+    page.wait_for("input[aria-label='Pipeline parallel (PP), most']");
+    page.fill("input[aria-label='Pipeline parallel (PP), most']", "4");
+    page.press(e2e::Key::Tab);
+    page.wait_text(".vary summary", "(2 set by you)");
+    page.screenshot("vary");
+    assert_eq!(page.overflow(), 0);
+    assert_eq!(page.axe(), []);
+    page.click_text("#search > .button, #search button", "Search again");
+    page.wait_gone("#search progress");
+    page.wait_for(".around");
+    let sizes = |column: usize| page.texts(&format!(".layout-table tbody td:nth-child({column})"));
+    assert!(sizes(1).iter().all(|tensor| tensor == "8"), "{:?}", sizes(1));
+    assert!(sizes(2).iter().all(|pipeline| ["1", "2", "4"].contains(&pipeline.as_str())), "{:?}", sizes(2));
+    page.click_text(".vary button", "Reset");
+    page.wait_gone(".vary button");
+    page.assert_quiet();
+}
+
+#[test]
+fn the_best_changes_and_a_link_to_the_fastest_stand_beside_a_search() {
+    let page = searched(PUBLISHED);
+    let changes =
+        page.texts(".around section table:first-of-type tbody th, .around table:first-of-type tbody th");
+    assert!(changes.iter().any(|one| one.contains("brings ")), "{changes:?}");
+    page.click_text(".taken button", "Copy link to the fastest");
+    page.wait_text(".taken", "Copied");
+    let link = page.clipboard();
+    let best = page.text(".layout-table tbody tr:first-child td.number.strong:nth-of-type(9), .layout-table tbody tr:first-child");
+    page.goto(&link[link.find('#').expect("a fragment")..]);
+    page.wait_for(".plan-line, .verdict");
+    page.until("the fastest layout's plan", || {
+        let step = page.text(".verdict");
+        best.split_whitespace().any(|word| word.parse::<f64>().is_ok() && step.contains(word)).then_some(())
+    });
+    page.assert_quiet();
+}

@@ -1,7 +1,5 @@
 //! The one change to make next, in a sentence, with what it comes to.
 
-use shardscope::plan::Field;
-use shardscope::session::reader::{ReadReply, ReadTask};
 use shardscope::session::{Event, Fit, PtrEq, Shown, UserInput, change_line};
 use shardscope::units::{Quantity, gib, seconds};
 use yew::prelude::*;
@@ -9,11 +7,10 @@ use yew::prelude::*;
 use crate::app::action::Action;
 use crate::app::best_change::best;
 use crate::app::context::{send, use_dispatch};
-use crate::app::hooks::use_reply;
 use crate::app::panel_id::PanelId;
 use crate::app::panels::none_fits;
+use crate::app::patched::PatchedScript;
 use crate::app::ui::Search;
-use crate::app::widgets::CopyButton;
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
@@ -130,24 +127,5 @@ pub(crate) fn best_action(props: &Props) -> Html {
                 <button type="button" class="button main" onclick={apply}>{ "Apply" }</button>
             </div>
         </div>
-    }
-}
-
-#[derive(Properties, PartialEq)]
-struct PatchedProps {
-    input: UserInput,
-    change: Vec<(Field, String)>,
-}
-
-/// The script with the change in it, to be copied, where it has places for all of it.
-#[component(PatchedScript)]
-fn patched_script(PatchedProps { input, change }: &PatchedProps) -> Html {
-    let has_script = !input.text.trim().is_empty();
-    // Settings alone have no text to patch, so no reader is asked.
-    let reply = use_reply(has_script.then(|| ReadTask::patched(input, change)));
-    // A script without a place for one of the changes is not offered at all.
-    let Some(ReadReply::Patched(Some(text))) = reply else { return html!() };
-    html! {
-        <CopyButton class="button" label="Copy patched script" text={Callback::from(move |()| text.clone())} />
     }
 }

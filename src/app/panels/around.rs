@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use shardscope::session::beside::{Found, Neighbour};
+use shardscope::session::beside::{BestEdits, Found, Neighbour};
 use shardscope::units::{Bytes, Quantity, Seconds, decimal, gib, seconds};
 use shardscope_sorting::sort_by;
 use yew::prelude::*;
@@ -27,6 +27,8 @@ pub(super) struct Props {
 /// By how much a neighbour's step and peak differ, as shares of the plan's step and of the device.
 struct Difference<'a> {
     of: &'a Neighbour,
+    /// What it brings and costs, where that is told.
+    note: String,
     step: f64,
     peak: f64,
 }
@@ -40,15 +42,32 @@ pub(super) fn around(Props { search, found }: &Props) -> Html {
     let difference = |of| {
         let of: &Neighbour = of;
         let step = of.layout.step().get() / own.layout.step().get().max(f64::MIN_POSITIVE) - 1.0;
-        Difference { of, step, peak: (of.layout.peak().number() - own.layout.peak().number()) / device }
+        Difference {
+            of,
+            note: String::new(),
+            step,
+            peak: (of.layout.peak().number() - own.layout.peak().number()) / device,
+        }
     };
     let mut moves: Vec<_> = around.moves.iter().map(difference).collect();
     let reach = |one: &Difference<'_>| one.step.abs().max(one.peak.abs());
     sort_by(&mut moves, |one, other| reach(other).total_cmp(&reach(one)));
     let published: Vec<_> = around.published.iter().map(difference).collect();
+    let edits: Vec<_> = around.edits.iter().map(|one| noted(one, own, difference(&one.plan))).collect();
     let (first, rest) = moves.split_at(moves.len().min(SHOWN));
     html! {
         <section class="around" aria-labelledby="around-title">
+            if !edits.is_empty() {
+                <h3 class="sub">{ "Best changes" }</h3>
+                <p class="small soft">
+                    if own.fits {
+                        { "The fastest plans that fit by one, two and three changes; the greatest saving for each change first." }
+                    } else {
+                        { "The fastest plans that fit by one, two and three changes; the fewest changes first." }
+                    }
+                </p>
+                { table("Best plans by one, two and three changes", search, own, &edits) }
+            }
             <h3 id="around-title" class="sub">{ "Sensitivity" }</h3>
             <p class="small soft">
                 { format!("One setting of the plan searched changed at a time, from {} per step and a peak of {}; largest effects first.", seconds(own.layout.step()), gib(own.layout.peak())) }
@@ -67,6 +86,18 @@ pub(super) fn around(Props { search, found }: &Props) -> Html {
             }
         </section>
     }
+}
+
+/// What the changes save for each of them, bring and cost.
+fn noted<'a>(one: &BestEdits, own: &Neighbour, difference: Difference<'a>) -> Difference<'a> {
+    let saved = own.layout.step() - one.plan.layout.step();
+    // As many changes as a handful: an `f64` holds them.
+    let each = u32::try_from(one.count).map_or(saved.get(), |count| saved.get() / f64::from(count.max(1)));
+    let per_change = (own.fits && one.count > 1 && each > 0.0)
+        .then(|| format!("saves {} for each change", seconds(Seconds::new(each))));
+    let effect = Some(one.effect.clone()).filter(|effect| !effect.is_empty());
+    let parts: Vec<String> = per_change.into_iter().chain(effect).collect();
+    Difference { note: parts.join("; "), ..difference }
 }
 
 fn table(label: &'static str, search: &Search, own: &Neighbour, all: &[Difference<'_>]) -> Html {
@@ -90,7 +121,10 @@ fn row(search: &Search, own: &Neighbour, one: &Difference<'_>) -> Html {
     let Neighbour { about, layout, fits } = one.of;
     html! {
         <tr class={(layout.changes == search.chosen).then_some("chosen")}>
-            <th scope="row">{ about }</th>
+            <th scope="row">
+                { about }
+                if !one.note.is_empty() { <span class="noted small soft">{ &one.note }</span> }
+            </th>
             <td class="bar-cell">{ both_ways(one.step) }</td>
             <td class="number">{ more_seconds(layout.step(), own.layout.step()) }</td>
             <td class="bar-cell">{ both_ways(one.peak) }</td>

@@ -42,9 +42,7 @@ pub(crate) fn layouts(props: &Props) -> Html {
         };
     }
     let slowest = layouts.iter().map(|one| one.step().get()).fold(f64::MIN_POSITIVE, f64::max);
-    // The plan searched is on the whole list, if not among those shown.
-    let base = layouts.iter().chain(search.found.iter().flat_map(|found| &found.best));
-    let base = base.into_iter().find(|one| one.changes.is_empty()).map(|one| one.degrees);
+    let (base, recomputed) = Layout::sizes_of(&search.base.shown.plan);
     html! {
         { wide("Layouts found", html! { <table class="figures layout-table">
                 <thead>
@@ -60,10 +58,10 @@ pub(crate) fn layouts(props: &Props) -> Html {
                     { for layouts.iter().map(|one| html! {
                         <tr class={(one.changes == search.chosen).then_some("chosen")}>
                             { for one.degrees.into_iter().enumerate().map(|(place, size)| {
-                                let differs = base.is_some_and(|base| base.get(place) != Some(&size));
+                                let differs = base.get(place) != Some(&size);
                                 html! { <td class={classes!("number", differs.then_some("strong"))}>{ size }</td> }
                             }) }
-                            <td>{ one.recompute.name() }</td>
+                            <td class={(one.recompute != recomputed).then_some("strong")}>{ one.recompute.name() }</td>
                             <td class="bar-cell">{ bar(one.step().get() / slowest, "step-time") }</td>
                             <td class="number strong">{ seconds(one.step()) }</td>
                             <td class="bar-cell">{ bar(one.peak().number() / capacity, "peak-bar") }</td>

@@ -25,8 +25,10 @@ mod search;
 mod settings;
 mod stage_bars;
 mod step_bar;
+mod taken;
 mod time;
 mod tool;
+mod vary;
 mod why_not;
 
 pub(crate) use front::Front;

@@ -1,7 +1,9 @@
 //! The questions that people have before they launch, as one form, and the answer with all that was looked at.
 
+use std::collections::BTreeMap;
+
 use shardscope::session::beside::{Reached, ReplyLine};
-use shardscope::session::{Asked, Topic, Trained};
+use shardscope::session::{Asked, Topic, Trained, Varied};
 use shardscope::units::{decimal, gib, grouped, rounded, seconds};
 use yew::prelude::*;
 
@@ -24,10 +26,31 @@ struct Typed {
     tokens: String,
     price: String,
     days: String,
+    /// Kinds of accelerators with their prices: `H100-SXM=2.5, A100-SXM-80GB=1.2`.
+    prices: String,
 }
 
 impl Typed {
-    fn asked(&self) -> Asked {
+    /// Whether kinds are compared by what the tokens cost.
+    fn asks_prices(&self) -> bool {
+        self.topic == Topic::WhichGpu && !self.prices.trim().is_empty()
+    }
+
+    fn asks_nodes(&self) -> bool {
+        self.topic.asks_nodes() || self.asks_prices()
+    }
+
+    fn prices(&self) -> BTreeMap<String, f64> {
+        let one = |part: &str| {
+            let (name, price) = part.split_once('=').unwrap_or((part, ""));
+            // What is no price is asked for: a kind left out in silence would be another question.
+            (name.trim().to_owned(), price.trim().parse().unwrap_or_default())
+        };
+        let parts = self.prices.split([',', ';']).map(str::trim).filter(|part| !part.is_empty());
+        parts.filter(|_| self.asks_prices()).map(one).collect()
+    }
+
+    fn asked(&self, vary: &Varied) -> Asked {
         // What is not a number answers nothing: the engine then asks for it, or takes the script's.
         // A comma before one or two digits is a decimal one, as much of Europe types it; elsewhere it may be one of thousands.
         let number = |text: &str| {
@@ -43,9 +66,11 @@ impl Typed {
             // Tokens are typed as people write them: 15e12.
             tokens: number(&self.tokens).filter(|tokens| *tokens < MOST_TOKENS).map(whole),
             // A field that the form does not show must not answer for another question.
-            days: number(&self.days).filter(|_| self.topic.asks_budget()),
+            days: number(&self.days).filter(|_| self.topic.asks_budget() || self.asks_prices()),
             price: number(&self.price),
-            most_nodes: self.nodes.trim().parse().ok().filter(|_| self.topic.asks_nodes()),
+            most_nodes: self.nodes.trim().parse().ok().filter(|_| self.asks_nodes()),
+            prices: self.prices(),
+            vary: vary.clone(),
         }
     }
 }
@@ -76,16 +101,17 @@ pub(super) fn questions() -> Html {
             tokens: budget.tokens.map(|tokens| tokens.to_string()).unwrap_or_default(),
             price: budget.price_per_gpu_hour.map(|price| price.to_string()).unwrap_or_default(),
             days: String::new(),
+            prices: String::new(),
         }
     });
     let Some(app) = app else { return html!() };
     let going = app.ui.inquiry.as_ref().is_some_and(|inquiry| inquiry.going);
     let submit = {
-        let (dispatch, typed) = (dispatch.clone(), typed.clone());
+        let (dispatch, typed, vary) = (dispatch.clone(), typed.clone(), app.ui.vary.clone());
         move |event: SubmitEvent| {
             event.prevent_default();
             // The same button stops what is going on.
-            dispatch.emit(Action::Ask((!going).then(|| Box::new(typed.asked()))));
+            dispatch.emit(Action::Ask((!going).then(|| Box::new(typed.asked(&vary)))));
         }
     };
     let topic = {
@@ -103,7 +129,11 @@ pub(super) fn questions() -> Html {
             typed.set(Typed { trained, ..(*typed).clone() });
         }
     };
-    let field = |label: &'static str, hint: &'static str, value: &str, put: fn(&mut Typed, String)| {
+    let field_of = |mode: &'static str,
+                    label: &'static str,
+                    hint: &'static str,
+                    value: &str,
+                    put: fn(&mut Typed, String)| {
         let typed = typed.clone();
         let oninput = move |event: InputEvent| {
             let mut next = (*typed).clone();
@@ -113,15 +143,16 @@ pub(super) fn questions() -> Html {
         html! {
             <label>
                 { label }
-                <input class="field" inputmode="decimal" autocomplete="off" placeholder={hint} value={value.to_owned()} {oninput} />
+                <input class="field" inputmode={mode} autocomplete="off" placeholder={hint} value={value.to_owned()} {oninput} />
             </label>
         }
     };
+    let field = |label, hint, value: &str, put| field_of("decimal", label, hint, value, put);
     section(
         "questions",
         "",
         "Questions",
-        html! { "Each size, GPU type or model gets its own layout search; any row opens as a plan." },
+        html! { "Each size, GPU type or model gets its own layout search, within what is varied above; any row opens as a plan." },
         html! { <><form class="asking" onsubmit={submit}>
             <label>
                 { "Question" }
@@ -139,12 +170,19 @@ pub(super) fn questions() -> Html {
                     onchange={trained}
                 />
             </label>
+            if typed.topic == Topic::WhichGpu {
+                { field_of("text", "Prices of GPU-hours, if cost decides", "H100-SXM=2.5, A100-SXM-80GB=1.2", &typed.prices, |typed, value| typed.prices = value) }
+            }
+            if typed.asks_prices() {
+                { field("Tokens", "15e12", &typed.tokens, |typed, value| typed.tokens = value) }
+                { field("Days at most", "any", &typed.days, |typed, value| typed.days = value) }
+            }
             if typed.topic.asks_budget() {
                 { field("Tokens", "15e12", &typed.tokens, |typed, value| typed.tokens = value) }
                 { field("Price of a GPU-hour", "2.50", &typed.price, |typed, value| typed.price = value) }
                 { field("Days at most", "any", &typed.days, |typed, value| typed.days = value) }
             }
-            if typed.topic.asks_nodes() {
+            if typed.asks_nodes() {
                 { field("Nodes at most", "8", &typed.nodes, |typed, value| typed.nodes = value) }
             }
             <button type="submit" class="button">{ if going { "Stop" } else { "Answer" } }</button>

@@ -1,8 +1,5 @@
 //! Other layouts for the same model on the same machines, tried in slices so that the page stays quick.
 
-use std::rc::Rc;
-
-use shardscope::session::beside::Found;
 use shardscope::units::grouped;
 use yew::prelude::*;
 
@@ -11,13 +8,15 @@ use super::front::Front;
 use super::layouts::Layouts;
 use super::panel::{Panel, PlanProps};
 use super::question::Questions;
+use super::taken::Taken;
+use super::vary::Vary;
 use super::why_not::WhyNot;
 use crate::app::action::Action;
 use crate::app::beside::LOST;
 use crate::app::context::{AppContext, use_dispatch};
 use crate::app::panel_id::PanelId;
 use crate::app::ui::Search;
-use crate::app::widgets::{CopyButton, Term, section};
+use crate::app::widgets::{Term, section};
 
 pub(super) const PANEL: Panel = Panel {
     id: PanelId::Search,
@@ -50,6 +49,7 @@ fn search_panel(PlanProps { .. }: &PlanProps) -> Html {
             { section("search", "", "Layout search", about, html! { <><button type="button" class="button" onclick={move |_| dispatch.emit(Action::Search(!searching))}>
                     { label }
                 </button>
+                <Vary />
                 { search.as_ref().map(results) }</> }) }
             <Questions />
         </div>
@@ -74,6 +74,14 @@ fn results(search: &Search) -> Html {
                     grouped(decided), grouped(found.refused), grouped(found.too_large), grouped(found.slower), grouped(found.estimated)
                 ) }
             </p>
+            if !found.reasons.is_empty() {
+                <details class="small reasons">
+                    <summary>{ "Invalid by reason" }</summary>
+                    <ul class="refusals">
+                        { for found.reasons.iter().map(|(reason, count)| html! { <li>{ format!("{}: {reason}", grouped(*count)) }</li> }) }
+                    </ul>
+                </details>
+            }
             // `all` grows while the search finds more to do, so the bar may step back.
             if search.going {
                 <progress class="progress" aria-label="Search" max={found.all.to_string()} value={found.tried.to_string()} />
@@ -86,7 +94,7 @@ fn results(search: &Search) -> Html {
             } else {
                 <Front search={search.clone()} found={found.clone()} />
                 <Layouts search={search.clone()} layouts={found.listed().to_vec()} />
-                { copied(found) }
+                <Taken search={search.clone()} found={found.clone()} />
             }
             // Whether or not anything fits: then above all it is asked what would help.
             if !search.going || !found.best.is_empty() {
@@ -95,12 +103,6 @@ fn results(search: &Search) -> Html {
             <Around search={search.clone()} found={found.clone()} />
         </>
     }
-}
-
-/// The list to be taken along.
-fn copied(found: &Rc<Found>) -> Html {
-    let found = found.clone();
-    html! { <CopyButton label="Copy as table" text={Callback::from(move |()| found.markdown())} /> }
 }
 
 /// That nothing fits, and what would.

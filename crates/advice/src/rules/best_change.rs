@@ -2,11 +2,14 @@
 
 use crate::finding::Advisor;
 use shardscope_report::{Expected, Finding};
-use shardscope_search::one_edit;
+use shardscope_search::{effect, one_edit};
 use shardscope_units::{gib, seconds};
 
 /// Less than this share of a step is not worth a change.
 const WORTH: f64 = 0.01;
+
+const WHY: &str =
+    "the fastest of all layouts that fit and differ from this one by a single change; each was estimated";
 
 /// The fastest of all plans that fit and differ by one change, where it saves anything worth the change.
 pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
@@ -31,8 +34,10 @@ pub(crate) fn finding(advisor: &Advisor<'_>) -> Option<Finding> {
             (now.get() / best.step.get() - 1.0) * 100.0,
             gib(best.peak)
         ),
-        why: "the fastest of all layouts that fit and differ from this one by a single change; each was estimated"
-            .to_owned(),
+        why: match best.variant.apply(advisor.plan).map(|changed| effect(advisor.plan, &changed)) {
+            Some(does) if !does.is_empty() => format!("{WHY}; it {does}"),
+            _ => WHY.to_owned(),
+        },
         change: best.changes,
         expected: Expected { peak_reserved: Some(best.peak), step: Some(best.step) },
     })

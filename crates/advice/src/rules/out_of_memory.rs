@@ -2,7 +2,7 @@
 
 use crate::finding::Advisor;
 use shardscope_report::{Expected, Finding};
-use shardscope_search::{Edited, least_gpus, one_edit, two_edits};
+use shardscope_search::{Edited, effect, least_gpus, one_edit, two_edits};
 use shardscope_units::{Bytes, gib, grouped, seconds};
 
 /// Most ways out that are named.
@@ -41,10 +41,12 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
     if ways.is_empty() {
         ways = two_edits(advisor.plan, SHOWN);
     }
-    ways.into_iter().map(|way| finding(way, &why)).collect()
+    ways.into_iter().map(|way| finding(advisor, way, &why)).collect()
 }
 
-fn finding(way: Edited, why: &str) -> Finding {
+fn finding(advisor: &Advisor<'_>, way: Edited, why: &str) -> Finding {
+    let does = way.variant.apply(advisor.plan).map(|changed| effect(advisor.plan, &changed));
+    let does = does.filter(|does| !does.is_empty()).map_or_else(String::new, |does| format!("; it {does}"));
     let tight = if way.tight { ", leaving less than the headroom" } else { "" };
     Finding {
         code: "out-of-memory",
@@ -54,7 +56,7 @@ fn finding(way: Edited, why: &str) -> Finding {
             gib(way.peak),
             seconds(way.step)
         ),
-        why: why.to_owned(),
+        why: format!("{why}{does}"),
         change: way.changes,
         expected: Expected { peak_reserved: Some(way.peak), step: Some(way.step) },
     }

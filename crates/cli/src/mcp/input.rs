@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use shardscope::link::{MAX_TEXT, MAX_TEXTS, Pasted, PastedText, decode};
 use shardscope::plan::Plan;
 use shardscope::report::Report;
-use shardscope::session::{Asked, Topic, Trained};
+use shardscope::search::Dimension;
+use shardscope::session::{Asked, Topic, Trained, Varied};
 use shardscope::source::suggest;
 use shardscope::units::Count;
 
@@ -170,6 +171,10 @@ pub(super) struct EstimateInput {
 pub(super) struct SearchInput {
     #[serde(flatten)]
     pub(super) run: Run,
+    /// How far dimensions are varied.
+    #[serde(default)]
+    #[schemars(schema_with = "dimensions")]
+    pub(super) vary: Varied,
     /// Layouts listed at most [default: 10, most: 40].
     #[serde(default)]
     limit: Option<usize>,
@@ -205,6 +210,13 @@ pub(super) struct AskInput {
     /// For cheapest and scaling: nodes that there are; left out, the run's own.
     #[serde(default)]
     most_nodes: Option<u64>,
+    /// For which-gpu: prices of an accelerator for an hour by its name; these kinds are compared, by what the tokens cost.
+    #[serde(default)]
+    prices: BTreeMap<String, f64>,
+    /// How far dimensions are varied in the searches for the answer.
+    #[serde(default)]
+    #[schemars(schema_with = "dimensions")]
+    vary: Varied,
     /// Lines listed at most, those around the answer [default: 10].
     #[serde(default)]
     limit: Option<usize>,
@@ -218,6 +230,22 @@ fn words<T: serde::Serialize>(all: impl IntoIterator<Item = T>, says: fn(&T) -> 
 
 fn topics(_: &mut SchemaGenerator) -> Schema {
     words(Topic::ALL, |topic| topic.name())
+}
+
+/// Each dimension of a search by its name: fixed as in the run, open, one size, or two between which sizes are tried.
+fn dimensions(_: &mut SchemaGenerator) -> Schema {
+    let one = |dimension: Dimension| {
+        let mut ways = vec![json!({ "enum": ["fixed", "open"] })];
+        if dimension.has_sizes() {
+            let size = json!({ "type": "integer", "minimum": 1 });
+            let sizes = json!({ "type": "array", "items": size, "minItems": 2, "maxItems": 2 });
+            ways.extend([size, sizes]);
+        }
+        json!({ "description": dimension.about(), "default": Varied::usual(dimension), "anyOf": ways })
+    };
+    let properties: serde_json::Map<String, Value> =
+        Dimension::NAMED.into_iter().map(|(of, name)| (name.to_owned(), one(of))).collect();
+    json_schema!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
 fn trainings(_: &mut SchemaGenerator) -> Schema {
@@ -239,6 +267,8 @@ impl AskInput {
             days: self.days,
             price: self.price,
             most_nodes: self.most_nodes,
+            prices: self.prices.clone(),
+            vary: self.vary.clone(),
         };
         asked.checked().map_err(|problem| problem.to_string())?;
         Ok(asked)

@@ -8,7 +8,7 @@ use serde_json::Value;
 use shardscope::launch::{AnswerKind, Origin, Question};
 use shardscope::plan::Plan;
 use shardscope::report::Report;
-use shardscope::search::Outcome;
+use shardscope::search::{Outcome, Tally};
 use shardscope::session::AskedLine;
 use shardscope::source::{Severity, render};
 
@@ -219,12 +219,19 @@ pub(super) struct Found {
     pub(super) complete: bool,
     /// Those that the framework refuses.
     pub(super) refused: u64,
+    /// The same by the code of the reason.
+    pub(super) refused_by_reason: BTreeMap<&'static str, u64>,
     /// Those that do not fit.
     pub(super) too_large: u64,
     /// The fastest that fit, the fastest first; tight ones last.
     pub(super) best: Vec<Layout>,
     /// Those that none beats in both time and memory.
     pub(super) frontier: Vec<Layout>,
+}
+
+/// How many layouts are refused, by the code of the reason.
+pub(super) fn by_reason(tally: &Tally) -> BTreeMap<&'static str, u64> {
+    tally.refused.iter().map(|(code, count)| (code.name(), *count)).collect()
 }
 
 /// A layout, by what it changes.

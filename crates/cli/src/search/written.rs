@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use shardscope::plan::{Plan, Variant};
-use shardscope::search::{Exhausted, Inquiry, Outcome, Question, Reached, Tally, why_not};
+use shardscope::search::{
+    Edited, Exhausted, Inquiry, Outcome, Question, Reached, Tally, best_edits, effect, why_not,
+};
 use shardscope::units::{Bytes, Seconds, decimal, gib, grouped, rounded, seconds};
 
 /// The answer to a search, as a document.
@@ -19,6 +21,12 @@ pub(super) struct Written {
     /// Why the run as it is is not the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     why_not_as_it_is: Option<String>,
+    /// Why layouts that were asked about are not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    why_not: Vec<WhyLine>,
+    /// The best plans by one, two and three changes, for `fastest` alone: the greatest gain for each change first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<Changed>,
     /// How the layouts of all searches were decided.
     decided: Decided,
 }
@@ -33,6 +41,43 @@ struct Layout {
     tight: bool,
     /// Unit: second.
     step_seconds: Seconds,
+}
+
+/// Why one layout is not the answer.
+#[derive(Serialize)]
+struct WhyLine {
+    /// As it was typed.
+    layout: String,
+    why: String,
+}
+
+/// The best plan by so many changes.
+#[derive(Serialize)]
+struct Changed {
+    /// The changes in words.
+    words: Vec<String>,
+    layout: Layout,
+    /// What they bring and cost.
+    effect: String,
+}
+
+impl Changed {
+    fn new(plan: &Plan, edited: Edited) -> Self {
+        let effect = edited.variant.apply(plan).map(|changed| effect(plan, &changed)).unwrap_or_default();
+        let Edited { words, variant, changes, peak, tight, step } = edited;
+        Self { words, effect, layout: Layout::from_outcome(&Outcome { variant, changes, peak, tight, step }) }
+    }
+
+    fn line(&self) -> String {
+        let effect = if self.effect.is_empty() { String::new() } else { format!("; {}", self.effect) };
+        format!(
+            "{}: {}, {}{}{effect}",
+            self.words.join(", "),
+            seconds(self.layout.step_seconds),
+            gib(self.layout.peak_reserved),
+            self.layout.flag()
+        )
+    }
 }
 
 #[derive(Serialize)]
@@ -111,7 +156,12 @@ impl Decided {
 }
 
 impl Written {
-    pub(super) fn new(plan: &Plan, inquiry: &Inquiry, limit: usize) -> Self {
+    pub(super) fn new(
+        plan: &Plan,
+        inquiry: &Inquiry,
+        limit: usize,
+        asked_why: Vec<(String, Variant)>,
+    ) -> Self {
         let mut decided = Decided::default();
         for one in inquiry.reached() {
             decided.add(&one.tally);
@@ -122,11 +172,17 @@ impl Written {
             listed.into_iter().flat_map(|walk| walk.ranked()).take(limit).map(Layout::from_outcome).collect();
         let chosen = inquiry.chosen().and_then(|place| inquiry.reached().get(place));
         let best = chosen.and_then(|one| one.outcome.as_ref()).filter(|_| fastest);
+        let best_plan = best.and_then(|best| best.variant.apply(plan));
         // Where nothing changes the run as it is is the answer.
-        let why_not_as_it_is = best.filter(|best| !best.changes.is_empty()).and_then(|best| {
-            let best = best.variant.apply(plan)?;
-            Some(why_not(&Variant::from_plan(plan).checked(plan), &best).sentence())
+        let why_not_as_it_is = best.filter(|best| !best.changes.is_empty()).and_then(|_| {
+            Some(why_not(&Variant::from_plan(plan).checked(plan), best_plan.as_ref()?).sentence())
         });
+        let why_line = |(layout, variant): (String, Variant)| WhyLine {
+            layout,
+            // Where nothing fits there is no answer, and what is said is what the layout lacks itself.
+            why: why_not(&variant.checked(plan), best_plan.as_ref().unwrap_or(plan)).sentence(),
+        };
+        let edits = if fastest { best_edits(plan) } else { Vec::new() };
         let sizes = if fastest { Vec::new() } else { inquiry.reached().iter().map(Size::new).collect() };
         Self {
             answer: inquiry.answer(),
@@ -134,6 +190,8 @@ impl Written {
             layouts,
             sizes,
             why_not_as_it_is,
+            why_not: asked_why.into_iter().map(why_line).collect(),
+            changes: edits.into_iter().map(|edited| Changed::new(plan, edited)).collect(),
             decided,
         }
     }
@@ -159,7 +217,20 @@ impl Written {
         if let Some(why) = &self.why_not_as_it_is {
             text += &format!("As it is: {why}.\n");
         }
+        for line in self.remarks() {
+            text += &format!("{line}.\n");
+        }
         text + &self.decided.sentence() + "\n"
+    }
+
+    /// Why layouts asked about are not the answer, and what few changes bring.
+    fn remarks(&self) -> impl Iterator<Item = String> {
+        let whys = self.why_not.iter().map(|one| format!("{}: {}", one.layout, one.why));
+        let changes = self.changes.iter().map(|one| match one.words.len() {
+            1 => format!("Best single change: {}", one.line()),
+            count => format!("Best {count} changes: {}", one.line()),
+        });
+        whys.chain(changes)
     }
 
     pub(super) fn markdown(&self) -> String {
@@ -182,6 +253,9 @@ impl Written {
         }
         if let Some(why) = &self.why_not_as_it_is {
             text += &format!("\nAs it is: {why}.\n");
+        }
+        for line in self.remarks() {
+            text += &format!("\n{}.\n", line.replace('|', "\\|"));
         }
         text + "\n" + &self.decided.sentence() + "\n"
     }

@@ -1,8 +1,10 @@
-//! `search`: its questions, and what each takes.
+//! `search`: its questions and what each takes, what is varied, why a layout is not the answer, and what a few changes bring.
 
 use std::process::Output;
 
-use crate::{SCRIPT, call};
+use serde_json::Value;
+
+use crate::{SCRIPT, call, printed};
 
 /// Kinds of accelerators and models of the catalog are compared; what is asked without what it takes is refused.
 #[test]
@@ -14,7 +16,7 @@ fn questions_that_compare_have_an_answer() {
     };
     let document = |output: &Output| {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        serde_json::from_str::<serde_json::Value>(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+        serde_json::from_str::<Value>(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     };
     // 5.2e9 parameters at 18 bytes are 94 GB: more of 40 GB than of 141 GB.
     let fixed = ["--fix", "vpp", "--fix", "split", "--fix", "cp", "--range", "mbs=1..2"];
@@ -56,16 +58,79 @@ fn what_a_question_does_not_take_is_refused() {
         (&["--question", "cheapest", "--price=-1"], "it is not a positive number"),
         (&["--question", "cheapest", "--tokens", "1e30"], "it is not a number of tokens"),
         (&["--question", "which-gpu", "--kinds", "H100-SXM=0"], "the price: it is not a positive number"),
-        (&["--range", "tp=8..4"], "there is no size from 8 to 4"),
-        (&["--range", "mbs=0"], "there is no size from 0 to 0"),
-        (
-            &["--range", "schedule=1..2"],
-            "schedule has no sizes; tp, pp, vpp, cp, ep, etp, mbs, instances have",
-        ),
+        (&["--range", "tp=8..4"], "no size of tp lies between 8 and 4"),
+        (&["--range", "mbs=0"], "no size of mbs lies between 0 and 0"),
+        (&["--range", "schedule=1..2"], "schedule has no sizes: it is fixed or open"),
     ] {
         let output = call(&[&["search", "no-such-file.sh"], words].concat(), "");
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         assert!(told.contains(said) && output.stdout.is_empty(), "{words:?}: {told}");
     }
+}
+
+/// What is held, so that a search takes a moment.
+const HELD: [&str; 8] = ["--fix", "cp", "--fix", "split", "--fix", "rank-order", "--range", "mbs=4"];
+
+fn found(more: &[&str]) -> Value {
+    let words = [&["search", "-", "--format", "json"], &HELD[..], more].concat();
+    serde_json::from_str(&printed(&words, SCRIPT, 0)).expect("a document")
+}
+
+#[test]
+fn dimensions_are_held_as_the_caller_says() {
+    let found = found(&["--fix", "recompute", "--range", "pp=1..2"]);
+    let layouts = found["layouts"].as_array().expect("layouts");
+    assert!(layouts.len() > 1, "{found}");
+    for layout in layouts {
+        let names: Vec<&str> =
+            layout["change"].as_array().expect("changes").iter().filter_map(|one| one[0].as_str()).collect();
+        for held in ["micro_batch_size", "context_parallel_size", "recompute_granularity"] {
+            assert!(!names.contains(&held), "{layout}");
+        }
+    }
+    for (range, said) in [
+        ("recompute=1..2", "recompute has no sizes"),
+        ("tp=4..2", "no size of tp lies between 4 and 2"),
+        ("dp=2", "one of tp, pp"),
+    ] {
+        let told = call(&["search", "-", "--range", range], SCRIPT);
+        let text = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert!(!told.status.success() && text.contains(said), "{range}: {text}");
+    }
+}
+
+#[test]
+fn a_layout_that_is_asked_about_says_why_it_is_not_the_answer() {
+    let found = found(&["--why-not", "TP 3", "--why-not", "tp1 pp1 mbs16", "--why-not", "TP 8 PP 2"]);
+    let whys: Vec<&str> =
+        found["why_not"].as_array().expect("whys").iter().filter_map(|one| one["why"].as_str()).collect();
+    assert!(whys[0].starts_with("refused: ") && whys[0].contains("TP 3"), "{whys:?}");
+    assert!(whys[1].starts_with("out of memory by "), "{whys:?}");
+    assert!(whys[2].contains("longer: ") && whys[2].contains("exposed TP communication"), "{whys:?}");
+    let told = |more: &[&str]| {
+        let told = call(&[&["search", "-"], more].concat(), SCRIPT);
+        assert_eq!(told.status.code(), Some(2));
+        String::from_utf8_lossy(&told.stderr).into_owned()
+    };
+    assert!(told(&["--why-not", "eight"]).contains("eight is not understood"));
+    assert!(told(&["--why-not", "TP 8", "--question", "scaling"]).contains("leave --question out"));
+}
+
+#[test]
+fn the_best_changes_are_told_with_what_they_bring_and_cost() {
+    let found = found(&[]);
+    let changes = found["changes"].as_array().expect("changes");
+    assert!(changes.len() > 1, "{found}");
+    let own: Value =
+        serde_json::from_str(&printed(&["check", "--format", "json", "-"], SCRIPT, 0)).expect("a document");
+    let step = |of: &Value| of["step_seconds"].as_f64().expect("a time");
+    for one in changes {
+        let count = one["words"].as_array().map(Vec::len).expect("words");
+        assert!((1..=3).contains(&count), "{one}");
+        assert!(step(&one["layout"]) < step(&own), "{one}");
+        assert!(one["effect"].as_str().is_some_and(|effect| effect.starts_with("brings ")), "{one}");
+    }
+    let text = printed(&[&["search", "-"], &HELD[..]].concat(), SCRIPT, 0);
+    assert!(text.contains("\nBest single change: ") && text.contains("Best 2 changes: "), "{text}");
 }

@@ -4,7 +4,7 @@ use shardscope_sorting::sort_by;
 
 use serde::{Deserialize, Serialize};
 use shardscope_report::text::inert;
-use shardscope_search::Walk;
+use shardscope_search::{Walk, refusal};
 use shardscope_units::{gib, seconds};
 
 use super::around::Around;
@@ -24,6 +24,8 @@ pub struct Found {
     pub all: u64,
     /// Layouts that the software refuses.
     pub refused: u64,
+    /// The same by the reason, in words.
+    pub reasons: Vec<(String, u64)>,
     /// Layouts that run out of memory.
     pub too_large: u64,
     /// Layouts that cannot be faster than what was found, by a lower bound of their step.
@@ -49,6 +51,7 @@ impl Found {
             tried,
             all,
             refused: walk.refused(),
+            reasons: walk.tally().refused.iter().map(|(code, count)| (refusal(*code), *count)).collect(),
             too_large: walk.too_large(),
             // The tally of the walk, not of the list: lists are cut, tallies count everything decided.
             slower: walk.tally().slower,
@@ -101,6 +104,7 @@ impl Found {
             tried: sum(|part| part.tried),
             all: sum(|part| part.all) + silent,
             refused: sum(|part| part.refused),
+            reasons: reasons(&parts),
             too_large: sum(|part| part.too_large),
             slower: sum(|part| part.slower),
             estimated: sum(|part| part.estimated),
@@ -157,4 +161,17 @@ impl Found {
     pub const fn goes_on(&self) -> bool {
         self.tried < self.all
     }
+}
+
+/// What all parts refuse by each reason, the one of most layouts first.
+fn reasons(parts: &[&Found]) -> Vec<(String, u64)> {
+    let mut all: Vec<(String, u64)> = Vec::new();
+    for (reason, count) in parts.iter().flat_map(|part| &part.reasons) {
+        match all.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, known)) => *known += count,
+            None => all.push((reason.clone(), *count)),
+        }
+    }
+    sort_by(&mut all, |one, other| other.1.cmp(&one.1));
+    all
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
-use shardscope_plan::{Field, Recompute};
+use shardscope_plan::{Field, Plan, Recompute, Variant};
 use shardscope_search::Outcome;
 use shardscope_units::{Bytes, Seconds};
 
@@ -49,34 +49,38 @@ impl Recomputed {
     }
 }
 
+fn sizes(of: &Variant) -> ([u64; 6], Recomputed) {
+    let recompute = match of.recompute {
+        Recompute::None => Recomputed::None,
+        Recompute::Selective(_) => Recomputed::Selective,
+        // All three recompute whole layers; they differ in which, and the changes say that.
+        Recompute::Uniform { .. } | Recompute::Block { .. } | Recompute::Every { .. } => Recomputed::Full,
+    };
+    let degrees = [of.tensor, of.pipeline, of.virtual_pipeline, of.context, of.expert, of.micro_batch_size];
+    (degrees, recompute)
+}
+
 /// Names of [`Layout::degrees`], in their order.
 pub const DEGREES: [&str; 6] = ["TP", "PP", "VPP", "CP", "EP", "MBS"];
 
 impl Layout {
+    /// What the list shows of the plan searched: its degrees and the extent of recomputation.
+    #[must_use]
+    pub fn sizes_of(plan: &Plan) -> ([u64; 6], Recomputed) {
+        sizes(&Variant::from_plan(plan))
+    }
+
     /// A layout as the search tells it.
     #[must_use]
     pub fn from_outcome(outcome: &Outcome) -> Self {
         let of = &outcome.variant;
+        let (degrees, recompute) = sizes(of);
         let named = |(field, value): &(Field, String)| (field.name().to_owned(), value.clone());
         Self {
             changes: outcome.changes.iter().map(named).collect(),
-            degrees: [
-                of.tensor,
-                of.pipeline,
-                of.virtual_pipeline,
-                of.context,
-                of.expert,
-                of.micro_batch_size,
-            ],
+            degrees,
             expert_tensor: of.expert_tensor,
-            recompute: match of.recompute {
-                Recompute::None => Recomputed::None,
-                Recompute::Selective(_) => Recomputed::Selective,
-                // All three recompute whole layers; they differ in which, and the changes say that.
-                Recompute::Uniform { .. } | Recompute::Block { .. } | Recompute::Every { .. } => {
-                    Recomputed::Full
-                }
-            },
+            recompute,
             peak: outcome.peak.get(),
             tight: outcome.tight,
             step: outcome.step.get(),

@@ -70,12 +70,13 @@ pub(super) fn planned(input: &UserInput, changes: &Changes) -> Result<Plan, Stri
 mod tests {
     use super::*;
     use crate::beside::{Found, Task, Told, Working};
-    use crate::{EXAMPLE, PtrEq, State};
+    use crate::{EXAMPLE, PtrEq, State, Varied};
 
     fn searched() -> (Pinned, Found) {
         let input = UserInput::from_text(EXAMPLE);
         let shown = State::new(input.clone()).shown.expect("a plan");
-        let mut working = Working::begin(&Task::layouts(&input, 0, 1).written()).expect("a task");
+        let mut working =
+            Working::begin(&Task::layouts(&input, &Varied::default(), 0, 1).written()).expect("a task");
         while working.step(u64::MAX) {}
         let Told::Found(found) = working.known() else { panic!("no search") };
         (Pinned { input, shown: PtrEq::clone(&shown) }, *found)

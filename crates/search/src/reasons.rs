@@ -1,0 +1,77 @@
+//! Why the software refuses layouts of a search, in words.
+
+use shardscope_source::Code;
+
+/// What is wrong with layouts that are refused for `code`, after a number of them: `1,204 with a global batch that …`.
+#[must_use]
+pub fn refusal(code: Code) -> String {
+    let words = match code {
+        Code::WorldSize => "sizes whose product does not divide the GPUs",
+        Code::ExpertWorldSize => "expert sizes whose product does not divide the GPUs",
+        Code::GlobalBatch => "global batch not a multiple of micro-batch × replicas",
+        Code::MoeSequenceParallel => "experts under TP without sequence parallelism",
+        Code::HeadsOverTp => "heads that do not divide over TP",
+        Code::GroupsOverTp => "query groups that do not divide over TP",
+        Code::FfnOverTp => "MLP width that does not divide over TP",
+        Code::MoeFfnOverEtp => "expert width that does not divide over ETP",
+        Code::SharedFfnOverTp => "shared expert's width that does not divide over TP",
+        Code::ExpertsOverEp => "experts that do not divide over EP",
+        Code::CpA2aHeads => "heads that do not divide over TP × CP",
+        Code::SeqOverCp => "sequence that does not divide over CP",
+        Code::SeqOverTp => "sequence that does not divide over TP",
+        Code::LayersOverPp => "layers that do not divide over PP",
+        Code::LayersOverEnds => "layers between first and last stage that do not divide",
+        Code::LayersOverVpp => "layers of a stage that do not divide over VPP",
+        Code::PipelineLayout => "pipeline layouts that cannot be written out",
+        Code::TooFewLayers => "fewer layers than stages",
+        Code::VppMicroBatches => "micro-batches too few for interleaving",
+        Code::VppGroupSize => "micro-batch groups that interleaving cannot take",
+        Code::VppOverlap => "interleaving over 2 stages without overlapped sends",
+        Code::ScheduleChunks => "chunks that the schedule does not run",
+        Code::DualpipeStages => "stages that DualPipe cannot fold",
+        Code::DualpipeMicroBatches => "micro-batches too few for DualPipe",
+        Code::RankOrder => "rank order that expert parallelism excludes",
+        Code::TpCommOverlap => "TP overlap without sequence parallelism",
+        Code::OverlapParamGather => "overlapped weight gather without what it needs",
+        Code::Instances => "optimizer instances that do not divide the replicas",
+        Code::InstancesWithoutOptimizer => "optimizer instances without the distributed optimizer",
+        Code::ZeroOfPipelines => "ZeRO-2 or ZeRO-3 with pipeline stages",
+        Code::OffloadPp => "activations on the host with pipeline stages",
+        Code::OffloadModules => "modules that cannot wait on the host so",
+        Code::OffloadRecompute => "activations both on the host and recomputed",
+        Code::OptimizerOffload => "optimizer states on the host without what that needs",
+        Code::Recompute => "recomputation that the software does not have",
+        // Rules that a search seldom meets are told by the name that documents have.
+        other => return other.name().replace('-', " "),
+    };
+    words.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refusal;
+    use crate::pairs::plan;
+    use crate::{Choices, Dimension, Space, Values, Walk};
+
+    /// Every reason that searches around models with and without experts meet has words of its own.
+    #[test]
+    fn reasons_that_searches_meet_have_words() {
+        let mut met = Vec::new();
+        for name in ["llama-3 70b, 128 H100", "mixtral 8x7b, 64 H100"] {
+            let choices = Choices::default()
+                .with(Dimension::Pipeline, Values::Between(1, 4))
+                .with(Dimension::MicroBatch, Values::Between(1, 2))
+                .with(Dimension::Recompute, Values::Stated);
+            let mut walk = Walk::over(Space::with(&plan(name), choices), 1);
+            walk.step(600);
+            met.extend(walk.tally().refused.iter().map(|(code, _)| *code));
+        }
+        met.sort_unstable();
+        met.dedup();
+        println!("{met:?}");
+        assert!(met.len() > 3, "{met:?}");
+        for code in met {
+            assert_ne!(refusal(code), code.name().replace('-', " "), "{code}");
+        }
+    }
+}
