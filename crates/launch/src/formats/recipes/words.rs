@@ -257,6 +257,12 @@ fn changes(words: &[Argument]) -> Vec<Leaf> {
     leaves
 }
 
+/// Whether the command of a recipe says itself on how many accelerators it starts the training, by Slurm or NeMo-Run
+/// (`scripts/performance/setup_experiment.py --num_gpus`): the process that stands there is none of them.
+pub(crate) fn counts_machines(reading: &Reading) -> bool {
+    reading.found.iter().any(|found| found.field == Field::WorldSize && found.origin == Origin::Script)
+}
+
 fn machines(reading: &mut Reading, words: &[Argument]) {
     for (flag, field) in [("--num-gpus", Field::WorldSize), ("--gpus-per-node", Field::GpusPerNode)] {
         if let Some((count, place)) = option(words, flag).filter(|(count, _)| count.parse::<u64>().is_ok()) {
