@@ -24,7 +24,10 @@ fn a_recipes_name_is_as_good_as_its_complete_settings() {
     // Eight recipes of Llama 3 70B offload activations, which is not modelled.
     assert_eq!((before.pastes, before.stopped), (58, 10));
     assert!(before.apart.median < 0.05, "{}", before.apart.median);
-    assert_eq!(scripts.pastes, 29);
+    // Biases of attention's output alone, swapped attention and Gemma 2's norms are not modelled.
+    assert_eq!((scripts.pastes, scripts.stopped), (29, 4));
+    assert!(scripts.apart.median < 0.03, "{}", scripts.apart.median);
+    assert!(scripts.paste.median < 0.08, "{}", scripts.paste.median);
 }
 
 /// Every paste is of a row that is there, and what stops one is said.

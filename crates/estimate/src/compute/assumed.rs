@@ -42,10 +42,7 @@ const CDNA: &[Share] = &[
 
 /// What is assumed in each set.
 pub const ASSUMED: [(Generation, &[Share]); 12] = [
-    (
-        Generation::Ascend910B,
-        &[Eager, AttentionTriton, AttentionPytorch, Exchange, Network, UserBuffers, Contention],
-    ),
+    (Generation::Ascend910B, &[Eager, AttentionTriton, AttentionPytorch, Exchange, Network, Contention]),
     (
         Generation::V100,
         &[

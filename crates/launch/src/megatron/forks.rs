@@ -59,7 +59,7 @@ const PARTS: &str = "a model of several parts, of which the decoder alone would 
 /// MindSpeed's functions of experts.
 const EXCHANGES: &str = "MindSpeed's overlap of experts' products and exchanges, which keeps other tensors";
 const CHUNKS: &str =
-    "products of tensor parallelism in pieces whose messages run behind them (MindSpeed's CoC and MC2)";
+    "products of tensor parallelism in pieces whose messages run behind them (MindSpeed's CoC)";
 const SAMPLES: &str = "samples made by a function of the program's own, whose length and number it chooses";
 const GAUDI: &str = "Gaudi's own kernels and graphs";
 const DIFFUSION: &str = "a diffusion model in the place of a decoder";
@@ -219,7 +219,9 @@ const FORKS: &[Fork] = &[
     takes("num-attention-heads-kv", &[(Field::GroupQueryAttention, YES), (Field::NumQueryGroups, None)]),
     // MindSpeed (`mindspeed/features_manager/tensor_parallel`): tensor-parallel products cut so that their messages run behind them.
     lacking("use-ascend-coc", Arity::On, Effect::Time, CHUNKS),
-    lacking("use-ascend-mc2", Arity::On, Effect::Time, CHUNKS),
+    // MC2: gathers and scatters fused with the products, which its pages ask to run under sequence parallelism.
+    switch("use-ascend-mc2", &[(Field::TpCommOverlap, YES)]),
+    switch("use-mc2", &[(Field::TpCommOverlap, YES)]),
     takes("coc-mode", &[]),
     takes("coc-parallel-num", &[]),
     switch("coc-fused-kernel", &[]),
