@@ -3,7 +3,7 @@
 //! with where the time goes. With `--memory` every memory figure is listed instead, or those of the families named.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation)]
 
-use pages::evidence::{Compared, Seen, anchored, compared, ranking, runs, spreads, summary};
+use pages::evidence::{Compared, Seen, anchored, compared, pasted, ranking, runs, spreads, summary};
 use shardscope::estimate::time::time;
 use shardscope::explain::Breakdown;
 use shardscope::units::Bytes;
@@ -14,7 +14,9 @@ fn main() {
         return list_memory(&wanted[1..]);
     }
     let compared = compared();
-    if wanted.iter().any(|word| word == "--rows") {
+    if wanted.iter().any(|word| word == "--pastes") {
+        list_pastes();
+    } else if wanted.iter().any(|word| word == "--rows") {
         list(compared);
     } else if wanted.iter().any(|word| word == "--intervals") {
         for spread in spreads(compared) {
@@ -48,6 +50,23 @@ fn list(compared: &[Compared]) {
         let cause = one.cause.map_or("", |cause| cause.text);
         let (id, measured) = (one.row.text("id"), one.row.measured());
         println!("| {id} | {measured:.3} | {:.3} | {:+.1} % | {cause} |", one.predicted, 100.0 * one.error);
+    }
+}
+
+fn list_pastes() {
+    println!("| run | release | measured s | complete settings | paste | paste over settings |");
+    println!("|---|---|---|---|---|---|");
+    for one in pasted() {
+        let (row, percent) = (&one.of.row, |share: f64| format!("{:+.1} %", 100.0 * share));
+        let (id, measured) = (row.text("id"), row.measured());
+        let said: Vec<&str> = one.resolution.diagnostics.iter().map(|said| said.message.as_str()).collect();
+        let error = one.error().map_or_else(|| format!("no plan: {}", said.join("; ")), percent);
+        let apart = one.apart().map_or(String::new(), percent);
+        println!(
+            "| {id} | {} | {measured:.3} | {} | {error} | {apart} |",
+            one.release,
+            percent(one.of.error)
+        );
     }
 }
 

@@ -83,7 +83,7 @@ pub(crate) const POOLS: [Pool; 7] = [
     Pool {
         name: "Ascend-910B",
         generations: &["Ascend-910B"],
-        shared: &[Half, Memory, AttentionForward, AttentionBackward, FastLink, Network],
+        shared: &[Half, Memory, AttentionForward, AttentionBackward, FastLink, Network, UserBuffers],
         own: &[],
     },
 ];

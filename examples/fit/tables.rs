@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use pages::evidence::{Row, compared, digest};
-use shardscope::estimate::compute::{CALIBRATIONS, Share};
-use shardscope::estimate::time::step_seconds_with;
+use shardscope::estimate::compute::{CALIBRATIONS, ISSUES, Issue, PROCESSORS, Share};
+use shardscope::estimate::time::{step_seconds, step_seconds_issued, step_seconds_with};
 use shardscope::plan::Plan;
 
 /// Steps that only the host bounds, by machine.
@@ -29,44 +29,89 @@ pub(crate) fn hosts() {
 /// Rows of a generation that feel a constant: a tenth more or less of it moves their step by more than this.
 const FELT: f64 = 0.005;
 
-/// Writes for each constant of each set how many rows of how many sources feel it.
+/// Writes for each constant of each set, of each software's host and of each processor how many rows of how many sources feel it.
 pub(crate) fn sensitivity() {
     let mut table = "generation\tconstant\trows\tsources\tof_rows\tmoves\n".to_owned();
+    let rows: Vec<(&str, Plan)> = Row::all()
+        .into_iter()
+        .filter(Row::is_fitted)
+        .map(|row| (row.family(), row.try_plan().unwrap()))
+        .collect();
     for set in &CALIBRATIONS {
-        let rows = Row::all().into_iter().filter(Row::is_fitted).filter_map(|row| {
-            let plan = row.try_plan().ok()?;
-            (plan.cluster().accelerator.generation == set.generation).then(|| (row.family(), plan))
-        });
-        let rows: Vec<(&str, Plan)> = rows.collect();
-        let base: Vec<f64> = rows.iter().map(|(_, plan)| step_seconds_with(plan, *set).get()).collect();
-        for share in Share::ALL {
-            let mut moved = Vec::new();
-            let mut sources = BTreeSet::new();
-            for ((source, plan), base) in rows.iter().zip(&base) {
-                let mut tried = *set;
-                share.set(&mut tried, share.value(set) * 0.9);
-                let by = (step_seconds_with(plan, tried).get() / base - 1.0).abs();
-                if by > FELT {
-                    moved.push(by);
-                    sources.insert(*source);
-                }
-            }
-            moved.sort_by(f64::total_cmp);
-            let middle = moved.get(moved.len() / 2).copied().unwrap_or(0.0);
-            writeln!(
-                table,
-                "{}\t{}\t{}\t{}\t{}\t{middle:.3}",
-                set.generation.name(),
-                share.name(),
-                moved.len(),
-                sources.len(),
-                rows.len()
-            )
-            .unwrap();
+        let own = |plan: &Plan| plan.cluster().accelerator.generation == set.generation;
+        for share in Share::ALL.iter().chain(&Share::FIXED) {
+            let mut tried = *set;
+            share.set(&mut tried, share.value(set) * LESS);
+            let felt = Felt::new(&rows, &own, &|plan| step_seconds_with(plan, tried).get());
+            felt.write(&mut table, set.generation.name(), share.name());
         }
+    }
+    for of in ISSUES.map(|issue| issue.name) {
+        let own = |plan: &Plan| issue_of(plan).name == of;
+        let parts: [(&str, fn(&mut Issue)); 4] = [
+            ("forward", |issue| issue.forward = issue.forward * LESS),
+            ("backward", |issue| issue.backward = issue.backward * LESS),
+            ("kernel", |issue| issue.kernel = issue.kernel * LESS),
+            ("message", |issue| issue.message = issue.message * LESS),
+        ];
+        for (name, lessen) in parts {
+            let felt = Felt::new(&rows, &own, &|plan| {
+                let mut tried = issue_of(plan);
+                lessen(&mut tried);
+                step_seconds_issued(plan, tried).get()
+            });
+            felt.write(&mut table, of, name);
+        }
+    }
+    for of in PROCESSORS {
+        let own = |plan: &Plan| plan.cluster().accelerator.processor == of.processor;
+        let felt = Felt::new(&rows, &own, &|plan| {
+            let issue = issue_of(plan);
+            let [forward, backward] = [issue.forward, issue.backward].map(|time| time * LESS);
+            let (kernel, message) = (issue.kernel * LESS, issue.message * LESS);
+            step_seconds_issued(plan, Issue { forward, backward, kernel, message, ..issue }).get()
+        });
+        felt.write(&mut table, of.source.split([',', ';', ':']).next().unwrap_or(of.source), "share");
     }
     std::fs::write("tests/data/measured/sensitivity.tsv", table).unwrap();
     computed("sensitivity.tsv");
+}
+
+/// A tenth less.
+const LESS: f64 = 0.9;
+
+fn issue_of(plan: &Plan) -> Issue {
+    Issue::new(plan.recipe(), &plan.cluster().accelerator)
+}
+
+/// Rows that feel a constant.
+struct Felt {
+    moved: Vec<f64>,
+    sources: BTreeSet<&'static str>,
+    of: usize,
+}
+
+impl Felt {
+    /// Of those that `own` holds, by what `tried` makes of each.
+    fn new(rows: &[(&'static str, Plan)], own: &dyn Fn(&Plan) -> bool, tried: &dyn Fn(&Plan) -> f64) -> Self {
+        let mut felt = Self { moved: Vec::new(), sources: BTreeSet::new(), of: 0 };
+        for (source, plan) in rows.iter().filter(|(_, plan)| own(plan)) {
+            felt.of += 1;
+            let by = (tried(plan) / step_seconds(plan).get() - 1.0).abs();
+            if by > FELT {
+                felt.moved.push(by);
+                felt.sources.insert(source);
+            }
+        }
+        felt.moved.sort_by(f64::total_cmp);
+        felt
+    }
+
+    fn write(&self, table: &mut String, of: &str, constant: &str) {
+        let middle = self.moved.get(self.moved.len() / 2).copied().unwrap_or(0.0);
+        let (rows, sources) = (self.moved.len(), self.sources.len());
+        writeln!(table, "{of}\t{constant}\t{rows}\t{sources}\t{}\t{middle:.3}", self.of).unwrap();
+    }
 }
 
 /// Notes what `table` was computed from: `tests/suite/interval.rs` fails where that has changed.

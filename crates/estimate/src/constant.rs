@@ -13,6 +13,8 @@ pub struct Constant {
     pub meaning: &'static str,
     /// Where it is from.
     pub source: &'static str,
+    /// Whether it is taken over from another part, or guessed, for want of a measurement or a published run that tells it.
+    pub assumed: bool,
 }
 
 impl Constant {
@@ -22,6 +24,12 @@ impl Constant {
         meaning: &'static str,
         source: &'static str,
     ) -> Self {
-        Self { name, value, unit, meaning, source }
+        Self { name, value, unit, meaning, source, assumed: false }
+    }
+
+    /// The same, assumed where `assumed` says so.
+    pub(super) const fn assumed(mut self, assumed: bool) -> Self {
+        self.assumed = assumed;
+        self
     }
 }

@@ -5,7 +5,7 @@
 //! The first line names the paths; a further one is a recipe: its name, and `N=value` for path number N. Values that its Python
 //! computes are written `?`, calls that are not followed `!name`, a recipe under another name `@name`.
 
-use shardscope_launch::formats::recipe_settings;
+use shardscope_launch::formats::{RecipeSettings, recipe_settings};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -82,6 +82,8 @@ fn main() -> ExitCode {
             if !whole || OTHERS.iter().any(|other| recipe.name.contains(other)) {
                 continue;
             }
+            let mut recipe = recipe;
+            lay_out(&mut recipe);
             let mut cells = vec![recipe.name.clone()];
             let kept = |path: &str| {
                 let group = |known: &&str| {
@@ -119,6 +121,31 @@ fn main() -> ExitCode {
     lines.dedup_by(|later, first| later.split('\t').next() == first.split('\t').next());
     println!("{}\n{}", paths.join("\t"), lines.join("\n"));
     ExitCode::SUCCESS
+}
+
+/// The layout that `set_deepseek_v3_pipeline_model_parallel_layout` picks by the parts of the pipeline
+/// (`recipes/deepseek/h100/deepseek_v3.py`), where the recipe names none; the function's own Python is not followed so far.
+fn lay_out(recipe: &mut RecipeSettings) {
+    const LAYOUT: &str = "model.pipeline_model_parallel_layout";
+    let open = recipe.open.iter().any(|path| path == LAYOUT);
+    if !open || !recipe.name.starts_with("deepseek_v3_") {
+        return;
+    }
+    let number = |path: &str| {
+        let said = recipe.settings.iter().rev().find(|(known, _)| known == path);
+        said.and_then(|(_, value)| value.parse::<u64>().ok()).unwrap_or(1)
+    };
+    let parts =
+        number("model.pipeline_model_parallel_size") * number("model.virtual_pipeline_model_parallel_size");
+    let (each, between, last) = match parts {
+        4 => (16, 2, 13),
+        8 => (8, 6, 5),
+        16 => (4, 14, 1),
+        _ => return,
+    };
+    let depths = if number("model.mtp_num_layers") > 0 { "m" } else { "" };
+    recipe.open.retain(|path| path != LAYOUT);
+    recipe.settings.push((LAYOUT.to_owned(), format!("Et*{each}|(t*{each}|)*{between}t*{last}{depths}L")));
 }
 
 /// torchtitan's registries: `MODULE.CONFIG`, as its command takes them apart (`--module llama3 --config llama3_8b`).

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::compared::{Group, compared, figures, figures_unseen};
 use super::intervals::spreads;
+use super::pasted::agreements;
 use super::ranking::{Seen, anchored, ranking};
 
 /// The section.
@@ -19,6 +20,38 @@ pub(super) fn section() -> Markup {
             (errors())
             (intervals())
             (order())
+            (pastes())
+        }
+    }
+}
+
+/// What somebody pastes, beside the complete settings of the same run.
+fn pastes() -> Markup {
+    let rows: Vec<Vec<String>> = agreements()
+        .into_iter()
+        .map(|of| {
+            let figures = [of.apart, of.complete, of.paste].map(|of| [of.median, of.tenth]);
+            let counts = [of.name.to_owned(), of.pastes.to_string(), of.stopped.to_string()];
+            counts.into_iter().chain(figures.into_iter().flatten().map(percent)).collect()
+        })
+        .collect();
+    let heads = [
+        "Pasted",
+        "Pastes",
+        "Not modelled",
+        "From the complete settings: median",
+        "90\u{a0}% within",
+        "Complete settings, error: median",
+        "90\u{a0}% within",
+        "Paste, error: median",
+        "90\u{a0}% within",
+    ];
+    html! {
+        (table("A recipe's name or a public script, beside the complete settings of the same run", &heads, &rows))
+        p.small {
+            "What a paste leaves out is what its release does by itself. Recipes are known as they were in August 2026; before June most of \
+         those with experts neither overlapped their exchanges nor captured whole steps. ModelLink's scripts name their tokenizers \
+         by paths: the vocabulary is answered."
         }
     }
 }

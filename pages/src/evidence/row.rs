@@ -321,10 +321,12 @@ impl Row {
     }
 
     /// Weight gradients are added to the main ones by a kernel of their own: PyTorch's FSDP, DeepSpeed,
-    /// Primus by its configurations, and Megatron-LM before the fused kernel of 2022.
+    /// Primus by its configurations, ModelLink by its scripts (`--no-gradient-accumulation-fusion`, all but Mixtral's), and
+    /// Megatron-LM before the fused kernel of 2022.
     fn separate_accumulation(&self) -> bool {
         self.text("year").parse::<u64>().is_ok_and(|year| year < 2022)
             || self.family() == PRIMUS
+            || (self.text("software") == "modellink" && !self.is_moe())
             || matches!(
                 self.software(),
                 Software::TorchFsdp | Software::Torchtitan | Software::MegatronDeepspeed

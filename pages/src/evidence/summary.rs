@@ -3,6 +3,7 @@
 use super::compared::{Compared, Group, PEERS, Peer, figures, figures_unseen};
 use super::figures::Figures;
 use super::intervals::spreads;
+use super::pasted::agreements;
 use super::ranking::{Seen, anchored, ranking};
 use super::sources::{NEVER_FITTED, source_of};
 
@@ -57,6 +58,22 @@ fn held(compared: &[Compared]) -> String {
     out
 }
 
+/// What somebody pastes, beside the complete settings of the same run.
+fn pastes() -> String {
+    let mut out = "\n| pasted, beside the complete settings of the same run | pastes | not modelled | apart: median | 90% within | \
+                   complete: median error | paste: median error |\n|---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for of in agreements() {
+        let [apart, tenth, complete, paste] =
+            [of.apart.median, of.apart.tenth, of.complete.median, of.paste.median].map(|error| 100.0 * error);
+        out += &format!(
+            "| {} | {} | {} | {apart:.1}% | {tenth:.1}% | {complete:.1}% | {paste:.1}% |\n",
+            of.name, of.pastes, of.stopped
+        );
+    }
+    out
+}
+
 /// The tables of the README, as Markdown.
 pub fn summary(compared: &[Compared]) -> String {
     const HEAD: &str = "median error | 90% of rows within | within 15% | bias |";
@@ -89,6 +106,7 @@ pub fn summary(compared: &[Compared]) -> String {
         out += &format!(" {:.1}% | {:.1}% |\n", 100.0 * unseen.median, 100.0 * unseen.tenth);
     }
     out += &held(compared);
+    out += &pastes();
     out += "\n| peer | on these rows | error of the step time |\n|---|---|---|\n";
     for Peer { name, rows, error, .. } in PEERS {
         out += &format!("| {name} | {rows} | {error} |\n");

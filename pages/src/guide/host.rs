@@ -60,13 +60,13 @@ pub(super) fn host() -> Markup {
     }
 }
 
-/// By generation: how many rows feel each constant.
+/// By generation, software and processor: how many rows feel each constant.
 pub(super) fn felt() -> Markup {
     let about = prose(
-        "For each constant: how many published runs of its generation are sensitive to it (10% less of it moves their \
-         step time by more than 0.5%), how many sources they come from, and the median change. A constant that no run is \
-         sensitive to is marked assumed: its value comes from another generation, or from a published measurement of \
-         something else.",
+        "For each constant of a generation, of a software's host and of a processor: how many fitted runs of it are sensitive to it \
+         (10% less of it moves their step time by more than 0.5%), how many sources they come from, and the median change. Runs on one \
+         silicon tell together what its generations have in common. A constant that no run tells is assumed, unless it was measured \
+         by itself: the table above marks it, and the plans in which it counts say so.",
     );
     let rows: Vec<_> = SENSITIVITY
         .lines()
@@ -77,7 +77,7 @@ pub(super) fn felt() -> Markup {
                 return None;
             };
             let found = match rows.parse::<u64>().ok()? {
-                0 => "assumed".to_owned(),
+                0 => "none".to_owned(),
                 few if few < FEW => format!("{rows} of {of}: few"),
                 _ => format!("{rows} of {of}"),
             };
@@ -86,7 +86,7 @@ pub(super) fn felt() -> Markup {
             Some(Row::new([code(generation), code(constant), plain(found), plain(sources), plain(moves)]))
         })
         .collect();
-    let headings = ["Generation", "Constant", ">rows that feel it", ">sources", ">moves"];
+    let headings = ["Set", "Constant", ">rows that feel it", ">sources", ">moves"];
     html! { (about) (table("Constants and their rows", &headings, &rows)) }
 }
 

@@ -104,8 +104,7 @@ fn generations() -> Markup {
     let mut rows = Vec::new();
     for (place, constant) in names.iter().enumerate() {
         let mut cells = vec![code(constant.name), plain(constant.unit)];
-        cells
-            .extend(sets.iter().map(|set| plain(set.get(place).map_or(String::new(), |of| value(of.value)))));
+        cells.extend(sets.iter().map(|set| plain(set.get(place).map_or(String::new(), written))));
         rows.push(Row::at(format!("constant-{}", anchor(constant.name)), cells));
     }
     let meaning = |constant: &Constant| {
@@ -122,6 +121,11 @@ fn generations() -> Markup {
         h4 { "What each set was found on" }
         (pairs(&sets))
     }
+}
+
+/// A value, marked where it is assumed.
+fn written(of: &Constant) -> String {
+    value(of.value) + if of.assumed { " (assumed)" } else { "" }
 }
 
 fn listed(title: &str, constants: &[Constant]) -> Markup {

@@ -28,7 +28,7 @@ const fn found_on(generation: Generation, known: Known, runs: &'static str) -> F
 
 /// A line for each of [`super::CALIBRATIONS`].
 pub const CALIBRATED_ON: [FoundOn; 12] = [
-    found_on(Generation::Ascend910B, Known::Barely, "From 29 runs of ModelLink on Ascend 910B; spread 11%"),
+    found_on(Generation::Ascend910B, Known::Barely, "From 29 runs of ModelLink on Ascend 910B; spread 4%"),
     found_on(
         Generation::V100,
         Known::Barely,

@@ -1,6 +1,7 @@
 //! How long arithmetic takes on one accelerator: matrix products by roofline with tile and wave
 //! quantization, fused attention, memory-bound kernels. Constants are per generation, in `calibration.rs`.
 
+mod assumed;
 mod attention;
 mod calibration;
 mod device;
@@ -11,6 +12,7 @@ mod section;
 mod share;
 mod single;
 
+pub use assumed::{ASSUMED, assumed};
 pub use calibration::{CALIBRATIONS, Calibration, MEASURED, MatmulRates, Standing, calibration};
 pub use device::Device;
 pub use found_on::{CALIBRATED_ON, FoundOn, Known, known};

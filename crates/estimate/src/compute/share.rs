@@ -40,10 +40,26 @@ pub enum Share {
     Contention,
     /// `straggling`.
     Straggling,
+    /// `unaligned`.
+    Unaligned,
+    /// `launch`, in microseconds.
+    Launch,
+    /// `attention_fourth`.
+    AttentionFourth,
+    /// `attention_tail_rows`.
+    TailRows,
+    /// `fast_start`, in microseconds.
+    FastStart,
+    /// `network_start`, in microseconds.
+    NetworkStart,
+    /// `network_hop`, in microseconds.
+    NetworkHop,
+    /// `iteration`, in milliseconds.
+    Iteration,
 }
 
 impl Share {
-    /// Every constant that tools move.
+    /// Every constant that the fit moves.
     pub const ALL: [Self; 17] = [
         Self::Half,
         Self::Fp8,
@@ -62,6 +78,18 @@ impl Share {
         Self::UserBuffers,
         Self::Contention,
         Self::Straggling,
+    ];
+
+    /// Constants that stay where they were measured or assumed.
+    pub const FIXED: [Self; 8] = [
+        Self::Unaligned,
+        Self::Launch,
+        Self::AttentionFourth,
+        Self::TailRows,
+        Self::FastStart,
+        Self::NetworkStart,
+        Self::NetworkHop,
+        Self::Iteration,
     ];
 
     /// The name in [`crate::constants::of_generation`].
@@ -85,6 +113,14 @@ impl Share {
             Self::UserBuffers => "user_buffer_overlap",
             Self::Contention => "contention",
             Self::Straggling => "straggling",
+            Self::Unaligned => "unaligned",
+            Self::Launch => "launch",
+            Self::AttentionFourth => "attention_fourth",
+            Self::TailRows => "attention_tail_rows",
+            Self::FastStart => "fast_start",
+            Self::NetworkStart => "network_start",
+            Self::NetworkHop => "network_hop",
+            Self::Iteration => "iteration",
         }
     }
 
@@ -103,27 +139,31 @@ impl Share {
     /// Its value in `set`.
     #[must_use]
     pub fn value(self, set: &Calibration) -> f64 {
-        match self {
-            Self::Wave => set.wave.get() * 1e6,
-            _ => {
-                let mut copy = *set;
-                *self.place(&mut copy)
-            }
+        let mut copy = *set;
+        match self.place(&mut copy) {
+            Place::Share(value) => *value,
+            Place::Time(time, unit) => time.get() / unit.get(),
         }
     }
 
     /// Gives it a value in `set`.
     pub fn set(self, set: &mut Calibration, value: f64) {
-        if self == Self::Wave {
-            set.wave = Seconds::microseconds(value);
-        } else {
-            *self.place(set) = value;
+        match self.place(set) {
+            Place::Share(place) => *place = value,
+            Place::Time(time, unit) => *time = unit * value,
         }
     }
 
-    fn place(self, set: &mut Calibration) -> &mut f64 {
-        match self {
-            Self::Half | Self::Wave => &mut set.matmul.half,
+    fn place(self, set: &mut Calibration) -> Place<'_> {
+        const MICRO: Seconds = Seconds::microseconds(1.0);
+        Place::Share(match self {
+            Self::Wave => return Place::Time(&mut set.wave, MICRO),
+            Self::Launch => return Place::Time(&mut set.launch, MICRO),
+            Self::FastStart => return Place::Time(&mut set.fast_start, MICRO),
+            Self::NetworkStart => return Place::Time(&mut set.network_start, MICRO),
+            Self::NetworkHop => return Place::Time(&mut set.network_hop, MICRO),
+            Self::Iteration => return Place::Time(&mut set.iteration, Seconds::milliseconds(1.0)),
+            Self::Half => &mut set.matmul.half,
             Self::Fp8 => &mut set.matmul.fp8,
             Self::Fp4 => &mut set.matmul.fp4,
             Self::Eager => &mut set.eager,
@@ -139,6 +179,17 @@ impl Share {
             Self::UserBuffers => &mut set.user_buffer_overlap,
             Self::Contention => &mut set.contention,
             Self::Straggling => &mut set.straggling,
-        }
+            Self::Unaligned => &mut set.unaligned,
+            Self::AttentionFourth => &mut set.attention_fourth,
+            Self::TailRows => &mut set.attention_tail_rows,
+        })
     }
+}
+
+/// Where a constant lies in a set.
+enum Place<'a> {
+    /// A share or a count.
+    Share(&'a mut f64),
+    /// A time, told in this unit.
+    Time(&'a mut Seconds, Seconds),
 }

@@ -38,7 +38,7 @@ const DENSE: Family =
 const EXPERTS: Family = Family {
     name: "mixture of experts",
     below: -0.19,
-    above: 0.59,
+    above: 0.6,
     rows: 126,
     sources: 6,
     narrows: "how evenly tokens fall on experts, which release of the dispatcher runs, and what its graphs capture",
@@ -57,12 +57,12 @@ const SHARDED: Family = Family {
 /// Parts known from a source or two: V100, Ascend 910B, AMD's Instinct.
 const FEW_SOURCES: Family = Family {
     name: "accelerators known from few sources",
-    below: -0.25,
-    above: 0.2,
+    below: -0.19,
+    above: 0.21,
     rows: 59,
     sources: 4,
     narrows: "a measured matrix product and all-reduce",
-    common: 0.1,
+    common: 0.0,
 };
 
 /// Parts that no published run was read of: TPUs, consumer cards, parts for inference. Nothing was ever compared, so the ends

@@ -33,5 +33,6 @@ pub use sections::Sections;
 pub use unknown::{Unknown, unknowns};
 pub(crate) use whole::held_against;
 pub use whole::{
-    ScheduleTimes, Time, exact_step_seconds, part_words, step_seconds, step_seconds_with, time, time_with,
+    ScheduleTimes, Time, exact_step_seconds, part_words, step_seconds, step_seconds_issued,
+    step_seconds_with, time, time_with,
 };

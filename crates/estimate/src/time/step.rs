@@ -8,7 +8,7 @@ use super::parts::{ChunkParts, Setting};
 use super::sections::Sections;
 use super::spent::Parts;
 use crate::RankParameters;
-use crate::compute::{Calibration, Device, real};
+use crate::compute::{Calibration, Device, Issue, real};
 use crate::parameters::rank_parameters;
 use shardscope_operators::{Collective, Symbols, are_alike};
 use shardscope_plan::{Plan, Stage};
@@ -56,10 +56,18 @@ impl StageParts {
 
 impl Run {
     pub(super) fn new(plan: &Plan, calibration: Calibration, bounds: Bounds) -> Self {
+        Self::under(plan, calibration, Overlaps::new(plan, bounds))
+    }
+
+    /// The same where the host spends what `issue` says.
+    pub(super) fn issued(plan: &Plan, calibration: Calibration, bounds: Bounds, issue: Issue) -> Self {
+        Self::under(plan, calibration, Overlaps { issue, ..Overlaps::new(plan, bounds) })
+    }
+
+    fn under(plan: &Plan, calibration: Calibration, overlaps: Overlaps) -> Self {
         let x = Symbols::new(plan);
         let device = Device::with(calibration, plan.cluster(), plan.recipe());
         let rings = Rings::new(&Groups::new(plan.layout()), plan.cluster());
-        let overlaps = Overlaps::new(plan, bounds);
         Self::knowing(&Setting { x, device, rings, overlaps }, &mut Sections::default())
     }
 

@@ -2,7 +2,7 @@
 
 use super::interval::WAITING;
 use super::whole::Time;
-use crate::compute::Standing;
+use crate::compute::{Share, Standing, assumed};
 use shardscope_plan::{DpSharding, Fp8Recipe, Plan, Recompute};
 use shardscope_schedule::{Rehearsal, Shape};
 
@@ -13,6 +13,8 @@ pub enum Unknown {
     Accelerator,
     /// Only runs on relatives of it do.
     Relative,
+    /// No published run on the accelerator, or on one of its silicon, tells this constant.
+    Assumed(Share),
     /// Products in nvfp4 are known from few runs.
     Fp4,
     /// How evenly the router spreads tokens over experts.
@@ -50,6 +52,7 @@ impl Unknown {
                 "Not calibrated: there is no published run on this accelerator, so the share of its data-sheet peak is taken from \
                  related ones. The step time is within a factor of 1.35. Enter a measured matrix product and all-reduce."
             }
+            Self::Assumed(share) => assumed_sentence(share),
             Self::Fp4 => "nvfp4 GEMMs are calibrated on five published runs, all on GB300.",
             Self::ExpertBalance => {
                 "Experts are assumed to receive equal numbers of tokens; the busiest one sets the pace."
@@ -77,6 +80,57 @@ impl Unknown {
     }
 }
 
+/// What is assumed, and whose value stands for it.
+const fn assumed_sentence(share: Share) -> &'static str {
+    match share {
+        Share::Half | Share::Fp8 | Share::Fp4 => {
+            "Assumed: the rate of GEMMs in this format, which no published run on this accelerator shows."
+        }
+        Share::Eager => {
+            "Assumed: plain PyTorch linear layers run at the same rate as Transformer Engine's, as no published run on this accelerator shows it."
+        }
+        Share::Wave => {
+            "Assumed: the fixed cost of a wave of GEMM tiles, which no published run on this accelerator shows."
+        }
+        Share::Grouped => {
+            "Assumed: the rate of grouped GEMMs of experts, which no published run on this accelerator shows."
+        }
+        Share::Memory => {
+            "Assumed: the rate of memory-bound kernels, which no published run on this accelerator shows."
+        }
+        Share::AttentionForward | Share::AttentionBackward | Share::AttentionFourth | Share::TailRows => {
+            "Assumed: the rate of fused attention, which no published run on this accelerator shows."
+        }
+        Share::AttentionTriton => {
+            "Assumed: the rate of FlashAttention in Triton, which no published run on this accelerator shows."
+        }
+        Share::AttentionPytorch => {
+            "Assumed: the rate of attention through PyTorch, which no published run on this accelerator shows."
+        }
+        Share::FastLink | Share::FastStart => {
+            "Assumed: the bus bandwidth of collectives within a node, which no published run on this accelerator shows. Enter a measured all-reduce."
+        }
+        Share::Exchange => {
+            "Assumed: the bandwidth of all-to-alls within a node, which no published run on this accelerator shows."
+        }
+        Share::Network | Share::NetworkStart | Share::NetworkHop => {
+            "Assumed: the bus bandwidth over the network, which no published run on this accelerator shows. Enter a measured all-reduce."
+        }
+        Share::UserBuffers => {
+            "Assumed: what tensor-parallel overlap hides, which no published run on this accelerator shows."
+        }
+        Share::Contention => {
+            "Assumed: what overlapped communication takes from the compute beside it, which no published run on this accelerator shows."
+        }
+        Share::Straggling => {
+            "Assumed: what waiting for the slowest of many nodes adds, which no published run on this accelerator shows."
+        }
+        Share::Unaligned | Share::Launch | Share::Iteration => {
+            "Assumed: fixed costs of kernels and steps, which no published run shows."
+        }
+    }
+}
+
 /// Nodes from which on the network's behaviour matters beyond its bandwidth.
 const MANY_NODES: u64 = 128;
 
@@ -93,6 +147,11 @@ pub fn unknowns(plan: &Plan, time: &Time) -> Vec<Unknown> {
     let standing = Standing::from_accelerator(&plan.cluster().accelerator);
     when(standing == Standing::Stranger, Unknown::Accelerator);
     when(standing == Standing::Related, Unknown::Relative);
+    // Of a part without runs of its own the sentences above say it of all.
+    let told = standing == Standing::Measured;
+    for share in assumed(plan.cluster().accelerator.generation).iter().filter(|_| told) {
+        when(share.counts_in(plan), Unknown::Assumed(*share));
+    }
     let fp4 = recipe.fp8.as_ref().is_some_and(|fp8| fp8.recipe == Fp8Recipe::Nvfp4);
     when(fp4, Unknown::Fp4);
     when(plan.model().experts.is_some(), Unknown::ExpertBalance);

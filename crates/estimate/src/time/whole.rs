@@ -5,7 +5,7 @@ use super::interval::Interval;
 use super::overlap::Bounds;
 use super::spent::Parts;
 use super::step::Run;
-use crate::compute::{Calibration, calibration};
+use crate::compute::{Calibration, Issue, calibration};
 use crate::flops::{FlopCounts, flops};
 use shardscope_explain::{Breakdown, Explanation, Formula};
 use shardscope_plan::{PipelineSchedule, Plan};
@@ -157,6 +157,13 @@ pub fn step_seconds(plan: &Plan) -> Seconds {
 #[must_use]
 pub fn step_seconds_with(plan: &Plan, calibration: Calibration) -> Seconds {
     Run::new(plan, calibration, Bounds::Estimate)
+        .step_by(Rehearsal::quick(Shape::from_plan(plan), QUICK_FILLS))
+}
+
+/// The same with what the host spends of the caller's choice.
+#[must_use]
+pub fn step_seconds_issued(plan: &Plan, issue: Issue) -> Seconds {
+    Run::issued(plan, calibration(&plan.cluster().accelerator), Bounds::Estimate, issue)
         .step_by(Rehearsal::quick(Shape::from_plan(plan), QUICK_FILLS))
 }
 

@@ -251,6 +251,7 @@ impl Launch {
         } else {
             recipes::read_words(&self.arguments, self.recipe.as_deref())
         };
+        let counted = named.as_ref().is_some_and(recipes::counts_machines);
         let told = named.map(|reading| (Claim::Certain, reading)).or_else(|| read_command(&command));
         let (claim, mut reading) = match told {
             Some((claim, reading)) => (Some(claim), reading),
@@ -274,10 +275,11 @@ impl Launch {
                 .push(NotModelled::new("options", name, Effect::Model, what).at_some(Some(*span)));
         }
         // Where Ray or the program itself starts the workers, the framework's own keys say on how many accelerators; the launcher starts
-        // one driver.
+        // one driver. So do Megatron-Bridge's performance scripts, which start the training on as many as their own option says.
         let starts_its_own = self.line.program.as_ref().is_some_and(|word| starts_own_processes(word.text()));
         let told = elsewhere::is_launched(&self.arguments)
             || starts_its_own
+            || counted
             || reading.value(Field::RlFramework).is_some()
                 && reading.found.iter().any(|found| found.field == Field::GpusPerNode);
         let mut holes = self.open_options.clone();

@@ -59,7 +59,7 @@ const MCORE_BRIDGE: Option<&str> = Some("mcore-bridge");
 const PARTS: &str = "a model of several parts, of which only the decoder would be counted";
 /// MindSpeed's functions of experts.
 const EXCHANGES: &str = "MindSpeed's overlap of expert GEMMs and all-to-alls, which saves other tensors";
-const CHUNKS: &str = "tensor-parallel GEMMs split to overlap their communication (MindSpeed's CoC and MC2)";
+const CHUNKS: &str = "tensor-parallel GEMMs split to overlap their communication (MindSpeed's CoC)";
 const SAMPLES: &str = "samples from a custom function, which chooses their length and number";
 const GAUDI: &str = "Gaudi's own kernels and graphs";
 const DIFFUSION: &str = "a diffusion model in place of the decoder";
@@ -204,7 +204,9 @@ const FORKS: &[Fork] = &[
     takes("num-attention-heads-kv", &[(Field::GroupQueryAttention, YES), (Field::NumQueryGroups, None)]),
     // MindSpeed (`mindspeed/features_manager/tensor_parallel`): tensor-parallel products cut so that their messages run behind them.
     lacking("use-ascend-coc", Arity::On, Effect::Time, CHUNKS),
-    lacking("use-ascend-mc2", Arity::On, Effect::Time, CHUNKS),
+    // MC2: gathers and scatters fused with the products, which its pages ask to run under sequence parallelism.
+    switch("use-ascend-mc2", &[(Field::TpCommOverlap, YES)]),
+    switch("use-mc2", &[(Field::TpCommOverlap, YES)]),
     takes("coc-mode", &[]),
     takes("coc-parallel-num", &[]),
     switch("coc-fused-kernel", &[]),

@@ -131,8 +131,10 @@ fn pais_tokenizers_have_the_rows_it_gives_them() {
 /// Samples of a function of somebody's own, and MindSpeed's products in pieces, only marked the verdict.
 #[test]
 fn generation_of_ones_own_and_products_in_pieces_stop() {
-    for flag in ["--use-ascend-coc", "--use-ascend-mc2"] {
-        stopped(&script(&launch("pretrain_gpt.py", flag)), &[flag]);
+    stopped(&script(&launch("pretrain_gpt.py", "--use-ascend-coc")), &["--use-ascend-coc"]);
+    for flag in ["--use-ascend-mc2", "--use-mc2"] {
+        let read = script(&launch("pretrain_gpt.py", flag));
+        assert_eq!(value(&read, Field::TpCommOverlap), "true", "{flag}");
     }
     let read = script(&launch("pretrain_gpt.py", "--coc-fused-kernel --coc-parallel-num 2"));
     assert_eq!(value(&read, Field::NotRead), "");

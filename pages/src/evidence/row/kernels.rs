@@ -13,6 +13,14 @@ impl Row {
             _ => "flash",
         };
         to.say(Field::AttentionKernel, kernel);
+        // `4096/2`: every second layer attends to as many tokens before it.
+        let (window, each) = self.text("window").split_once('/').unwrap_or((self.text("window"), ""));
+        if !window.is_empty() {
+            to.say(Field::WindowSize, window);
+        }
+        if !each.is_empty() {
+            to.say(Field::WindowAttnSkipFreq, each);
+        }
         if !self.legacy() {
             to.say(Field::HiddenDropout, 0);
             to.say(Field::AttentionDropout, 0);

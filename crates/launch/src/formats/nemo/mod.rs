@@ -50,6 +50,7 @@ const OUTSIDE: &[(&str, Field)] = &[
     ("dataset.seq_length", Field::SeqLength),
     ("data.seq_length", Field::SeqLength),
     ("comm_overlap.tp_comm_overlap", Field::TpCommOverlap),
+    ("comm_overlap.overlap_moe_expert_parallel_comm", Field::OverlapMoeExpertParallelComm),
     ("comm_overlap.defer_embedding_wgrad_compute", Field::DeferEmbeddingWgradCompute),
     ("comm_overlap.wgrad_deferral_limit", Field::WgradDeferralLimit),
     ("ddp.grad_reduce_in_fp32", Field::AccumulateAllreduceGradsInFp32),

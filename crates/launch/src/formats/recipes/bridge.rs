@@ -4,6 +4,7 @@
 
 use super::super::leaves::{Leaf, Leaves, Scalars};
 use super::super::nemo;
+use super::bridge_layouts;
 use crate::named::{take_model, with_vision};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_catalog as catalog;
@@ -150,6 +151,8 @@ impl Calls for Bridge {
                 ));
                 Some(tree)
             }
+            "_get_kimi_k2_pipeline_layout" => bridge_layouts::kimi_k2(arguments),
+            "_get_deepseek_v3_pipeline_layout" => bridge_layouts::deepseek_v3(arguments),
             "from_hf_pretrained" | "from_hf_config" => Some(scalar(first()?)),
             "DEFAULT_NULL_TOKENIZER_VOCAB_SIZE" => Some(scalar(NULL_TOKENIZER)),
             function => precision(function).or_else(|| super::table::recipe(function)),

@@ -2,6 +2,7 @@
 //! followed as far as they assign literals; nothing is executed.
 
 mod bridge;
+mod bridge_layouts;
 mod bridge_towers;
 mod olmo_core;
 mod overrides;
@@ -22,7 +23,7 @@ use shardscope_source::{Code, Diagnostic, Span};
 pub(crate) use olmo_core::read_olmo_core;
 use shardscope_resolve::RECIPE;
 pub(crate) use table::{BRIDGE, TITAN};
-pub(crate) use words::{read_changes, read_words};
+pub(crate) use words::{counts_machines, read_changes, read_words};
 pub(crate) use xtuner::{Xtuner, read_xtuner};
 
 /// Recipes offered at most.

@@ -229,6 +229,12 @@ fn which(name: &str, place: Option<Span>) -> Option<Reading> {
     })
 }
 
+/// Whether the command of a recipe says itself on how many accelerators it starts the training, by Slurm or NeMo-Run
+/// (`scripts/performance/setup_experiment.py --num_gpus`): the process that stands there is none of them.
+pub(crate) fn counts_machines(reading: &Reading) -> bool {
+    reading.found.iter().any(|found| found.field == Field::WorldSize && found.origin == Origin::Script)
+}
+
 fn machines(reading: &mut Reading, words: &[Argument]) {
     // The number in the recipe's name is not the one that a variable holds.
     if argument(words, "--num-gpus").is_some_and(|word| word.hole.is_some()) {

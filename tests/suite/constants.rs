@@ -1,0 +1,131 @@
+//! Every constant of a set has published runs that tell it, or a measurement of its own, or is called assumed where it stands and in the
+//! plans in which it counts.
+
+use std::collections::BTreeMap;
+
+use pages::evidence::Row;
+use shardscope::estimate::compute::{
+    CALIBRATIONS, Calibration, ISSUES, PROCESSORS, Share, Standing, assumed,
+};
+use shardscope::estimate::constants::of_generation;
+use shardscope::estimate::time::{Unknown, time, unknowns};
+use shardscope::plan::Generation;
+
+/// How many fitted rows feel each constant: `cargo run --example fit -- --sensitivity`.
+const SENSITIVITY: &str = include_str!("../data/measured/sensitivity.tsv");
+
+/// Rows that feel a constant, by set, software or processor and by the constant's name.
+fn felt() -> BTreeMap<(&'static str, &'static str), u64> {
+    let line = |line: &'static str| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        ((cells[0], cells[1]), cells[2].parse().expect("a count"))
+    };
+    SENSITIVITY.lines().skip(1).map(line).collect()
+}
+
+fn shares() -> impl Iterator<Item = Share> {
+    Share::ALL.into_iter().chain(Share::FIXED)
+}
+
+/// Generations of one silicon.
+fn silicon(generation: Generation) -> Generation {
+    match generation {
+        Generation::A100Of40 => Generation::A100,
+        Generation::H100Hbm2e => Generation::H100,
+        Generation::GB200 | Generation::GB300 => Generation::B200,
+        other => other,
+    }
+}
+
+/// Rows that tell a constant of `set`: those of its silicon whose sets have the same value of it.
+fn rows_of(set: &Calibration, share: Share, felt: &BTreeMap<(&str, &str), u64>) -> u64 {
+    let alike = |other: &&Calibration| {
+        silicon(other.generation) == silicon(set.generation) && share.value(other) == share.value(set)
+    };
+    let of = |other: &Calibration| felt.get(&(other.generation.name(), share.name())).copied();
+    CALIBRATIONS.iter().filter(alike).map(|other| of(other).expect("a line of the table")).sum()
+}
+
+#[test]
+fn constants_without_rows_are_called_assumed() {
+    let felt = felt();
+    for set in CALIBRATIONS {
+        let told = of_generation(&set);
+        for share in shares().filter(|share| share.value(&set) > 0.0) {
+            let name = format!("{} of {}", share.name(), set.generation.name());
+            let rows = rows_of(&set, share, &felt);
+            let constant = told.iter().find(|one| one.name == share.name()).expect("a constant");
+            if rows == 0 && !share.is_measured_alone(set.generation) {
+                assert!(constant.assumed, "{name}: no row tells it, and nothing says so");
+            }
+            if Share::ALL.contains(&share) {
+                assert!(rows == 0 || !constant.assumed, "{name}: {rows} rows tell what is called assumed");
+            }
+            assert_eq!(constant.assumed, share.is_assumed(set.generation), "{name}");
+        }
+        // What nobody moves by name stands in no table: none is left.
+        let moved: Vec<&str> = shares().map(Share::name).collect();
+        assert!(told.iter().all(|one| moved.contains(&one.name)), "{}", set.generation.name());
+    }
+}
+
+/// Software and processors whose host time no row tells say so where the guide lists them.
+#[test]
+fn host_times_without_rows_are_called_assumed() {
+    let felt = felt();
+    for issue in ISSUES.iter().filter(|issue| issue.kernel.get() > 0.0) {
+        let rows = |constant| felt.get(&(issue.name, constant)).copied().expect("a line of the table");
+        let none =
+            ["forward", "backward", "kernel", "message"].into_iter().all(|constant| rows(constant) == 0);
+        let said = issue.source.contains("assumed") || issue.source.contains("measured");
+        assert!(!none || said, "{}: {}", issue.name, issue.source);
+    }
+    for of in PROCESSORS {
+        let name = of.source.split([',', ';', ':']).next().expect("a name");
+        let rows = felt.get(&(name, "share")).copied().expect("a line of the table");
+        let said = ["assumed", "functional tests", "what the shares are of"];
+        assert!(rows > 0 || said.iter().any(|word| of.source.contains(word)), "{}", of.source);
+    }
+}
+
+/// A plan says each assumption that counts in it, and no other.
+#[test]
+fn plans_say_what_is_assumed() {
+    let mut said = 0;
+    for row in Row::all() {
+        let plan = row.try_plan().expect("a plan");
+        let accelerator = &plan.cluster().accelerator;
+        let measured = Standing::from_accelerator(accelerator) == Standing::Measured;
+        let named = unknowns(&plan, &time(&plan));
+        for share in Share::ALL {
+            let counts =
+                measured && assumed(accelerator.generation).contains(&share) && share.counts_in(&plan);
+            assert_eq!(
+                named.contains(&Unknown::Assumed(share)),
+                counts,
+                "{}: {}",
+                row.text("id"),
+                share.name()
+            );
+            said += usize::from(counts);
+        }
+    }
+    assert!(said > 0);
+}
+
+/// A constant that counts nowhere in a plan moves nothing of its step: what is told of a plan leaves no constant out.
+#[test]
+fn constants_that_do_not_count_move_no_step() {
+    use shardscope::estimate::time::step_seconds_with;
+    for row in Row::all().iter().step_by(5) {
+        let plan = row.try_plan().expect("a plan");
+        let set = shardscope::estimate::compute::calibration(&plan.cluster().accelerator);
+        let before = step_seconds_with(&plan, set).get();
+        for share in shares().filter(|share| !share.counts_in(&plan)) {
+            let mut tried = set;
+            share.set(&mut tried, share.value(&set) * 0.9);
+            let after = step_seconds_with(&plan, tried).get();
+            assert!((after / before - 1.0).abs() < 1e-12, "{}: {}", row.text("id"), share.name());
+        }
+    }
+}
