@@ -35,6 +35,12 @@ const GUIDE: &str = include_str!("../../../pages/src/guide/outcomes.tsv");
 /// `verl/workers/fsdp_workers.py`, `scripts/train_grpo.sh`, `slime/backends/megatron_utils/model.py` and `openrlhf/cli/train_ppo.py`) and 15
 /// that pre-train (from those of `megatron/training/arguments.py`, `megatron/arguments.py` and names with torchtitan, llm-foundry and
 /// maxtext), the first three of each by SHA-256 of `eleventh:` and their address.
+/// The twelfth has two parts. One is of 35 repositories not read before: from the lists of `scripts/train_sft.sh`, `run_grpo.sh`,
+/// `finetune_lora.sh`, `scripts/run_dpo.sh`, `configs/qwen_lora.yaml`, `train_unsloth.py`, `axolotl.yaml`, `swift_sft.sh`,
+/// `scripts/run_verl.sh`, `scripts/train_qlora.sh`, `run_openrlhf.sh`, `pretrain_llama.sh` and `scripts/pretrain_llama.sh`, by their places
+/// in the list and before any was read, that file where it has a sign of a training and at most 5,000 characters; of eight repositories
+/// that were at hand whole up to eight files with such a sign by SHA-256 of `twelfth:` and their address. The other is of 109
+/// repositories of which other files were read before: the first by that order that no framework's own repository has.
 const DRAWN: &str = include_str!("data/drawn_files.tsv");
 const DRAWN_GUIDE: &str = include_str!("../../../pages/src/guide/drawn.tsv");
 const OUTCOMES: [&str; 5] = ["full", "asked", "stopped", "helped", "no way"];

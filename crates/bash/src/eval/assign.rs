@@ -1,7 +1,7 @@
 //! Assignments to variables, elements and whole arrays.
 
 use super::super::limits;
-use super::super::tree::{Assigned, Assignment, Element};
+use super::super::tree::{Assigned, Assignment, Element, Part};
 use super::super::value::Value;
 use super::state::Evaluator;
 use super::variables::{Elements, Shape};
@@ -78,6 +78,7 @@ impl Evaluator<'_> {
         }
         // The elements are expanded before the old array goes: a=("${a[@]}" more).
         let mut added = Vec::new();
+        let mut open = assignment.append && self.slot(name).is_some_and(|slot| slot.open);
         for element in elements {
             match &element.index {
                 Some(index) => {
@@ -88,6 +89,7 @@ impl Evaluator<'_> {
                 None => {
                     let mut words = Vec::new();
                     self.expand(&element.word, &mut words);
+                    open |= splits(&element.word.parts) && words.iter().any(|word| word.value.has_holes());
                     for word in words {
                         added.push((None, word.value));
                     }
@@ -108,5 +110,17 @@ impl Evaluator<'_> {
         }
         values.0.truncate(limits::WORDS);
         self.set_elements(name, Shape::Array, values, span);
+        if open {
+            self.leave_open(name);
+        }
     }
+}
+
+/// Whether something in a word splits where it expands.
+fn splits(parts: &[Part]) -> bool {
+    parts.iter().any(|part| match part {
+        Part::Command { quoted, .. } => !quoted,
+        Part::Parameter(parameter) => !parameter.quoted,
+        _ => false,
+    })
 }

@@ -5,6 +5,7 @@ use super::super::script::{Branch, HoleKind};
 use super::super::tree::{Arm, CaseArm, CaseEnding, List, Word};
 use super::super::value::{HoleId, Value};
 use super::state::{Certainty, Evaluator, Flow, Status};
+use super::variables::Shape;
 use super::{assigned, pattern};
 use shardscope_sorting::sort;
 use shardscope_source::Span;
@@ -187,6 +188,7 @@ impl Evaluator<'_> {
                 }
                 self.set(name, value, Some(*span));
             } else if let Some(slot) = self.slot(name).filter(|_| unknown) {
+                slot.open |= slot.shape == Shape::Array;
                 for element in &mut slot.elements.0 {
                     element.value.set_doubt(*index);
                 }

@@ -52,7 +52,14 @@ impl<'a> Evaluator<'a> {
                 let elements = Elements::scalar(given(text));
                 variables.put(
                     name,
-                    Slot { shape: Shape::Scalar, elements, exported: true, integer: false, span: None },
+                    Slot {
+                        shape: Shape::Scalar,
+                        elements,
+                        exported: true,
+                        integer: false,
+                        open: false,
+                        span: None,
+                    },
                 );
             }
         }

@@ -60,6 +60,9 @@ pub(super) fn read(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span) {
         let fields = super::words::strict_fields(&line, &separates);
         if let Some(name) = names.first() {
             shell.set_elements(name, Shape::Array, Elements::listed(fields), span);
+            if line.has_holes() {
+                shell.leave_open(name);
+            }
         }
         return;
     }
@@ -125,12 +128,14 @@ pub(super) fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span)
     let Some(input) = shell.input.take() else {
         // Lines of a command that is not run.
         let value = shell.unknown(HoleKind::Command, &format!("mapfile {name}"), span, Vec::new());
-        return shell.set_elements(name, Shape::Array, Elements::scalar(value), span);
+        shell.set_elements(name, Shape::Array, Elements::scalar(value), span);
+        return shell.leave_open(name);
     };
     let options: Vec<&str> = arguments.iter().map(Word::text).filter(|text| *text != name).collect();
     if options.iter().any(|option| *option != "-t") {
         let value = shell.unknown(HoleKind::Command, &format!("mapfile {name}"), span, input.holes());
-        return shell.set_elements(name, Shape::Array, Elements::scalar(value), span);
+        shell.set_elements(name, Shape::Array, Elements::scalar(value), span);
+        return shell.leave_open(name);
     }
     let text = input.text();
     let mut lines = Vec::new();
@@ -143,4 +148,7 @@ pub(super) fn mapfile(shell: &mut Evaluator<'_>, arguments: &[Word], span: Span)
         (found < super::super::limits::WORDS).then_some(())
     });
     shell.set_elements(name, Shape::Array, Elements::listed(lines), span);
+    if input.has_holes() {
+        shell.leave_open(name);
+    }
 }

@@ -5,7 +5,7 @@ use super::super::script::HoleKind;
 use super::super::tree::{Index, Operation, Parameter, Part};
 use super::super::value::{HoleId, Value};
 use super::state::{Certainty, Evaluator};
-use super::variables::{Elements, Shape};
+use super::variables::{Elements, Shape, Slot};
 use shardscope_source::Span;
 
 /// What a parameter expands to.
@@ -241,6 +241,17 @@ impl Evaluator<'_> {
     fn length(&mut self, parameter: &Parameter, all: bool) -> Value {
         let span = parameter.span;
         if all {
+            // A loop that is not decided leaves a variable unknown that may be an array.
+            let slot = self.variables.get(&parameter.name);
+            let unknown = |slot: &&Slot| {
+                let holes = || slot.elements.values().iter().any(Value::has_holes);
+                slot.open || slot.shape == Shape::Scalar && holes()
+            };
+            if let Some(slot) = slot.filter(unknown) {
+                let holes = slot.elements.values().iter().flat_map(Value::holes).collect();
+                let shown = format!("#{}[@]", parameter.name);
+                return self.unknown(HoleKind::Derived, &shown, span, holes);
+            }
             let count = self.all_elements(&parameter.name).map_or(0, |values| values.len());
             return Value::computed(&count.to_string(), span);
         }

@@ -194,14 +194,28 @@ impl Evaluator<'_> {
             None => (false, false, span),
         };
         let (exported, integer, span) = exported;
-        let slot = Slot { shape: Shape::Scalar, elements: Elements::scalar(value), exported, integer, span };
+        let slot = Slot {
+            shape: Shape::Scalar,
+            elements: Elements::scalar(value),
+            exported,
+            integer,
+            open: false,
+            span,
+        };
         self.variables.put(name, slot);
     }
 
     pub(crate) fn set_elements(&mut self, name: &str, shape: Shape, elements: Elements, span: Span) {
         let exported = self.variables.get(name).is_some_and(|slot| slot.exported);
         let integer = self.variables.get(name).is_some_and(|slot| slot.integer);
-        self.variables.put(name, Slot { shape, elements, exported, integer, span: Some(span) });
+        self.variables.put(name, Slot { shape, elements, exported, integer, open: false, span: Some(span) });
+    }
+
+    /// Leaves open how many elements an array has.
+    pub(crate) fn leave_open(&mut self, name: &str) {
+        if let Some(slot) = self.slot(name) {
+            slot.open = true;
+        }
     }
 
     /// Lets what is assigned to a name be computed from here on.

@@ -24,6 +24,8 @@ pub(crate) struct Slot {
     pub(crate) exported: bool,
     /// Whether what is assigned is computed (`declare -i`).
     pub(crate) integer: bool,
+    /// Whether it is not known how many elements there are: what split into them is unknown (`a=($(nvidia-smi -L))`).
+    pub(crate) open: bool,
     pub(crate) span: Option<Span>,
 }
 

@@ -88,9 +88,13 @@ fn left_to_trainer(leaves: &mut Leaves<'_>) -> bool {
             leaves.state(field, value, Origin::Default, whose);
         }
     }
-    if leaves.text("bf16.enabled") == Some("auto") || leaves.text("fp16.enabled") == Some("auto") {
+    if leaves.text("bf16.enabled") == Some("auto") {
         let note = "\"auto\": as checkpoints are, unless the Trainer is told --fp16";
         leaves.state(Field::Bf16, "true", Origin::Default, note);
+    } else if leaves.text("fp16.enabled") == Some("auto") && !leaves.has("bf16.enabled") {
+        // The Trainer fills in what is "auto" and adds no section (`integrations/deepspeed.py:trainer_config_process`).
+        let note = "\"auto\", and no section for bf16 that the Trainer could turn on";
+        leaves.state(Field::Fp16, "true", Origin::Default, note);
     }
     true
 }

@@ -125,6 +125,52 @@ pub(super) fn tell_stranger(reading: &mut Reading, line: &CommandLine, claim: Op
     reading.not_modelled.push(item.at_some(Some(program.origin())));
 }
 
+/// Families of models whose norms, gating and positions are not Megatron's defaults, as programs of forks are named after them
+/// (`pretrain_llama.py`).
+const FAMILIES: [&str; 14] = [
+    "llama",
+    "qwen",
+    "mistral",
+    "mixtral",
+    "baichuan",
+    "falcon",
+    "gemma",
+    "deepseek",
+    "glm",
+    "chatglm",
+    "internlm",
+    "olmo",
+    "phi",
+    "starcoder",
+];
+
+/// What of a model's blocks Megatron's words state, each with a default of GPT's.
+const BLOCKS: [Field; 5] = [
+    Field::Swiglu,
+    Field::Normalization,
+    Field::PositionEmbeddingType,
+    Field::UseRotaryPositionEmbeddings,
+    Field::AddPositionEmbedding,
+];
+
+/// A fork's program that is named after a family of models builds it by itself where no word states a block: GPT's blocks, Megatron's
+/// default, would be another model (genggui001/Megatron-DeepSpeed-Llama's `pretrain_llama.py` builds `LlamaModelPipe` of
+/// `megatron/model/llama_model.py`: RMSNorm, gated SiLU, rotary positions, an output layer of its own).
+pub(super) fn tell_family(reading: &mut Reading, line: &CommandLine, claim: Option<Claim>) {
+    const BUILT: &str = "blocks of a model that its program builds by itself: norms, gating and positions are not stated, and \
+                         Megatron's defaults are GPT's";
+    let Some(program) = line.program.as_ref().filter(|_| claim.is_none()) else { return };
+    let name = base_name(program.text()).to_ascii_lowercase();
+    let mut words = name.split(|character: char| !character.is_ascii_alphabetic());
+    let is_family = words.any(|word| FAMILIES.contains(&word));
+    let stated = |fields: &[Field]| reading.found.iter().any(|found| fields.contains(&found.field));
+    let is_sized = stated(&[Field::NumLayers, Field::HiddenSize]);
+    if is_family && is_sized && !stated(&BLOCKS) && !stated(&[Field::Model]) {
+        let item = NotModelled::new("program", base_name(program.text()), Effect::Model, BUILT);
+        reading.not_modelled.push(item.at_some(Some(program.origin())));
+    }
+}
+
 /// Programs of verl that train as its configuration says, whatever they do about samples and the order of steps; and those of forks of
 /// which a reader knows what they do (EasyR1's `verl.trainer.main`).
 const VERLS: [&str; 11] = [
@@ -214,6 +260,15 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
     // Preferences are read by the trainers of transformers.
     let transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
     adapters_by_name(reading, program);
+    // FastChat's and LLaVA's, and what was made of them (`fastchat/train/train_mem.py`, `llava/train/train_mem.py`).
+    let patched = transformers && base_name(program.text()) == "train_mem.py";
+    if patched && reading.value(Field::AttnImplementation).is_none() {
+        reading.take(
+            Found::new(Field::AttnImplementation, "flash_attention_2", Origin::Derived)
+                .by("program", Some(program.origin()))
+                .note("train_mem.py turns flash attention on"),
+        );
+    }
     // Online DPO makes rollouts.
     let pairs = transformers && program.text().contains("dpo") && !program.text().contains("online");
     if pairs || transformers && base_name(program.text()).contains("reward") {

@@ -266,6 +266,7 @@ impl Launch {
         purposes::tell(&mut reading, &self.line, self.elsewhere.is_some());
         if self.elsewhere.is_none() {
             purposes::tell_stranger(&mut reading, &self.line, claim);
+            purposes::tell_family(&mut reading, &self.line, claim);
         }
         self.tell_device_map(&mut reading);
         if let Some((name, span)) = &self.printed {

@@ -161,7 +161,7 @@ fn a_teacher_of_openrlhf_stops() {
     let of = |more: &str| {
         script(&format!(
             "deepspeed --num_gpus 8 --num_nodes 1 --module openrlhf.cli.train_kd --max_len 2048 --train_batch_size 256 \
-             --micro_train_batch_size 2 --pretrain meta-llama/Meta-Llama-3-8B-Instruct --zero_stage 3 --bf16 {more}\n"
+             --micro_train_batch_size 2 --pretrain meta-llama/Meta-Llama-3-8B-Instruct --zero_stage 3 --bf16 --flash_attn {more}\n"
         ))
     };
     assert!(of("").plan.is_some());

@@ -39,7 +39,7 @@ fn a_trainer_made_of_openrlhf_is_its_own() {
             "python -m {program} --actor_num_nodes 1 --actor_num_gpus_per_node 4 --ref_num_nodes 1 --ref_num_gpus_per_node 4 \
              --vllm_num_engines 4 --vllm_tensor_parallel_size 1 --advantage_estimator rloo --n_samples_per_prompt 4 \
              --micro_rollout_batch_size 2 --rollout_batch_size 64 --micro_train_batch_size 2 --train_batch_size 128 \
-             --pretrain Qwen/Qwen2.5-7B --prompt_max_len 1024 --generate_max_len 8192 --zero_stage 2 --bf16 --remote_rm_url a"
+             --pretrain Qwen/Qwen2.5-7B --prompt_max_len 1024 --generate_max_len 8192 --zero_stage 2 --bf16 --flash_attn --remote_rm_url a"
         ))
     };
     for own in ["openrlhf.cli.train_ppo_ray", "openrlhf/cli/train_ppo_ray.py"] {

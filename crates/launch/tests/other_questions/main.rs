@@ -6,6 +6,7 @@ mod drawn;
 mod drawn_forks;
 mod drawn_frameworks;
 mod drawn_last;
+mod drawn_twelfth;
 mod forks;
 mod frameworks;
 mod lingua;

@@ -15,9 +15,10 @@ fn read_all(files: &[(&str, &str)]) -> Resolution {
 fn rollouts_are_counted_over_all_accelerators_of_the_cluster() {
     let text = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=$HOME/models/Qwen/Qwen3-8B \
         actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.actor.ppo_micro_batch_size=16 \
-        actor_rollout_ref.rollout.n=4 trainer.n_gpus_per_node=8 trainer.nnodes=2";
+        actor_rollout_ref.rollout.n=4 trainer.n_gpus_per_node=8 trainer.nnodes=2 algorithm.use_kl_in_reward=False";
     let resolution = script(text);
-    // One driver is started; Ray puts workers on all of them. 16 sequences over 16 ranks are one each.
+    // One driver is started; Ray puts workers on all of them. 16 sequences over 16 ranks are one each in verl
+    // since January 27, 2025, which a key tells.
     let [world, micro, global] = [Field::WorldSize, Field::MicroBatchSize, Field::GlobalBatchSize]
         .map(|field| value(&resolution, field));
     assert_eq!([world.as_str(), &micro, &global], ["16", "1", "256"]);

@@ -188,7 +188,8 @@ pub(super) fn policy(leaves: &mut Leaves<'_>, framework: &str) {
 /// Asks for what a plan needs and nothing states.
 pub(super) fn ask(leaves: &mut Leaves<'_>, questions: &[(Field, &str, &str)]) {
     for (field, prompt, proposal) in questions {
-        if !leaves.reading.found.iter().any(|found| found.field == *field) {
+        let is_asked = leaves.reading.questions.iter().any(|question| question.name == field.name());
+        if !is_asked && !leaves.reading.found.iter().any(|found| found.field == *field) {
             leaves.reading.questions.push(Question {
                 name: field.name().to_owned(),
                 prompt: (*prompt).to_owned(),

@@ -4,7 +4,8 @@
 
 use super::super::leaves::Leaves;
 use super::common::{ask, defaults, lack, lack_yes, lora, model, offloads, policy, transformers};
-use crate::{Effect, Origin};
+use super::openrlhf_names::RELEASE;
+use crate::{Effect, Found, Origin, Question};
 use shardscope_plan::Field;
 
 const OPEN: &str = "OpenRLHF";
@@ -153,18 +154,7 @@ fn engine(leaves: &mut Leaves<'_>) {
         leaves.switch(Field::LigerKernel, true, leaf);
         leaves.state(Field::LossKind, "torch", Origin::Derived, "the loss is OpenRLHF's own");
     }
-    if let Some(leaf) = leaves.get("ds.attn_implementation") {
-        let word = if leaf.value.contains("flash-attn3") || leaf.value == "flash_attention_3" {
-            "flash_attention_3"
-        } else if leaf.value.contains("flash-attn4") || leaf.value == "flash_attention_4" {
-            "flash_attention_4"
-        } else if leaf.value.contains("flash") {
-            "flash_attention_2"
-        } else {
-            &leaf.value
-        };
-        leaves.say(Field::AttnImplementation, word, leaf);
-    }
+    attention(leaves);
     leaves.take(&["ds.experts_implementation"], Field::ExpertsImplementation);
     if let Some(leaf) = leaves.get("ds.ring_attn_size").filter(|leaf| leaf.whole() != Some(1)) {
         leaves.say(Field::ContextParallelSize, &leaf.value, leaf);
@@ -190,6 +180,34 @@ fn engine(leaves: &mut Leaves<'_>) {
         leaves.take(&[path], Field::Optimizer);
     }
     lora(leaves, "ds.lora.rank", &[("ds.lora.alpha", Field::LoraAlpha)], "ds.lora.target_modules");
+}
+
+fn attention(leaves: &mut Leaves<'_>) {
+    let Some(leaf) = leaves.get("ds.attn_implementation") else { return };
+    if leaf.value == RELEASE {
+        let mut found = Found::new(Field::AttnImplementation, String::new(), Origin::Script);
+        found.hole = Some(RELEASE.to_owned());
+        leaves.reading.take(found);
+        leaves.reading.questions.push(Question {
+            name: Field::AttnImplementation.name().to_owned(),
+            prompt: "Which attention? Without --flash_attn OpenRLHF's was eager until August 15, 2025, and is flash attention since"
+                .to_owned(),
+            choices: ["flash_attention_2", "eager"].map(str::to_owned).to_vec(),
+            proposal: Some("flash_attention_2".to_owned()),
+        });
+        return;
+    }
+
+    let word = if leaf.value.contains("flash-attn3") || leaf.value == "flash_attention_3" {
+        "flash_attention_3"
+    } else if leaf.value.contains("flash-attn4") || leaf.value == "flash_attention_4" {
+        "flash_attention_4"
+    } else if leaf.value.contains("flash") {
+        "flash_attention_2"
+    } else {
+        &leaf.value
+    };
+    leaves.say(Field::AttnImplementation, word, leaf);
 }
 
 /// Batches count sequences over all ranks; every rank of a ring has the same (`train_batch_size x ring_attn_size`).

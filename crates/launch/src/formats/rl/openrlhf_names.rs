@@ -19,6 +19,9 @@ const OWN: [&str; 6] = [
 /// What `train_ppo_ray.py` reads of prompts and of responses where neither is stated. Unit: token.
 const LENGTH: u64 = 1024;
 
+/// On what attention depends where no word says it.
+pub(super) const RELEASE: &str = "the release of OpenRLHF";
+
 /// Whether a command is one of OpenRLHF's with the old names.
 pub(super) fn claims(program: &str, words: &[Argument]) -> bool {
     let name = program.rsplit(['/', '.']).find(|part| *part != "py").unwrap_or(program);
@@ -58,6 +61,12 @@ pub(super) fn renamed(arguments: &[Argument]) -> Option<Scalars> {
     }
     if let Some(leaf) = find("flash_attn") {
         leaves.push(restated(leaf, "ds.attn_implementation", "flash_attention_2"));
+    }
+    // Eager until c250c21a (August 15, 2025), flash attention since; samples that are joined took it before as well
+    // (`openrlhf/cli/train_dpo.py`).
+    let says = ["flash_attn", "attn_implementation", "packing_samples"];
+    if !says.iter().any(|name| find(name).is_some()) {
+        leaves.push(Leaf::of_base("openrlhf/cli", "ds.attn_implementation", RELEASE));
     }
     let lengths = ["prompt_max_len", "generate_max_len"].map(find);
     if let Some(last) = lengths.iter().flatten().last().filter(|_| rl) {

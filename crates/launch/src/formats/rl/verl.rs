@@ -185,23 +185,41 @@ fn fsdp(leaves: &mut Leaves<'_>) {
     );
 }
 
+/// `verl/workers/fsdp_workers.py` divides by ranks, and where nothing is left by that.
+const NONE_LEFT: &str = "Micro-batch size of the actor? ppo_micro_batch_size is of all data-parallel ranks, fewer sequences than there are ranks, where verl stops";
+
+/// `verl/workers/fsdp_workers.py` from January 5 to 27, 2025 (#80 to #136).
+const TIMES_ROLLOUTS: &str = "Micro-batch size of the actor, in sequences on a rank? verl of January 2025, and TinyZero, Logic-RL and Search-R1 made of it, multiply \
+     ppo_micro_batch_size by rollout.n; verl since does not";
+
 /// A step of the optimizer takes a mini-batch of prompts with all their rollouts; micro-batches count sequences on one
 /// data-parallel rank, or on all of them together (`ppo_micro_batch_size`), or tokens.
 fn batch(leaves: &mut Leaves<'_>) {
     let sizes = ["data.max_prompt_length", "data.max_response_length"]
         .map(|path| leaves.get(path).map(|leaf| (leaf, leaf.whole())));
-    let longest = match sizes {
+    let together = match sizes {
         [Some((_, Some(prompt))), Some((_, Some(response)))] => Some(prompt.saturating_add(response)),
         [Some((_, Some(one))), None] | [None, Some((_, Some(one)))] => Some(one.saturating_add(512)),
         _ => None,
     };
+    // vLLM and SGLang end a response where prompt and response fill what the engine takes (`vllm_async_server.py:generate`); padded
+    // sequences are as long as both all the same.
+    let fits = leaves.whole(&at(ROLLOUT, "max_model_len"));
+    let limit = fits.filter(|_| leaves.reading.value(Field::Packing) != Some("false"));
+    let note = match (together, limit) {
+        (Some(together), Some(limit)) if limit < together => {
+            "longest prompt and response that the engine takes (max_model_len)"
+        }
+        _ => "longest prompt and response together",
+    };
+    let longest = together.map(|together| limit.map_or(together, |limit| limit.min(together)));
     let named = sizes[1].or(sizes[0]).map(|(leaf, _)| leaf);
     let dynamic = leaves.flag("actor_rollout_ref.actor.use_dynamic_bsz") == Some(true);
     if let (Some(longest), Some(leaf)) = (longest, named) {
         let length = longest.to_string();
-        leaves.say_noted(Field::RolloutLength, &length, leaf, "longest prompt and response together");
+        leaves.say_noted(Field::RolloutLength, &length, leaf, note);
         if !dynamic {
-            leaves.say_noted(Field::SeqLength, &length, leaf, "longest prompt and response together");
+            leaves.say_noted(Field::SeqLength, &length, leaf, note);
         }
     } else if let Some((leaf, _)) =
         sizes.into_iter().flatten().find(|(leaf, whole)| whole.is_none() && leaf.hole.is_some())
@@ -267,9 +285,16 @@ fn batch(leaves: &mut Leaves<'_>) {
         let shared = ranks_of_a_replica(leaves);
         match (leaf.whole(), world(leaves)) {
             (Some(all), Some(world)) if world >= shared => {
-                let own = (all / (world / shared).max(1)).max(1).to_string();
-                let note = "ppo_micro_batch_size over all data-parallel ranks";
-                leaves.say_noted(Field::MicroBatchSize, &own, leaf, note);
+                let own = all / (world / shared).max(1);
+                if own == 0 {
+                    ask(leaves, &[(Field::MicroBatchSize, NONE_LEFT, "1")]);
+                } else if rollouts > 1 && !verl_early::is_later(leaves) {
+                    let of_january = own.saturating_mul(rollouts).to_string();
+                    ask(leaves, &[(Field::MicroBatchSize, TIMES_ROLLOUTS, of_january.as_str())]);
+                } else {
+                    let note = "ppo_micro_batch_size over all data-parallel ranks";
+                    leaves.say_noted(Field::MicroBatchSize, &own.to_string(), leaf, note);
+                }
             }
             _ => {}
         }

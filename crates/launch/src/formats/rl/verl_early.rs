@@ -16,15 +16,41 @@ pub(super) fn sign<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
     of_january(leaves).or_else(|| leaves.all().iter().find(is_added))
 }
 
-/// Gradients were offloaded by a switch that is gone since, and micro-batches counted over all ranks.
+/// Gradients were offloaded by a switch that is gone since, and micro-batches counted over all ranks, as they still may be beside keys
+/// of later releases.
 fn of_january<'t>(leaves: &Leaves<'t>) -> Option<&'t Leaf> {
     let all = leaves.all();
     let stated = |name: &str| {
         all.iter().find(|leaf| leaf.path.strip_prefix(ACTOR) == Some(name) && !leaf.value.is_empty())
     };
-    let over_all =
-        stated("ppo_micro_batch_size").filter(|_| stated("ppo_micro_batch_size_per_gpu").is_none());
+    let over_all = stated("ppo_micro_batch_size").filter(|_| !is_later(leaves));
     all.iter().find(|leaf| leaf.path.ends_with("fsdp_config.grad_offload")).or(over_all)
+}
+
+/// Keys that verl's configuration has since January 27, 2025 (#136), when micro-batches came to be counted on a rank.
+const LATER: [&str; 13] = [
+    "data.filter_overlong_prompts",
+    "data.shuffle",
+    "data.truncation",
+    "algorithm.use_kl_in_reward",
+    "actor_rollout_ref.actor.clip_ratio_high",
+    "actor_rollout_ref.actor.clip_ratio_low",
+    "actor_rollout_ref.actor.loss_agg_mode",
+    "actor_rollout_ref.actor.use_torch_compile",
+    "actor_rollout_ref.rollout.max_model_len",
+    "actor_rollout_ref.rollout.enable_chunked_prefill",
+    "reward_model.reward_manager",
+    "trainer.resume_mode",
+    "trainer.val_before_train",
+];
+
+/// Whether a key tells verl since then: one of those, or a batch that is counted on a rank. What a text adds to the configuration may
+/// have been added to any release.
+pub(super) fn is_later(leaves: &Leaves<'_>) -> bool {
+    leaves.all().iter().filter(|leaf| !leaf.added).any(|leaf| {
+        let path = leaf.path.as_str();
+        LATER.contains(&path) || path.ends_with("micro_batch_size_per_gpu")
+    })
 }
 
 /// States what they take where nothing is said, before today's defaults are.

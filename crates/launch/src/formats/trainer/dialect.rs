@@ -183,9 +183,10 @@ impl Dialect {
         }
     }
 
-    /// Whether it runs in bf16 without being told (`trl/trainer/base_config.py`; ms-swift follows the checkpoint).
+    /// Whether it runs in bf16 without being told (`trl/trainer/base_config.py`; ms-swift follows the checkpoint; axolotl's `bf16` is
+    /// "auto", `axolotl/utils/schemas/config.py`, which is bf16 wherever the accelerator has it).
     pub(super) const fn is_bf16(self) -> bool {
-        matches!(self, Self::Trl | Self::Swift)
+        matches!(self, Self::Trl | Self::Swift | Self::Axolotl)
     }
 
     /// Whether weights that train are held in fp32 under autocast, unless told otherwise: TRL loads models so,

@@ -271,8 +271,9 @@ fn precision(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.say(Field::ParamsDtype, &leaf.value, leaf);
     }
     let said = [Field::Bf16, Field::Fp16].iter().any(|field| leaves.reading.value(*field).is_some());
-    // `bf16: false` turns TRL's default off, and with it autocast.
-    let off = leaves.flag("bf16") == Some(false);
+    // `bf16: false` turns TRL's default off, and with it autocast; axolotl's is off where the key stands there without a value too.
+    let stated = leaves.all().iter().any(|leaf| leaf.path == "bf16");
+    let off = leaves.flag("bf16") == Some(false) || dialect == Dialect::Axolotl && stated;
     if !said && !off && dialect.is_bf16() {
         let whose = format!("default of {}", dialect.name());
         leaves.state(Field::Bf16, "true", Origin::Default, &whose);

@@ -1,6 +1,7 @@
 # After https://github.com/volcengine/verl/blob/b178a3cd5/examples/grpo_trainer/run_qwen3-8b.sh
 python3 -m verl.trainer.main_ppo \
     algorithm.adv_estimator=grpo \
+    algorithm.use_kl_in_reward=False \
     data.train_batch_size=1024 \
     data.max_prompt_length=512 \
     data.max_response_length=1024 \
