@@ -4,6 +4,7 @@
 mod bridge;
 mod bridge_towers;
 mod olmo_core;
+mod options;
 mod overrides;
 mod providers;
 mod stages;
