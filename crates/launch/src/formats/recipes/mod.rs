@@ -5,6 +5,7 @@ mod bridge;
 mod bridge_layouts;
 mod bridge_towers;
 mod olmo_core;
+mod options;
 mod overrides;
 mod providers;
 mod stages;

@@ -2,8 +2,8 @@
 //! (`scripts/performance/argument_parser.py`, `scripts/performance/utils/overrides.py:set_user_overrides`, commit 067f987).
 
 use super::super::leaves::{Leaf, Leaves, Scalars};
+use super::options::{argument, option};
 use super::stages;
-use super::words::{argument, option};
 use crate::{Argument, Effect, NotModelled, telling};
 use shardscope_plan::Field;
 use shardscope_python::evaluate::Outcome;

@@ -2,6 +2,7 @@
 //! (`--model_recipe_name qwen3_235b_a22b --gpu b200 --num_gpus 256 --compute_dtype bf16`, `scripts/performance`).
 
 use super::super::leaves::{Leaf, Leaves, Scalars};
+use super::options::{argument, option};
 use super::{bridge, overrides, table, titan};
 use crate::{Argument, Found, Origin, Question, Reading};
 use shardscope_catalog as catalog;
@@ -250,23 +251,6 @@ fn machines(reading: &mut Reading, words: &[Argument]) {
     {
         reading.take(Found::new(Field::Accelerator, accelerator.name, Origin::Script).by("--gpu", place));
     }
-}
-
-/// The word that holds an option's value: the next one, or the option's own behind `=`.
-pub(super) fn argument<'w>(words: &'w [Argument], flag: &str) -> Option<&'w Argument> {
-    let at = words.iter().rposition(|word| {
-        let name = word.text.split('=').next().unwrap_or("");
-        name.len() == flag.len() && name.replace('_', "-") == flag
-    })?;
-    let word = words.get(at)?;
-    if word.text.contains('=') { Some(word) } else { words.get(at + 1) }
-}
-
-/// An option's known value and its place.
-pub(super) fn option<'w>(words: &'w [Argument], flag: &str) -> Option<(&'w str, Option<Span>)> {
-    let word = argument(words, flag).filter(|word| word.hole.is_none())?;
-    let value = word.text.split_once('=').map_or(word.text.as_str(), |(_, value)| value);
-    Some((value.trim_matches(['"', '\'']), word.span))
 }
 
 #[cfg(test)]

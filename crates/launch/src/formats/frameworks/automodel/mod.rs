@@ -1,7 +1,9 @@
 //! NeMo Automodel. Keys: its recipes.
 
+mod lacking;
 mod modules;
 
+use self::lacking::lack;
 pub(in crate::formats) use self::modules::{has_recorded_plan, one_by_one};
 use self::modules::{implementation, is_usual};
 use super::row::Row;
@@ -12,6 +14,10 @@ use shardscope_plan::{Field, Software};
 
 /// What `*_proj` matches in decoders of transformers.
 const PROJECTIONS: &str = "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj";
+
+/// Keys that name the model.
+const MODELS: &[&str] =
+    &["model.pretrained_model_name_or_path", "model.config.pretrained_model_name_or_path", "model.config"];
 
 /// NeMo Automodel's settings file.
 pub(in crate::formats) const AUTOMODEL: Row = Row {
@@ -41,11 +47,7 @@ pub(in crate::formats) const AUTOMODEL: Row = Row {
         (&["peft.alpha"], Field::LoraAlpha),
         (&["peft.dropout"], Field::LoraDropout),
     ],
-    models: &[
-        "model.pretrained_model_name_or_path",
-        "model.config.pretrained_model_name_or_path",
-        "model.config",
-    ],
+    models: MODELS,
     software: Software::HfTransformers,
     lacking: None,
     extra: automodel,
@@ -59,7 +61,7 @@ fn automodel(leaves: &mut Leaves<'_>) {
     if leaves.all().iter().any(|leaf| leaf.path.starts_with("peft.")) {
         adapters(leaves);
     }
-    implementation(leaves);
+    implementation(leaves, MODELS);
     optimizer(leaves);
     machines(leaves);
     let groups = [
@@ -123,14 +125,6 @@ fn machines(leaves: &mut Leaves<'_>) {
         leaves.state(Field::NumNodes, "1", Origin::Default, "SkyPilot starts one node unless told otherwise");
     }
     leaves.pass_below(&["skypilot.", "slurm."]);
-}
-
-/// Says that what a key sets is not modelled.
-fn lack(leaves: &mut Leaves<'_>, path: &str, effect: Effect, what: &str) {
-    let leaf = leaves.get(path).or_else(|| leaves.all().iter().find(|leaf| leaf.path.starts_with(path)));
-    let (value, span) = leaf.map_or(("", None), |leaf| (leaf.value.as_str(), leaf.span));
-    let item = NotModelled::new(path.trim_end_matches('.'), value, effect, what).at_some(span);
-    leaves.reading.not_modelled.push(item);
 }
 
 /// Only the recipes that train the next token with all of a decoder are read (`nemo_automodel/recipes/llm`).

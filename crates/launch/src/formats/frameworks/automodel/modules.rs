@@ -1,6 +1,6 @@
 //! Which modules train under Automodel: its own, or those of transformers.
 
-use super::{AUTOMODEL, lack};
+use super::lacking::lack;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, Origin};
 use shardscope_plan::{Field, Software};
@@ -50,7 +50,7 @@ pub(in crate::formats) fn has_recorded_plan(name: &str) -> bool {
 
 /// Which modules train: Automodel's own for the architectures that it has (Llama, Qwen, Mistral and most mixtures of experts:
 /// `_transformers/registry.py`), else transformers' with Liger's kernels, unless told otherwise.
-pub(super) fn implementation(leaves: &mut Leaves<'_>) {
+pub(super) fn implementation(leaves: &mut Leaves<'_>, models: &[&str]) {
     let recipe = leaves.text("recipe").unwrap_or_default().to_owned();
     let class = leaves.text("model._target_").unwrap_or_default().to_owned();
     if leaves.all().iter().any(|leaf| leaf.path.starts_with("teacher_model.")) {
@@ -72,7 +72,7 @@ pub(super) fn implementation(leaves: &mut Leaves<'_>) {
         let what = "another head instead of the output layer";
         lack(leaves, "model._target_", Effect::Model, what);
     }
-    let named = AUTOMODEL.models.iter().find_map(|path| leaves.text(path)).unwrap_or_default();
+    let named = models.iter().find_map(|path| leaves.text(path)).unwrap_or_default();
     let unknown_to_liger = is_any(named, UNPATCHED);
     let patched = leaves.flag("model.force_hf") == Some(true) || is_any(named, PATCHED) || unknown_to_liger;
     let has_own = !patched && is_any(named, OWN);
