@@ -1,6 +1,7 @@
 //! The whole way from a source to a [`Reading`].
 
 mod branches;
+mod objective;
 
 use super::ask;
 use super::by_name;
@@ -346,46 +347,6 @@ impl Launch {
             let item = NotModelled::new("CUDA_VISIBLE_DEVICES", &value, Effect::Memory, what);
             reading.not_modelled.push(item.at_some(fact.span));
         }
-    }
-
-    /// The arguments, with what a trainer's command or program says of the objective (`trl grpo`, `grpo.py`).
-    fn with_objective(&self) -> Vec<Argument> {
-        let mut arguments = self.arguments.clone();
-        // What accelerate shares over ranks stands in its own file.
-        let file = self.line.option(Launcher::Accelerate, &["--config-file"]);
-        if let Some((value, word)) =
-            file.filter(|_| arguments.iter().all(|word| !word.text.starts_with("--deepspeed")))
-        {
-            let span = Some(word.origin());
-            for text in ["--config_file", value.text()] {
-                arguments.push(Argument { text: text.to_owned(), span, ..Argument::default() });
-            }
-        }
-        let named = self.line.told.as_ref().or(self.line.program.as_ref());
-        let stated = ["--rlhf", "--rl=", "--stage"];
-        let own = arguments.iter().any(|word| stated.iter().any(|start| word.text.starts_with(start)));
-        let Some(program) = named.filter(|_| !own) else { return arguments };
-        let name = shell::base_name(program.text()).trim_end_matches(".py").to_ascii_lowercase();
-        let told = ["grpo", "kto"].into_iter().find(|word| name.split(['_', '-']).any(|part| part == *word));
-        // TRL's `examples/scripts` and alignment-handbook's `scripts`: others write their own losses under such names.
-        let told = told.or(match name.as_str() {
-            "orpo" | "run_orpo" => Some("orpo"),
-            "cpo" => Some("cpo"),
-            "rloo" => Some("rloo"),
-            _ => None,
-        });
-        if let Some(told) = told
-            && !arguments
-                .iter()
-                .any(|word| word.text.starts_with("--rollout") || word.text.starts_with("actor"))
-        {
-            for text in ["--rl", told] {
-                let word =
-                    Argument { text: text.to_owned(), span: Some(program.origin()), ..Argument::default() };
-                arguments.push(word);
-            }
-        }
-        arguments
     }
 
     fn is_worldless(&self) -> bool {

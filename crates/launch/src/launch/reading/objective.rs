@@ -1,0 +1,48 @@
+//! What a trainer's command or program says of the objective by its name.
+
+use super::Launch;
+use crate::Argument;
+use crate::launch::command_line::Launcher;
+use shardscope_bash as shell;
+
+impl Launch {
+    /// The arguments, with what a trainer's command or program says of the objective (`trl grpo`, `grpo.py`).
+    pub(super) fn with_objective(&self) -> Vec<Argument> {
+        let mut arguments = self.arguments.clone();
+        // What accelerate shares over ranks stands in its own file.
+        let file = self.line.option(Launcher::Accelerate, &["--config-file"]);
+        if let Some((value, word)) =
+            file.filter(|_| arguments.iter().all(|word| !word.text.starts_with("--deepspeed")))
+        {
+            let span = Some(word.origin());
+            for text in ["--config_file", value.text()] {
+                arguments.push(Argument { text: text.to_owned(), span, ..Argument::default() });
+            }
+        }
+        let named = self.line.told.as_ref().or(self.line.program.as_ref());
+        let stated = ["--rlhf", "--rl=", "--stage"];
+        let own = arguments.iter().any(|word| stated.iter().any(|start| word.text.starts_with(start)));
+        let Some(program) = named.filter(|_| !own) else { return arguments };
+        let name = shell::base_name(program.text()).trim_end_matches(".py").to_ascii_lowercase();
+        let told = ["grpo", "kto"].into_iter().find(|word| name.split(['_', '-']).any(|part| part == *word));
+        // TRL's `examples/scripts` and alignment-handbook's `scripts`: others write their own losses under such names.
+        let told = told.or(match name.as_str() {
+            "orpo" | "run_orpo" => Some("orpo"),
+            "cpo" => Some("cpo"),
+            "rloo" => Some("rloo"),
+            _ => None,
+        });
+        if let Some(told) = told
+            && !arguments
+                .iter()
+                .any(|word| word.text.starts_with("--rollout") || word.text.starts_with("actor"))
+        {
+            for text in ["--rl", told] {
+                let word =
+                    Argument { text: text.to_owned(), span: Some(program.origin()), ..Argument::default() };
+                arguments.push(word);
+            }
+        }
+        arguments
+    }
+}
