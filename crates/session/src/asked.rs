@@ -146,28 +146,22 @@ impl Asked {
     /// # Errors
     /// The first that it does not take, or that is no amount.
     pub fn checked(&self) -> Result<(), AskError> {
-        let budget = self.topic.asks_budget();
+        let (budget, nodes) = (self.topic.asks_budget(), self.topic.asks_nodes());
+        let is_amount = |amount: f64| amount > 0.0 && amount.is_finite();
         let values = [
-            ("tokens", self.tokens.is_some(), budget),
-            ("days", self.days.is_some(), budget),
-            ("price", self.price.is_some(), budget),
-            ("most_nodes", self.most_nodes.is_some(), self.topic.asks_nodes()),
+            ("tokens", self.tokens.map(|tokens| tokens > 0), budget),
+            ("days", self.days.map(is_amount), budget),
+            ("price", self.price.map(is_amount), budget),
+            ("most_nodes", self.most_nodes.map(|nodes| nodes > 0), nodes),
         ];
-        if let Some((name, ..)) = values.into_iter().find(|(_, given, taken)| *given && !taken) {
-            return Err(AskError::Misplaced { name, topic: self.topic });
+        for (name, amount, taken) in values {
+            match amount {
+                Some(_) if !taken => return Err(AskError::Misplaced { name, topic: self.topic }),
+                Some(false) => return Err(AskError::NotPositive(name)),
+                Some(true) | None => {}
+            }
         }
-        let is_none =
-            |amount: Option<f64>| amount.is_some_and(|amount| !(amount > 0.0 && amount.is_finite()));
-        let amounts = [
-            ("tokens", self.tokens == Some(0)),
-            ("days", is_none(self.days)),
-            ("price", is_none(self.price)),
-            ("most_nodes", self.most_nodes == Some(0)),
-        ];
-        match amounts.into_iter().find(|(_, wrong)| *wrong) {
-            Some((name, _)) => Err(AskError::NotPositive(name)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// What the changes of an answer are put onto: a model of the catalog is a plan of its own.
@@ -398,63 +392,4 @@ fn kinds(input: &UserInput, plan: &Plan, before: &[(Field, String)]) -> Vec<Cand
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::EXAMPLE;
-
-    fn asked(topic: Topic) -> Asked {
-        Asked { topic, trained: None, tokens: None, days: None, price: None, most_nodes: None }
-    }
-
-    #[test]
-    fn every_question_ends_with_an_answer_that_opens_as_a_plan() {
-        let input = UserInput::from_text(EXAMPLE);
-        for topic in Topic::ALL {
-            let asked =
-                Asked { tokens: Some(1_000_000_000), price: Some(2.0), most_nodes: Some(2), ..asked(topic) };
-            let mut asking = Asking::new(&input, &asked).unwrap();
-            while asking.step(u64::MAX) {}
-            let lines = asking.lines();
-            let chosen = lines.iter().find(|line| line.chosen);
-            let Some(line) = chosen else {
-                panic!("{}: {}", topic.name(), asking.answer());
-            };
-            let reached = line.reached.as_ref().unwrap();
-            let mut changed = asked.changed(&input);
-            for (field, value) in &reached.outcome.as_ref().unwrap().changes {
-                changed.put((field.name().to_owned(), value.clone()));
-            }
-            let shown = State::new(changed).shown.unwrap();
-            assert_eq!(shown.plan.cluster().gpus(), reached.gpus, "{}", topic.name());
-            let (step, found) = (shown.report.time.step.get(), reached.outcome.as_ref().unwrap().step.get());
-            assert!((step / found - 1.0).abs() < 1e-9, "{}: {step} and {found}", topic.name());
-        }
-    }
-
-    #[test]
-    fn what_a_question_does_not_take_is_named() {
-        for topic in Topic::ALL {
-            assert_eq!(asked(topic).checked(), Ok(()));
-            let misplaced = |name| Err(AskError::Misplaced { name, topic });
-            let price = Asked { price: Some(2.0), ..asked(topic) }.checked();
-            let takes = topic == Topic::Cheapest;
-            assert_eq!(price, if takes { Ok(()) } else { misplaced("price") }, "{}", topic.name());
-            let nodes = Asked { most_nodes: Some(2), ..asked(topic) }.checked();
-            let takes = matches!(topic, Topic::Cheapest | Topic::Scaling);
-            assert_eq!(nodes, if takes { Ok(()) } else { misplaced("most_nodes") }, "{}", topic.name());
-        }
-        for days in [0.0, -3.0, f64::NAN, f64::INFINITY] {
-            let asked = Asked { days: Some(days), ..asked(Topic::Cheapest) };
-            assert_eq!(asked.checked(), Err(AskError::NotPositive("days")), "{days}");
-        }
-    }
-
-    #[test]
-    fn what_is_missing_is_asked() {
-        let input = UserInput::from_text(EXAMPLE);
-        let cheapest = Asking::new(&input, &asked(Topic::Cheapest));
-        assert_eq!(cheapest.err(), Some(AskError::Tokens));
-        let empty = Asking::new(&UserInput::from_text(""), &asked(Topic::FewestGpus));
-        assert!(matches!(empty.err(), Some(AskError::NoPlan(_))));
-    }
-}
+mod tests;
