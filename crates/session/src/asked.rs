@@ -107,32 +107,27 @@ impl Asked {
     /// # Errors
     /// The first that it does not take, or that is no amount.
     pub fn checked(&self) -> Result<(), AskError> {
-        let budget = self.topic.asks_budget();
+        let (budget, nodes) = (self.topic.asks_budget(), self.topic.asks_nodes());
         // Kinds are compared by what tokens cost where they have prices.
         let by_kind = self.topic == Topic::WhichGpu;
         let priced = by_kind && !self.prices.is_empty();
+        let is_amount = |amount: f64| amount > 0.0 && amount.is_finite();
+        let prices = (!self.prices.is_empty()).then(|| self.prices.values().all(|price| is_amount(*price)));
         let values = [
-            ("tokens", self.tokens.is_some(), budget || priced),
-            ("days", self.days.is_some(), budget || priced),
-            ("price", self.price.is_some(), budget),
-            ("prices", !self.prices.is_empty(), by_kind),
-            ("most_nodes", self.most_nodes.is_some(), self.topic.asks_nodes() || priced),
+            ("tokens", self.tokens.map(|tokens| tokens > 0), budget || priced),
+            ("days", self.days.map(is_amount), budget || priced),
+            ("price", self.price.map(is_amount), budget),
+            ("prices", prices, by_kind),
+            ("most_nodes", self.most_nodes.map(|nodes| nodes > 0), nodes || priced),
         ];
-        if let Some((name, ..)) = values.into_iter().find(|(_, given, taken)| *given && !taken) {
-            return Err(AskError::Misplaced { name, topic: self.topic.name() });
+        for (name, amount, taken) in values {
+            match amount {
+                Some(_) if !taken => return Err(AskError::Misplaced { name, topic: self.topic.name() }),
+                Some(false) => return Err(AskError::NotPositive(name)),
+                Some(true) | None => {}
+            }
         }
-        let is_none =
-            |amount: Option<f64>| amount.is_some_and(|amount| !(amount > 0.0 && amount.is_finite()));
-        let amounts = [
-            ("tokens", self.tokens == Some(0)),
-            ("days", is_none(self.days)),
-            ("price", is_none(self.price)),
-            ("most_nodes", self.most_nodes == Some(0)),
-        ];
-        match amounts.into_iter().find(|(_, wrong)| *wrong) {
-            Some((name, _)) => Err(AskError::NotPositive(name)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// What the changes of an answer are put onto: a model of the catalog is a plan of its own.
