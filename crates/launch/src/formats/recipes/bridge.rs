@@ -5,13 +5,13 @@
 use super::super::leaves::{Leaf, Leaves, Scalars};
 use super::super::nemo;
 use super::bridge_layouts;
+use super::table::leaf;
 use crate::named::{take_model, with_vision};
 use crate::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_catalog as catalog;
 use shardscope_plan::{Field, Software};
 use shardscope_python::evaluate::{Calls, Outcome};
 use shardscope_python::tree::{Scalar, Tree, scalar, text};
-use shardscope_source::Span;
 
 /// Paths and values.
 type Rows = &'static [(&'static str, &'static str)];
@@ -267,17 +267,6 @@ fn read_marking(outcome: &Outcome, name: &str, base: u32, words: Vec<Leaf>) -> (
         Some((Software::MegatronCoreTe, format!("{name}, a recipe of Megatron-Bridge")));
     let used = scalars.all().iter().filter(|leaf| leaf.used.get()).map(|leaf| leaf.path.clone()).collect();
     (leaves.finish("a recipe of Megatron-Bridge"), used)
-}
-
-fn leaf(path: &str, scalar: &Scalar, base: u32) -> Leaf {
-    let at = u32::try_from(scalar.at).ok().filter(|at| *at > 0).map(|at| at.saturating_add(base));
-    Leaf {
-        path: path.to_owned(),
-        value: scalar.text.clone(),
-        span: at.map(|at| Span::new(at, at)),
-        hole: scalar.hole.clone(),
-        ..Leaf::default()
-    }
 }
 
 /// fp8 and fp4 as the number format's own words say, which go before what its name suggests.

@@ -4,7 +4,8 @@
 //! The first line names the paths; every other one is a recipe: its name, then `N=value` for path number N. `?` is a value
 //! that its Python computes, `!` a call that is not followed, `@` the recipe that the name stands for.
 
-use shardscope_source::LaterText;
+use crate::formats::leaves::Leaf;
+use shardscope_source::{LaterText, Span};
 
 use shardscope_python::evaluate::Outcome;
 use shardscope_python::tree::{Scalar, Tree};
@@ -20,6 +21,18 @@ pub(crate) static TITAN: LaterText = LaterText::new(
 );
 /// Names for names that are followed.
 const DEEPEST: u32 = 4;
+
+/// A setting that a recipe comes to, at its place in the text that begins at `base`; those of a table have none.
+pub(super) fn leaf(path: &str, scalar: &Scalar, base: u32) -> Leaf {
+    let at = u32::try_from(scalar.at).ok().filter(|at| *at > 0).map(|at| at.saturating_add(base));
+    Leaf {
+        path: path.to_owned(),
+        value: scalar.text.clone(),
+        span: at.map(|at| Span::new(at, at)),
+        hole: scalar.hole.clone(),
+        ..Leaf::default()
+    }
+}
 
 /// What the recipe of that name comes to.
 pub(super) fn outcome(name: &str) -> Option<Outcome> {
