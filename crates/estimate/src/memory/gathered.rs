@@ -56,7 +56,7 @@ static OTHERS: Formula = Formula::new(
 
 static BUCKET: Formula = Formula::new(
     "K·w",
-    "The buffers of K elements in which gradients are reduced together: `reduce_bucket_size` (5·10^8 unless it is stated), twice where ZeRO-2 has overlap_comm. Of transformers' \"auto\", h·h elements, none is counted.",
+    "The buffers of K elements in which gradients are reduced together: `reduce_bucket_size`, twice where ZeRO-2 has overlap_comm. Of transformers' \"auto\", h·h elements, none is counted.",
     "deepspeed/runtime/zero/stage_1_and_2.py:setup_buckets, stage3.py:_setup_for_real_optimizer, config.py",
 )
 .letters(&[("K", "elements"), ("w", "bytes per element")]);

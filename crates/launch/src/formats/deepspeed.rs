@@ -257,10 +257,9 @@ fn elements(written: &str) -> Option<u64> {
 
 /// Buffers of gradients to be reduced: one of so many elements, two under ZeRO-2 with `overlap_comm`, and none where gradients are not
 /// made contiguous, as they are unless somebody says otherwise (`deepspeed/runtime/zero/config.py`, `stage_1_and_2.py:setup_buckets`,
-/// `stage3.py:_setup_for_real_optimizer`). Transformers makes of "auto" the square of the width, which is left out.
+/// `stage3.py:_setup_for_real_optimizer`). Transformers makes of "auto" the square of the width, which is left out; so is DeepSpeed's
+/// own size where a configuration states none, which files of other trainers could not be told apart from that.
 fn buckets(leaves: &mut Leaves<'_>) {
-    /// `reduce_bucket_size` where nothing is stated.
-    const DEFAULT: u64 = 500_000_000;
     let flag = |leaves: &Leaves<'_>, path: &str| leaves.get(path).and_then(Leaf::flag);
     let contiguous = flag(leaves, "zero_optimization.contiguous_gradients") != Some(false);
     let stage = leaves.whole("zero_optimization.stage");
@@ -273,17 +272,11 @@ fn buckets(leaves: &mut Leaves<'_>) {
         Some(2) if overlaps => (2, "two buffers, as overlap_comm says"),
         _ => (1, ""),
     };
-    match leaves.get("zero_optimization.reduce_bucket_size") {
-        Some(leaf) => {
-            if let Some(elements) = elements(&leaf.value) {
-                let all = (buffers * elements).to_string();
-                leaves.say_noted(Field::ReduceBucketSize, &all, leaf, note);
-            }
-        }
-        None => {
-            let all = (buffers * DEFAULT).to_string();
-            leaves.state(Field::ReduceBucketSize, &all, Origin::Default, "DeepSpeed's default");
-        }
+    if let Some(leaf) = leaves.get("zero_optimization.reduce_bucket_size")
+        && let Some(elements) = elements(&leaf.value)
+    {
+        let all = (buffers * elements).to_string();
+        leaves.say_noted(Field::ReduceBucketSize, &all, leaf, note);
     }
 }
 
