@@ -58,8 +58,7 @@ const MCORE_BRIDGE: Option<&str> = Some("mcore-bridge");
 const PARTS: &str = "a model of several parts, of which the decoder alone would be counted";
 /// MindSpeed's functions of experts.
 const EXCHANGES: &str = "MindSpeed's overlap of experts' products and exchanges, which keeps other tensors";
-const CHUNKS: &str =
-    "products of tensor parallelism in pieces whose messages run behind them (MindSpeed's CoC)";
+const CHUNKS: &str = "tensor-parallel products in pieces that hide their messages (MindSpeed's CoC)";
 const SAMPLES: &str = "samples made by a function of the program's own, whose length and number it chooses";
 const GAUDI: &str = "Gaudi's own kernels and graphs";
 const DIFFUSION: &str = "a diffusion model in the place of a decoder";
