@@ -231,6 +231,6 @@ fn other_adapters_in_towers_stop() {
     stops("--vit_gradient_checkpointing false", "its layers not recomputed");
     stops("--use_dora true", "DoRA");
     stops("--quant_method fp8", "in a quantization format of their own");
-    stops("--target_modules q_proj up_proj", "adapters reach it");
-    stops("--model llava-hf/llava-1.5-7b-hf", "adapters reach it");
+    stops("--target_modules q_proj up_proj", "has adapters");
+    stops("--model llava-hf/llava-1.5-7b-hf", "has adapters");
 }

@@ -4,6 +4,7 @@
 mod block;
 mod cursor;
 mod flow;
+pub mod interpolate;
 mod lines;
 mod node;
 pub mod scalar;

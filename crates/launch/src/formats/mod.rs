@@ -9,7 +9,6 @@ mod flags;
 mod format;
 mod frameworks;
 mod huggingface;
-mod interpolate;
 mod kubernetes;
 pub(crate) mod launcher;
 mod leaves;

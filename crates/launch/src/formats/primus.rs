@@ -3,9 +3,9 @@
 
 use super::leaves::{Leaf, Leaves, Scalars};
 use super::models_by_file::{known_model, preset, without_ending};
-use super::{interpolate, titan};
+use super::titan;
 use crate::{Effect, Found, NotModelled, NotRead, Origin, Reading};
-use shardscope_config_tree::Node;
+use shardscope_config_tree::{Node, interpolate};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic, Span};
 

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use super::interpolate::expand;
 use crate::Argument;
+use shardscope_config_tree::interpolate::expand;
 use shardscope_config_tree::{Node, Value, scalar};
 use shardscope_source::Span;
 

@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 
 /// A key, variable or function whose value is not known, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unknown(pub(super) String);
+pub struct Unknown(pub String);
 
 impl Display for Unknown {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
@@ -24,11 +24,7 @@ const MAX_DEPTH: u8 = 8;
 ///
 /// # Errors
 /// What is not known.
-pub(super) fn expand(
-    text: &str,
-    path: &str,
-    look: &dyn Fn(&str) -> Option<String>,
-) -> Result<String, Unknown> {
+pub fn expand(text: &str, path: &str, look: &dyn Fn(&str) -> Option<String>) -> Result<String, Unknown> {
     deeper(text, path, look, 0)
 }
 
@@ -58,7 +54,8 @@ fn deeper(
 }
 
 /// A text with each `${NAME:default}` in it replaced by its default.
-pub(super) fn with_defaults(text: &str) -> String {
+#[must_use]
+pub fn with_defaults(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
