@@ -8,6 +8,9 @@ use shardscope::estimate::compute::{CALIBRATIONS, ISSUES, Issue, PROCESSORS, Sha
 use shardscope::estimate::time::{step_seconds, step_seconds_issued, step_seconds_with};
 use shardscope::plan::Plan;
 
+/// Makes one part of what a kernel costs its host less.
+type Lessen = fn(&mut Issue);
+
 /// Steps that only the host bounds, by machine.
 pub(crate) fn hosts() {
     let mut errors: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -48,7 +51,7 @@ pub(crate) fn sensitivity() {
     }
     for of in ISSUES.map(|issue| issue.name) {
         let own = |plan: &Plan| issue_of(plan).name == of;
-        let parts: [(&str, fn(&mut Issue)); 4] = [
+        let parts: [(&str, Lessen); 4] = [
             ("forward", |issue| issue.forward = issue.forward * LESS),
             ("backward", |issue| issue.backward = issue.backward * LESS),
             ("kernel", |issue| issue.kernel = issue.kernel * LESS),
