@@ -127,6 +127,6 @@ fn the_best_changes_and_a_link_to_the_fastest_stand_beside_a_search() {
     page.wait_text(".taken", "Copied");
     let link = page.clipboard();
     page.goto(&link[link.find('#').expect("a fragment")..]);
-    page.wait_text(".verdict", step);
+    page.wait_text("main", step);
     page.assert_quiet();
 }
