@@ -99,7 +99,7 @@ fn row(RowProps { dimension, vary }: &RowProps) -> Html {
     };
     let about = dimension.about();
     html! {
-        <div class="dimension">
+        <div class="varied">
             <span class={(extent != Varied::usual(dimension)).then_some("strong")}>{ about }</span>
             <Options {names} {chosen} label={about} onchange={way} />
             if let Some((least, most)) = sizes {
