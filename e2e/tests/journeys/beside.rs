@@ -99,7 +99,10 @@ fn dimensions_are_varied_as_the_reader_says() {
     page.choose("select[aria-label='Tensor parallel (TP)']", "as in the plan");
     page.choose("select[aria-label='Pipeline parallel (PP)']", "between");
     page.wait_for("input[aria-label='Pipeline parallel (PP), most']");
-    page.fill("input[aria-label='Pipeline parallel (PP), most']", "4");
+    // Typed, so that leaving the field is a change of it.
+    page.click("input[aria-label='Pipeline parallel (PP), most']");
+    page.press(e2e::Key::Control + "a");
+    page.press("4");
     page.press(e2e::Key::Tab);
     page.wait_text(".vary summary", "(2 set by you)");
     page.screenshot("vary");
