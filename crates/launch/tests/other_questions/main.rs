@@ -20,6 +20,7 @@ mod sharding;
 mod started;
 mod taken_wrongly;
 mod trainers;
+mod trainers_stopped;
 mod tuning;
 mod unknown;
 

@@ -84,7 +84,7 @@ const HARMLESS: &[&str] = &[
 
 /// Weights and optimizer in fp32 under autocast. Layers of litgpt were recorded with weights of 16 bits alone.
 const MIXED: &str =
-    "mixed precision in litgpt, its usual one: weights in fp32, and what autocast's casts keep beside them";
+    "fp32 weights under autocast (litgpt's default precision), with the casts that are saved for backward";
 
 fn litgpt(leaves: &mut Leaves<'_>) {
     family(leaves);

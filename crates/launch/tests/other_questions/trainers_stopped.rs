@@ -1,0 +1,81 @@
+//! Other trainings under the words of a trainer, and batches of evaluations and of few GPUs.
+
+use super::{said, script, stopped, value};
+use shardscope_plan::Field;
+
+#[test]
+fn other_trainings_by_a_trainers_words_stop() {
+    let text = |more: &str| {
+        script(&format!(
+            "torchrun --nproc_per_node 8 run.py --model_name_or_path google/gemma-2-9b --max_length 512 \
+             --per_device_train_batch_size 2 --gradient_accumulation_steps 1 --bf16 {more}"
+        ))
+    };
+    assert!(text("").plan.is_some(), "{:?}", text("").diagnostics);
+    // FlagEmbedding/examples/finetune/embedder/decoder_only/base.sh: two queries with eight passages each were two sequences.
+    stopped(&text("--train_group_size 8 --query_max_len 512"), &["train_group_size", "query_max_len"]);
+    // VILA/longvila/train/4_extend_llm_512k.sh: adapters of LongLoRA.
+    stopped(&text("--low_rank_training True"), &["low_rank_training"]);
+    assert!(text("--low_rank_training False").plan.is_some());
+    // bigscience/jz/slurms_scripts/preprocess_lmt5.slurm
+    stopped(&text("--model_type t5"), &["model_type"]);
+    // LMFlow/configs/iterative_dpo.yaml, and examples/ascend/qwen3_5_full_sft_fsdp2.yaml of LLaMA-Factory.
+    stopped(
+        &text("--do_dpo_align True --reward_model_name_or_path r"),
+        &["do_dpo_align", "reward_model_name_or_path"],
+    );
+    stopped(&text("--use_v1_kernels true"), &["use_v1_kernels"]);
+    // llm-foundry/scripts/train/yamls/finetune/t5-small_dolly_sft.yaml: an encoder and a decoder, for which a model was asked.
+    let t5 = "max_seq_len: 1024\nmodel:\n  name: hf_t5\n  pretrained_model_name_or_path: t5-small\nglobal_train_batch_size: 96\n\
+        device_train_microbatch_size: 16\ntrain_loader:\n  name: finetuning\nprecision: amp_bf16\n";
+    stopped(&said("t5.yaml", t5, &[]), &["model.name"]);
+    // bigscience/experiments/gpt2-hf-ds/hf_ds_gpt2_perf_n16.slurm: sizes and checkpointing of its own.
+    stopped(&text("--config_overrides n_layer=64,gradient_checkpointing=true"), &["config_overrides"]);
+    // mlcommons/training_results_v5.0/Lenovo/benchmarks/bert/run_test.sh
+    stopped(&text("--max_predictions_per_seq 76"), &["max_predictions_per_seq"]);
+    // awsome-distributed-training/3.test_cases/23.SMHP-esm2/3.train_fsdp.sh: a protein's encoder, whose model was asked for.
+    let esm = script(
+        "torchrun --nproc_per_node 4 train.py --config_name facebook/esm2_t30_150M_UR50D --bf16 True --max_seq_length 512 \
+         --gradient_accumulation_steps 16 --per_device_train_batch_size 8",
+    );
+    stopped(&esm, &["config_name"]);
+    // accelerate/tests/test_configs/0_28_0_mpi.yaml
+    let file = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_CPU\nnum_machines: 4\nnum_processes: 16\nuse_cpu: true\n";
+    stopped(&said("a.yaml", file, &[]), &["distributed_type", "use_cpu"]);
+}
+
+/// alignment-handbook's `recipes/zephyr-7b-beta/dpo/config_full.yaml` evaluates pairs in larger batches than it trains on.
+#[test]
+fn pairs_of_larger_evaluations_are_counted() {
+    let file = |name: &str, batch: &str| {
+        let text = format!(
+            "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: {batch}\nper_device_eval_batch_size: 8\nbeta: 0.01\n\
+             learning_rate: 5e-7\nbf16: true\nmax_length: 1024\neval_strategy: steps\noutput_dir: data/{name}\n"
+        );
+        said("config.yaml", &text, &[("world_size", "8")])
+    };
+    let dpo = file("zephyr-7b-dpo-full", "4");
+    assert!(dpo.plan.is_some(), "{:?}", dpo.not_modelled);
+    assert_eq!(value(&dpo, Field::EvaluationBatchSize), "8");
+    stopped(&file("zephyr-7b-kto\nrpo_alpha: 0", "4"), &["evaluation_batch_size"]);
+    assert!(file("zephyr-7b-kto", "4").plan.is_some());
+    // trl/trainer/kto_trainer.py refuses it.
+    stopped(&file("zephyr-7b-kto", "1"), &["per_device_train_batch_size"]);
+}
+
+/// A batch too small for eight GPUs proposes as many as share it: scripts/train/yamls/finetune/mpt-7b_dolly_sft.yaml of llm-foundry.
+#[test]
+fn a_small_batch_proposes_fewer_gpus() {
+    let file = |global: u64| {
+        let text = format!(
+            "{{\"train_micro_batch_size_per_gpu\": 8, \"train_batch_size\": {global}, \"bf16\": {{\"enabled\": true}}, \
+             \"zero_optimization\": {{\"stage\": 2}}}}"
+        );
+        let asked = said("ds.json", &text, &[("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096")]);
+        let question = asked.questions.into_iter().find(|question| question.name == "world_size");
+        question.and_then(|question| question.proposal)
+    };
+    assert_eq!(file(48).as_deref(), Some("6"));
+    assert_eq!(file(8).as_deref(), Some("1"));
+    assert_eq!(file(256).as_deref(), Some("8"));
+}
