@@ -104,7 +104,7 @@ class Server(unittest.TestCase):
 
         self.assertEqual(before.structured_content["assumed"], {})
         (ask,) = to_do(before)
-        self.assertIn('pasted beside it. Answer with environment: {"command_line": …}', ask)
+        self.assertIn('pasted with it. Answer with environment: {"command_line": …}', ask)
         self.assertNotIn("no-command-line", str(after.structured_content["to_do"]))
         asks = to_do(open_variable)
         self.assertTrue([ask for ask in asks if 'Answer with environment: {"LAYERS": …}' in ask], asks)
