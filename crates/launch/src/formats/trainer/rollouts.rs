@@ -23,7 +23,7 @@ pub(super) struct Defaults {
 /// `trl/trainer/grpo_config.py`.
 pub(super) const GRPO: Defaults = Defaults { name: "GRPO", completions: "8", beta: 0.0 };
 
-/// TRL's RLOO since 0.22 (`trl/trainer/rloo_config.py`), whose log-probabilities are GRPO's word for word
+/// TRL 1.16's RLOO (`trl/trainer/rloo_config.py`), whose log-probabilities are GRPO's word for word
 /// (`rloo_trainer.py:_get_per_token_logps_and_entropies`); its loss adds numbers of sequences alone. What came before had a reward
 /// model and other names (`rloo_k`), at which it stops.
 pub(super) const RLOO: Defaults = Defaults { name: "RLOO", completions: "2", beta: 0.05 };
