@@ -64,7 +64,9 @@ pub fn assemble(without_api: bool) -> Result<()> {
 /// Whether the built page says that it is at `address`.
 fn names_itself(html: &str, address: &str) -> Result<()> {
     if !html.contains(&format!("<link rel=\"canonical\" href=\"{address}\">")) {
-        bail!("the page in dist/ does not say that it is at {address}: build it with {ADDRESS}={address} too");
+        bail!(
+            "the page in dist/ does not say that it is at {address}: build it with {ADDRESS}={address} too"
+        );
     }
     Ok(())
 }
