@@ -3,6 +3,7 @@
 
 mod answers;
 mod argument;
+mod commands;
 mod detect;
 mod dispatch;
 mod environment;
@@ -24,6 +25,7 @@ mod strangers;
 mod tables;
 mod telling;
 mod template;
+mod weights;
 
 pub use argument::Argument;
 pub use detect::{TextKind, detect};

@@ -11,8 +11,8 @@ use super::command_line::{CommandLine, Launcher};
 use super::elsewhere;
 use super::purposes;
 use super::said::{Missing, Said, World};
+use super::scheduler;
 use super::stage;
-use super::weights;
 use super::wrappers;
 use crate::formats::{Claim, Command, read_command, recipes, starts_own_processes};
 use crate::megatron;
@@ -91,6 +91,8 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
             launch.tell_branches(&script, source.part_text(part), source);
         }
         None => {
+            // Of a job whose script is not here the scheduler's lines still say on what it runs.
+            scheduler::lines(&mut launch.world, &script, &launch.line, false);
             let started = elsewhere::started(&script, source);
             // Before a training that another script starts, one of variables alone is not what lacks.
             let waits = started.as_ref().is_some_and(|said| said.code == Code::MissingFile);
@@ -263,9 +265,6 @@ impl Launch {
         if command.is_megatron {
             super::swift::defaults(&mut reading);
             super::swift::vision(&mut reading, &self.arguments);
-        }
-        if claim.is_none() {
-            weights::propose_model(&mut reading, &self.arguments);
         }
         stage::propose(&mut reading, self.filled.as_deref());
         purposes::tell(&mut reading, &self.line, self.elsewhere.is_some());

@@ -173,7 +173,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let by_line = parses && has_trainer && !configured;
     let by_trainer = configured || is_called(&["SFTTrainer"]) || by_line;
     let with_adapters = has("LoraConfig") || has("get_peft_model");
-    if !(by_trainer || with_adapters) {
+    // A loop of its own over a model that is loaded by name: the model is read, the rest asked for.
+    let by_hand = loaded && text.contains(".backward(") && (has("CausalLM") || has("ConditionalGeneration"));
+    if !(by_trainer || with_adapters || by_hand) {
         return None;
     }
     if with_adapters {
