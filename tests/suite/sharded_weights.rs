@@ -106,7 +106,7 @@ const BUCKETS: &str = include_str!("../data/activations/deepspeed_buckets.tsv");
 fn peak_beside(files: &[(&str, &str)], launcher: &str, more: &str) -> u64 {
     let script = format!(
         "{launcher} train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --torch_dtype bfloat16 --per_device_train_batch_size 1 \
-         --gradient_accumulation_steps 1 --model_max_length 2048 --gradient_checkpointing True --optim adamw_torch {more}\n"
+         --gradient_accumulation_steps 1 --model_max_length 16384 --gradient_checkpointing True {more}\n"
     );
     let all: Vec<(&str, &str)> =
         [("run.sh", script.as_str())].into_iter().chain(files.iter().copied()).collect();

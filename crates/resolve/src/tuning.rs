@@ -338,6 +338,7 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
         liger_norms: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"norms"),
         liger_gates: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"gates"),
         fp32_accumulation: false,
+        foreach_step: table.on(Field::OptimizerForeach),
         reduce_buckets,
         engine: match table.word(Field::DataParallelEngine) {
             "fsdp1" => DataEngine::Fsdp1,
