@@ -5,7 +5,7 @@
 
 use shardscope::bash::Environment;
 use shardscope::config_tree::{Node, Tree, Value, read_json, read_toml, read_yaml};
-use shardscope::launch::export::{
+use shardscope::export::{
     ACCELERATE_FILE, Exported, TITAN_FILE, accelerate_command, accelerate_yaml, bridge_command, edit,
     megatron_command, torchtitan_command, torchtitan_toml,
 };

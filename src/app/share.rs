@@ -1,6 +1,6 @@
 //! The sheet from which a plan goes elsewhere: links, copies, frames, files.
 
-use shardscope::launch::export::Exported;
+use shardscope::export::Exported;
 use shardscope::link::MAX_LINK;
 use shardscope::session::reader::{ReadReply, ReadTask};
 use shardscope::session::{

@@ -1,7 +1,7 @@
 //! What is written out says the same as what it was written from.
 
 use shardscope::bash::Environment;
-use shardscope::launch::export::{bridge_command, deepspeed_json, edit, megatron_command};
+use shardscope::export::{bridge_command, deepspeed_json, edit, megatron_command};
 use shardscope::launch::{Request, Resolution, read};
 use shardscope::plan::Field;
 use shardscope::source::Source;

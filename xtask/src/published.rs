@@ -42,6 +42,10 @@ pub fn assemble(without_api: bool) -> Result<()> {
     }
     copy(&dist, &site)?;
     let address = address();
+    if let Some(address) = &address {
+        // Told at once: the cards and the documentation take minutes.
+        names_itself(&fs::read_to_string(dist.join("index.html"))?, address)?;
+    }
     say("drawing the cards of the gallery");
     note(&format!("{} cards", cards::draw(&site, address.as_deref())?));
     if !without_api {
@@ -54,6 +58,16 @@ pub fn assemble(without_api: bool) -> Result<()> {
     for_search_engines(&site, address.as_deref())?;
     say(&format!("looking at everything below {BELOW}"));
     note(&format!("{} addresses answer", smoke::check(&site, BELOW, address.as_deref())?));
+    Ok(())
+}
+
+/// Whether the built page says that it is at `address`.
+fn names_itself(html: &str, address: &str) -> Result<()> {
+    if !html.contains(&format!("<link rel=\"canonical\" href=\"{address}\">")) {
+        bail!(
+            "the page in dist/ does not say that it is at {address}: build it with {ADDRESS}={address} too"
+        );
+    }
     Ok(())
 }
 
@@ -150,7 +164,7 @@ pub(crate) fn place(address: &str, file: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{by_version, for_search_engines, place};
+    use super::{by_version, for_search_engines, names_itself, place};
     use std::fs;
 
     #[test]
@@ -160,6 +174,16 @@ mod tests {
         assert_eq!(by_version(golden), expected);
         let real = include_str!("../../tests/data/links/golden.txt");
         assert_eq!(by_version(real).len(), 1);
+    }
+
+    #[test]
+    fn a_page_that_was_built_without_the_address_is_told_before_anything_is_drawn() {
+        let built = r#"<link rel="canonical" href="https://example.org/x/">"#;
+        names_itself(built, "https://example.org/x/").unwrap();
+        for other in ["", r#"<link rel="canonical" href="https://example.org/y/">"#] {
+            let fault = names_itself(other, "https://example.org/x/").unwrap_err().to_string();
+            assert!(fault.ends_with("build it with SITE_URL=https://example.org/x/ too"), "{fault}");
+        }
     }
 
     #[test]

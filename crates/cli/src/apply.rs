@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use shardscope::launch::export::edit;
+use shardscope::export::edit;
 use shardscope::launch::fitting;
 use shardscope::link::{Pasted, PastedText, long_name};
 use shardscope::plan::Field;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use shardscope::launch::export::{
+use shardscope::export::{
     accelerate_yaml, bridge_command, deepspeed_json, megatron_command, torchtitan_toml,
 };
 

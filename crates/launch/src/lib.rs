@@ -6,7 +6,6 @@ mod argument;
 mod detect;
 mod dispatch;
 mod environment;
-pub mod export;
 mod flags;
 pub mod formats;
 pub mod launch;
@@ -31,6 +30,7 @@ pub use detect::{TextKind, detect};
 pub use flags::plan_from_flags;
 pub use log::{Iteration, Log, Memory, is_log, read_log};
 pub use minimal::minimal_settings;
+pub use named::quantized_word;
 pub use read::{Request, blank, read, readings};
 pub use several::MAX_TEXTS;
 pub use shardscope_resolve::{

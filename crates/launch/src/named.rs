@@ -109,7 +109,8 @@ const QUANTISED: [&str; 14] = [
 ];
 
 /// The word in a checkpoint's name, a path or an id, that says how its weights are quantized.
-pub(crate) fn quantized_word(name: &str) -> Option<&'static str> {
+#[must_use]
+pub fn quantized_word(name: &str) -> Option<&'static str> {
     let lower = name.trim_end_matches('/').to_ascii_lowercase();
     let last = lower.rsplit('/').next().unwrap_or(&lower);
     QUANTISED.into_iter().find(|known| last.split(['-', '_', '.']).any(|word| word == *known))

@@ -267,7 +267,8 @@ pub(super) fn ask(table: &mut Table) {
                  does (true); under ms-swift it did (true) before its change #10214 of September 2026 and does not since."
             .to_owned(),
         choices: ["false", "true"].map(str::to_owned).to_vec(),
-        proposal: None,
+        // What transformers does today, and ms-swift did until lately: the side that keeps more.
+        proposal: Some("true".to_owned()),
     });
 }
 

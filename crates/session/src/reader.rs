@@ -3,7 +3,7 @@
 //! of two versions notice each other.
 
 use serde::{Deserialize, Serialize};
-use shardscope_launch::export::{Exported, bridge_command, deepspeed_json, megatron_command};
+use shardscope_export::{Exported, bridge_command, deepspeed_json, megatron_command};
 use shardscope_launch::{Reading, Request, read, readings};
 use shardscope_plan::Field;
 

@@ -2,7 +2,7 @@
 
 use super::UserInput;
 use serde::{Deserialize, Serialize};
-use shardscope_launch::export::edit;
+use shardscope_export::edit;
 use shardscope_plan::Field;
 use shardscope_sorting::sort_by;
 use shardscope_source::Span;

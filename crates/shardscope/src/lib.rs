@@ -48,6 +48,7 @@ pub use shardscope_catalog as catalog;
 pub use shardscope_config_tree as config_tree;
 pub use shardscope_estimate as estimate;
 pub use shardscope_explain as explain;
+pub use shardscope_export as export;
 pub use shardscope_launch as launch;
 pub use shardscope_link as link;
 pub use shardscope_operators as operators;

@@ -5,7 +5,7 @@ use e2e::{Key, Page, Scratch};
 use serde_json::json;
 use xtask::site::{Server, Site};
 
-use super::steps::panel;
+use super::steps::{panel, turn};
 
 const SCRIPT: &str = "torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 2048 \
     --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 \
@@ -56,6 +56,29 @@ fn a_script_is_pasted_over_the_example() {
     page.wait_text(".plan-name", "32 × H100");
     page.press(Key::Control + "z");
     page.until("the example again", || (page.value("#script") != SCRIPT).then_some(()));
+}
+
+/// What a keyboard sends with CapsLock on: a capital with Ctrl alone, a small letter where Shift is held too.
+fn with_caps_lock(page: &Page, key: &str, shift: bool) {
+    page.js(
+        "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', \
+         { key: arguments[0], shiftKey: arguments[1], ctrlKey: true, bubbles: true, cancelable: true }))",
+        &[json!(key), json!(shift)],
+    );
+}
+
+#[test]
+fn caps_lock_does_not_turn_undo_into_redo() {
+    let page = Page::open("");
+    page.wait_text(".plan-name", "TP 2");
+    turn(&page, "More: tensor parallel size");
+    page.wait_text(".plan-name", "TP 4");
+    page.click("#overview-tab");
+    with_caps_lock(&page, "Z", false);
+    page.wait_text(".plan-name", "TP 2");
+    with_caps_lock(&page, "z", true);
+    page.wait_text(".plan-name", "TP 4");
+    page.assert_quiet();
 }
 
 #[test]

@@ -12,6 +12,7 @@ use super::elsewhere;
 use super::purposes;
 use super::said::{Missing, Said, World};
 use super::stage;
+use super::weights;
 use super::wrappers;
 use crate::formats::{Claim, Command, read_command, recipes, starts_own_processes};
 use crate::megatron;
@@ -262,6 +263,9 @@ impl Launch {
         if command.is_megatron {
             super::swift::defaults(&mut reading);
             super::swift::vision(&mut reading, &self.arguments);
+        }
+        if claim.is_none() {
+            weights::propose_model(&mut reading, &self.arguments);
         }
         stage::propose(&mut reading, self.filled.as_deref());
         purposes::tell(&mut reading, &self.line, self.elsewhere.is_some());

@@ -24,5 +24,5 @@ pub(crate) use idle::{reason_anywhere, reason_of};
 pub use reader::read;
 pub(crate) use reader::read_of;
 pub use release::known_releases;
-pub(crate) use spell::spell;
+pub use spell::spell;
 pub(crate) use unmodelled::TABLE as UNMODELLED;

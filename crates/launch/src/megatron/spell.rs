@@ -6,7 +6,8 @@ use shardscope_plan::Field;
 
 /// How a setting is given a value on the command line: the flag with its value; none when no flag says so.
 /// `legacy`: for models of 2023 and before, whose flags may be gone today.
-pub(crate) fn spell(field: Field, value: &str, legacy: bool) -> Option<Vec<String>> {
+#[must_use]
+pub fn spell(field: Field, value: &str, legacy: bool) -> Option<Vec<String>> {
     if let Some(words) = special(field, value) {
         return words;
     }

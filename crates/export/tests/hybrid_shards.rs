@@ -1,7 +1,7 @@
 //! Trainers that shard inside groups of ranks, with copies of the shards between them (HSDP), each in its own words.
 
 use shardscope_bash::Environment;
-use shardscope_launch::export::{
+use shardscope_export::{
     ACCELERATE_FILE, TITAN_FILE, accelerate_command, accelerate_yaml, torchtitan_command, torchtitan_toml,
 };
 use shardscope_launch::{Request, Resolution, read};

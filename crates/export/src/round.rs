@@ -1,8 +1,8 @@
 //! Writing, reading what was written, and writing what it lacks, until both say the same.
 
-use crate::{Origin, Request, Resolution, read};
 use serde::{Deserialize, Serialize};
 use shardscope_bash::Environment;
+use shardscope_launch::{Origin, Request, Resolution, read};
 use shardscope_plan::{Field, Marks};
 use shardscope_sorting::sort_by_key;
 use shardscope_source::Source;
@@ -54,7 +54,7 @@ pub(super) type Spell<'a> = &'a dyn Fn(Field, &str) -> Option<String>;
 pub(super) type Lay<'a> = &'a dyn Fn(&[(Field, String)]) -> String;
 
 /// Writes a resolution as words, each setting by `spell`, the whole laid out by `lay`.
-pub(super) fn write(target: &Resolution, spell: Spell<'_>, lay: Lay<'_>) -> Exported {
+pub(crate) fn write(target: &Resolution, spell: Spell<'_>, lay: Lay<'_>) -> Exported {
     let stated = |field: &Field| {
         let origin = target.setting(*field).map(|setting| setting.origin);
         matches!(origin, Some(Origin::Script | Origin::Environment | Origin::User | Origin::Catalog))
@@ -80,7 +80,7 @@ pub(super) fn write(target: &Resolution, spell: Spell<'_>, lay: Lay<'_>) -> Expo
 
 /// The settings that `files` say otherwise than the plan of `target`; none where they make the identical plan. Where no setting
 /// tells the two apart, the software does: what its readers assume of a plan stands in none.
-pub(super) fn unsaid(target: &Resolution, files: &[(&str, &str)]) -> Vec<Field> {
+pub(crate) fn unsaid(target: &Resolution, files: &[(&str, &str)]) -> Vec<Field> {
     let now = again(target, files);
     if same_plan(target, &now) {
         return Vec::new();
@@ -109,7 +109,7 @@ fn add(target: &Resolution, fields: Vec<Field>, spell: Spell<'_>, said: &mut Vec
 }
 
 /// A setting's value as text; empty when it has none.
-pub(super) fn written(resolution: &Resolution, field: Field) -> String {
+pub(crate) fn written(resolution: &Resolution, field: Field) -> String {
     resolution.setting(field).map(|setting| setting.value.written()).unwrap_or_default()
 }
 

@@ -1,7 +1,7 @@
 //! A plan as a Megatron-LM command.
 
-use super::round::{Exported, write, written};
-use crate::{Resolution, megatron};
+use crate::round::{Exported, write, written};
+use shardscope_launch::{Resolution, megatron};
 use shardscope_plan::Field;
 
 /// Settings that begin a new line of the command.
@@ -36,7 +36,7 @@ pub fn megatron_command(resolution: &Resolution) -> Exported {
 }
 
 /// `torchrun` with the machines, and the program.
-pub(super) fn launch(resolution: &Resolution, program: &str) -> String {
+pub(crate) fn launch(resolution: &Resolution, program: &str) -> String {
     let (nodes, per_node) = (written(resolution, Field::NumNodes), written(resolution, Field::GpusPerNode));
     let mut line = "torchrun".to_owned();
     for (flag, count) in [("nnodes", nodes), ("nproc_per_node", per_node)] {
@@ -48,7 +48,7 @@ pub(super) fn launch(resolution: &Resolution, program: &str) -> String {
 }
 
 /// The command over several lines, one for each kind of setting.
-pub(super) fn lay(head: &str, said: &[(Field, String)]) -> String {
+pub(crate) fn lay(head: &str, said: &[(Field, String)]) -> String {
     let section = |field: Field| SECTIONS.iter().filter(|first| first.index() <= field.index()).count();
     let mut text = head.to_owned();
     let mut before = None;
@@ -63,7 +63,7 @@ pub(super) fn lay(head: &str, said: &[(Field, String)]) -> String {
 }
 
 /// Words as the shell needs them.
-pub(super) fn quoted_all(words: &[String]) -> String {
+pub(crate) fn quoted_all(words: &[String]) -> String {
     let mut line = String::new();
     for word in words {
         if !line.is_empty() {

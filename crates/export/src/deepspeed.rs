@@ -1,8 +1,8 @@
 //! What DeepSpeed's JSON says of a plan. The model's shape and the layout stay on the command line.
 
-use super::megatron_command;
-use super::round::{Exported, unsaid, written};
-use crate::Resolution;
+use crate::megatron::megatron_command;
+use crate::round::{Exported, unsaid, written};
+use shardscope_launch::Resolution;
 use shardscope_plan::Field;
 
 /// DeepSpeed's configuration of the plan, to lie beside its command. Both are read again together: what they do not say is

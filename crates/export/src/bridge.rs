@@ -1,9 +1,9 @@
 //! A plan as the overrides of Megatron-Bridge: `model.tensor_model_parallel_size=8`.
 //! Names: `megatron/bridge/training/config.py`, Megatron core's `TransformerConfig`.
 
-use super::megatron::{launch, lay, quoted_all};
-use super::round::{Exported, write};
-use crate::{Resolution, megatron};
+use crate::megatron::{launch, lay, quoted_all};
+use crate::round::{Exported, write};
+use shardscope_launch::{Resolution, megatron};
 use shardscope_plan::Field;
 
 /// Settings under other keys than `model.` and their own name.
@@ -64,7 +64,7 @@ pub fn bridge_command(resolution: &Resolution) -> Exported {
 }
 
 /// One setting as words of a command.
-pub(super) fn spell_words(field: Field, value: &str) -> Option<String> {
+pub(crate) fn spell_words(field: Field, value: &str) -> Option<String> {
     spell(field, value).map(|words| quoted_all(&words))
 }
 

@@ -1,10 +1,10 @@
 //! What torchtitan's TOML says of a plan. Keys: `torchtitan/config/job_config.py` of January 2026, as its reader takes them.
 
-use super::megatron::launch;
-use super::named::is_shape;
-use super::round::{Exported, unsaid, written};
-use crate::Resolution;
+use crate::megatron::launch;
+use crate::named::is_shape;
+use crate::round::{Exported, unsaid, written};
 use shardscope_catalog as catalog;
+use shardscope_launch::Resolution;
 use shardscope_plan::Field;
 
 /// Models and flavors that torchtitan's code has (`torchtitan/models/*/__init__.py`), each with its name in the catalog.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use shardscope_bash::Environment;
-use shardscope_launch::export::{
+use shardscope_export::{
     ACCELERATE_FILE, Exported, TITAN_FILE, accelerate_command, accelerate_yaml, bridge_command,
     deepspeed_json, megatron_command, torchtitan_command, torchtitan_toml,
 };

@@ -2,10 +2,10 @@
 //! the same style. Every try is read again; it counts if the setting then has the value and nothing
 //! else that the texts state has changed.
 
-use super::place::{Change, added, in_place};
-use super::round::written;
-use crate::{Origin, Request, Resolution, read};
+use crate::place::{Change, added, in_place};
+use crate::round::written;
 use shardscope_bash::Environment;
+use shardscope_launch::{Origin, Request, Resolution, read};
 use shardscope_plan::Field;
 use shardscope_source::{Source, Span};
 

@@ -2,23 +2,23 @@
 
 use std::sync::OnceLock;
 
-use super::round::written;
-use crate::Resolution;
-use crate::named::quantized_word;
+use crate::round::written;
 use shardscope_catalog as catalog;
+use shardscope_launch::Resolution;
+use shardscope_launch::quantized_word;
 use shardscope_plan::Field;
 
 /// A model's name with its settings.
 type Named = (&'static str, Vec<(Field, String)>);
 
 /// Whether every setting of a model of the catalog is the plan's.
-pub(super) fn is_shape(resolution: &Resolution, settings: &[(Field, String)]) -> bool {
+pub(crate) fn is_shape(resolution: &Resolution, settings: &[(Field, String)]) -> bool {
     let differs = |(field, value): &(Field, String)| written(resolution, *field) != *value;
     !settings.is_empty() && !settings.iter().any(differs)
 }
 
 /// The first name of the catalog, as the Hub has it where it does, whose model is the plan's.
-pub(super) fn model_name(resolution: &Resolution) -> Option<&'static str> {
+pub(crate) fn model_name(resolution: &Resolution) -> Option<&'static str> {
     // Hundreds of configurations, each evaluated: once is enough.
     static ALL: OnceLock<Vec<Named>> = OnceLock::new();
     let all = ALL.get_or_init(|| {

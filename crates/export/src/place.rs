@@ -1,10 +1,10 @@
 //! Where in the texts a setting may be changed or added.
 
-use super::bridge;
-use super::megatron::quoted_all;
-use super::round::written;
-use crate::formats::is_setting;
-use crate::{Origin, Resolution, megatron};
+use crate::bridge;
+use crate::megatron::quoted_all;
+use crate::round::written;
+use shardscope_launch::formats::is_setting;
+use shardscope_launch::{Origin, Resolution, megatron};
 use shardscope_plan::{Field, ValueKind};
 use shardscope_sorting::sort_by;
 use shardscope_source::{Source, Span};
@@ -17,7 +17,7 @@ const OF_DATA: [Field; 3] = [Field::TokenizerType, Field::TokenizerModel, Field:
 
 /// A piece of a file to be replaced.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Change {
+pub(crate) struct Change {
     /// Index of the file.
     pub(super) file: usize,
     /// Byte range within the file.
@@ -27,7 +27,7 @@ pub(super) struct Change {
 }
 
 /// Ways to change a setting where the texts state it.
-pub(super) fn in_place(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
+pub(crate) fn in_place(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
     let Some(setting) = now.setting(field).filter(|setting| setting.origin == Origin::Script) else {
         return Vec::new();
     };
@@ -119,7 +119,7 @@ fn spellings(field: Field, old: &str, value: &str) -> Vec<String> {
 }
 
 /// Ways to add a setting beside others that the texts state, the last ones first, and behind them those of the data.
-pub(super) fn added(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
+pub(crate) fn added(source: &Source, now: &Resolution, field: Field, value: &str) -> Vec<Change> {
     let legacy = matches!(written(now, Field::Software).as_str(), "megatron_legacy" | "megatron_deepspeed");
     let flag = megatron::spell(field, value, legacy).map(|words| quoted_all(&words));
     let dotted = bridge::spell_words(field, value);

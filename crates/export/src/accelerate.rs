@@ -1,9 +1,9 @@
 //! What the YAML of `accelerate config` says of a plan: machines, precision, DeepSpeed or FSDP. The model, the batch and what
 //! trains stay in the words of the program it launches.
 
-use super::named::model_name;
-use super::round::{Exported, unsaid, written};
-use crate::Resolution;
+use crate::named::model_name;
+use crate::round::{Exported, unsaid, written};
+use shardscope_launch::Resolution;
 use shardscope_plan::Field;
 
 /// The name that the command of [`accelerate_yaml`] gives its file.
