@@ -75,6 +75,9 @@ fn list_memory(families: &[String]) {
     println!("|---|---|---|---|---|---|");
     for run in runs().iter().filter(|run| families.is_empty() || families.contains(&run.family)) {
         let fits = run.memory.as_ref().is_some_and(|memory| memory.fits);
+        if run.ran_out {
+            println!("| {} | ran out of memory | | | | {fits} |", run.id);
+        }
         for figure in run.figures() {
             let (measured, predicted) = (figure.measured, figure.predicted);
             let error = 100.0 * (predicted / measured - 1.0);

@@ -1,4 +1,4 @@
-"""Records the buffers that DeepSpeed's ZeRO-2 makes for gradients to be reduced, on a CPU.
+"""Records the buffers that DeepSpeed's ZeRO-1 and 2 make for gradients to be reduced, on a CPU.
 
     pip download --no-deps --no-binary :all: deepspeed==0.19.8 && tar xzf deepspeed-0.19.8.tar.gz
     python deepspeed_buckets.py deepspeed-0.19.8 > ../data/activations/deepspeed_buckets.tsv

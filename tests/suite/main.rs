@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 mod accuracy;
+mod adam_steps;
 mod advice;
 mod analysis_tool;
 mod anchor;

@@ -49,12 +49,11 @@ fn rows() -> Vec<Row> {
 
 /// Rows for which more than 5 % too little is predicted, the side on which a false "fits" lies. What stands behind the
 /// figure is not told (a first batch without checkpointing, a cache that grew); a row that closes fails here.
-const TOO_LOW: [&str; 7] = [
+const TOO_LOW: [&str; 6] = [
     "examples/notebook/qwen2_5-self-cognition/sft.sh",
     "examples/train/agent/loss_scale/train.sh",
     "examples/train/agent/qwen2_5.sh",
     "examples/train/cached_dataset/sft.sh",
-    "examples/train/full/train.sh",
     "examples/train/multi-gpu/ddp/train.sh",
     "examples/train/rlhf/simpo.sh",
 ];
@@ -65,6 +64,9 @@ fn published_memory_of_tuned_models_is_met_as_far_as_it_is() {
     assert_eq!(rows.len(), 26);
     let low: Vec<&str> =
         rows.iter().filter(|row| row.error() < -0.05).map(|row| row.script.as_str()).collect();
+    for row in &rows {
+        println!("{} {:.1} {:.1} {:+.1} %", row.script, row.measured, row.predicted, 100.0 * row.error());
+    }
     assert_eq!(low, TOO_LOW);
     let median = |packed: bool| {
         let mut errors: Vec<f64> =

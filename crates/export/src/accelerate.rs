@@ -64,8 +64,9 @@ pub fn accelerate_command(resolution: &Resolution) -> String {
         };
         // TRL is told by its word for the length, and takes metrics that other trainers do not.
         let of_trl = value(Field::PreferenceLogits) == "own" || option != "max_length";
+        let foreach = value(Field::OptimizerForeach) == "true";
         if wanted {
-            say(if of_trl { option } else { "max_seq_length" }, &optimizer(&value(field)));
+            say(if of_trl { option } else { "max_seq_length" }, &optimizer(&value(field), foreach));
         }
     }
     for (option, field) in SWITCHES {
@@ -85,9 +86,10 @@ pub fn accelerate_command(resolution: &Resolution) -> String {
 }
 
 /// The optimizers that Megatron-LM's names stand for, as the Trainer calls them.
-fn optimizer(value: &str) -> String {
+fn optimizer(value: &str, foreach: bool) -> String {
     match value {
-        "adam" => "adamw_torch".to_owned(),
+        "adam" if foreach => "adamw_torch".to_owned(),
+        "adam" => "adamw_torch_fused".to_owned(),
         other => other.to_owned(),
     }
 }

@@ -230,7 +230,9 @@ fields! {
     OffloadParam "offload_param" Flag, "DeepSpeed: weights on the host";
     DataParallelEngine "data_parallel_engine" Word(&["ddp", "fsdp1", "fsdp2", "deepspeed"]), "what wraps the model for data parallelism (transformers)";
     FsdpEndsApart "fsdp_ends_apart" Flag, "embedding and output layer are FSDP units of their own, which are gathered when they run";
-    ReduceBucketSize "reduce_bucket_size" Count(0, MAX_VISION), "elements of DeepSpeed's buffers of gradients to be reduced, both together where there are two (ZeRO-2 and 3)";
+    ReduceBucketSize "reduce_bucket_size" Count(0, MAX_VISION), "elements of each of DeepSpeed's buffers of gradients to be reduced; 0 is transformers' auto, the square of the width";
+    ReduceBuckets "reduce_buckets" Count(0, 2), "DeepSpeed's buffers of gradients to be reduced: two with overlap_comm under ZeRO-1 and 2, none where gradients are not contiguous";
+    OptimizerForeach "optimizer_foreach" Flag, "PyTorch's AdamW steps over all tensors at once (foreach), with the roots of all second moments beside them; the fused one has none";
     StepInBackward "step_in_backward" Flag, "the optimizer steps each parameter as soon as backward has its gradient (torchtune's optimizer_in_bwd)";
     DtensorPlan "dtensor_plan" Flag, "tensor parallelism puts DTensor's column- and row-parallel styles on each linear layer, embedding and output layer, as NeMo Automodel's plans do (transformers)";
     FsdpEmbeddingApart "fsdp_embedding_apart" Flag, "the embedding alone is an FSDP unit of its own, and the output layer is of the unit outside of layers";

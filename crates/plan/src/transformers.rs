@@ -93,7 +93,9 @@ pub struct Transformers {
     pub preference_logits: PreferenceLogits,
     /// Whether the optimizer steps each parameter as soon as backward has its gradient, which is gone then.
     pub steps_in_backward: bool,
-    /// Elements of DeepSpeed's buffers of gradients to be reduced, where its configuration is there.
+    /// Whether Adam steps over all tensors at once, with the roots of their second moments beside them.
+    pub foreach_step: bool,
+    /// Elements of all of DeepSpeed's buffers of gradients to be reduced; none under another engine.
     pub reduce_buckets: Option<u64>,
     /// Whether layers that are recomputed whole are compiled with their checkpoint: backward works them out again part by part.
     pub compiled_checkpoints: bool,
@@ -110,6 +112,7 @@ impl Default for Transformers {
             liger_norms: false,
             liger_gates: false,
             fp32_accumulation: false,
+            foreach_step: false,
             reduce_buckets: None,
             engine: DataEngine::Ddp,
             reduce: None,

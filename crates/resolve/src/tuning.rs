@@ -290,8 +290,36 @@ fn objective(table: &Table) -> Objective {
     if of_pairs { Objective::Dpo { reference } } else { Objective::Kto { reference } }
 }
 
+/// Elements of all of DeepSpeed's buffers of gradients to be reduced. Of a configuration that was not seen, ZeRO-3's is taken as
+/// transformers' documents, LLaMA-Factory, axolotl and ms-swift write it; the others, and what accelerate makes of its own file, as
+/// DeepSpeed's default.
+fn reduce_buckets(table: &mut Table) -> Option<u64> {
+    /// `deepspeed/runtime/zero/config.py:reduce_bucket_size`, elements.
+    const ELEMENTS: u64 = 500_000_000;
+    let stage = table.number(Field::ZeroStage);
+    if table.word(Field::DataParallelEngine) != "deepspeed" || stage == 0 {
+        return None;
+    }
+    // Where a framework of reinforcement learning makes the configuration, its own semantics say the size.
+    if table.word(Field::RlFramework).is_empty() {
+        if stage == 3 && !table.has(Field::ReduceBuckets) {
+            let rule = "\"auto\" in public configurations of ZeRO-3: the square of the width";
+            table.default(Field::ReduceBucketSize, Int(0), rule);
+        }
+        table.default(Field::ReduceBucketSize, Int(ELEMENTS), "DeepSpeed's default");
+        table.default(Field::ReduceBuckets, Int(1), "DeepSpeed's default");
+    }
+    let width = table.number(Field::HiddenSize);
+    let each = match table.count(Field::ReduceBucketSize)? {
+        0 => width.saturating_mul(width),
+        elements => elements,
+    };
+    Some(each.saturating_mul(table.count(Field::ReduceBuckets).unwrap_or(1)))
+}
+
 /// What transformers and its trainers choose.
-pub(super) fn transformers(table: &Table) -> Transformers {
+pub(super) fn transformers(table: &mut Table) -> Transformers {
+    let reduce_buckets = reduce_buckets(table);
     Transformers {
         autocast: match table.word(Field::Autocast) {
             "bf16" => Some(NumberFormat::Bf16),
@@ -310,7 +338,8 @@ pub(super) fn transformers(table: &Table) -> Transformers {
         liger_norms: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"norms"),
         liger_gates: table.on(Field::LigerKernel) || table.words(Field::LigerParts).contains(&"gates"),
         fp32_accumulation: false,
-        reduce_buckets: table.count(Field::ReduceBucketSize),
+        foreach_step: table.on(Field::OptimizerForeach),
+        reduce_buckets,
         engine: match table.word(Field::DataParallelEngine) {
             "fsdp1" => DataEngine::Fsdp1,
             "fsdp2" => DataEngine::Fsdp2,

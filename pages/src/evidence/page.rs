@@ -14,6 +14,7 @@ use super::plot::Plot;
 use super::sources::{NEVER_FITTED, SOURCES};
 use super::table::{Line, rows, statistics};
 use crate::page::Page;
+use shardscope::estimate::Verdict;
 
 /// The page.
 #[must_use]
@@ -252,14 +253,18 @@ fn peers(times: &[Entry]) -> Markup {
 
 /// Who ran out of memory, and what the engine says to it.
 fn verdicts() -> Markup {
-    let ran_out = runs().iter().filter(|run| run.ran_out).count();
-    let right = runs()
-        .iter()
-        .filter(|run| run.ran_out && run.memory.as_ref().is_some_and(|memory| !memory.fits))
-        .count();
+    let count = |ran_out: bool, verdict: Verdict| {
+        let said = |run: &&Run| run.memory.as_ref().is_some_and(|memory| memory.verdict == verdict);
+        runs().iter().filter(|run| run.ran_out == ran_out).filter(said).count()
+    };
+    let [out, tight, fits] =
+        [Verdict::OutOfMemory, Verdict::Tight, Verdict::Fits].map(|verdict| count(true, verdict));
     html! {
         p.small {
-            (ran_out) " of the " (runs().len()) " runs ran out of memory; the engine predicts it for " (right) " of them. Missed:"
+            (out + tight + fits) " of the " (runs().len()) " runs ran out of memory. The engine says so of " (out) ", calls "
+            (tight) " tight, which leave less than the headroom or need what PyTorch's allocator caches, and says of " (fits)
+            " that it fits. Of the runs that ran it calls " (count(false, Verdict::Tight)) " tight, and of "
+            (count(false, Verdict::OutOfMemory)) " it says that they run out of memory. Missed:"
         }
         ul.small.missed {
             @for (id, why) in MISSED_VERDICTS { li { (id) ": " (why) } }

@@ -56,7 +56,7 @@ static OTHERS: Formula = Formula::new(
 
 static BUCKET: Formula = Formula::new(
     "K·w",
-    "The buffers of K elements in which gradients are reduced together: `reduce_bucket_size`, twice where ZeRO-2 has overlap_comm. Of transformers' \"auto\", h·h elements, none is counted.",
+    "The buffers of K elements in which gradients are reduced together: `reduce_bucket_size`, twice where ZeRO-1 or 2 has overlap_comm. Transformers' \"auto\" is h·h elements.",
     "deepspeed/runtime/zero/stage_1_and_2.py:setup_buckets, stage3.py:_setup_for_real_optimizer, config.py",
 )
 .letters(&[("K", "elements"), ("w", "bytes per element")]);
@@ -136,7 +136,7 @@ fn bucket(x: &Symbols<'_>) -> Option<Term> {
     let recipe = x.recipe();
     let framework = recipe.rollout.map(|rollout| rollout.framework.semantics(false));
     let engine = recipe.transformers.engine == DataEngine::DeepSpeed;
-    let shares = matches!(recipe.dp_sharding, DpSharding::Gradients | DpSharding::Parameters);
+    let shares = recipe.dp_sharding != DpSharding::Replicated;
     let default = framework.is_some_and(|semantics| semantics.default_buckets).then_some(ELEMENTS);
     let elements = recipe.transformers.reduce_buckets.or(default).filter(|elements| *elements > 0);
     elements.filter(|_| engine && shares).map(|elements| {

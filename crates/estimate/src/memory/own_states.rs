@@ -56,16 +56,26 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
     // An optimizer that steps within backward leaves one gradient at a time, which stands with the tensors of that moment.
     let gone = recipe.transformers.steps_in_backward;
     for (_, name, of, width) in groups.into_iter().filter(|_| !gone) {
+        // Beside states on the host DeepSpeed adds gradients up there (`stage_1_and_2.py:async_inplace_copy_grad_to_fp32_buffer_from_gpu`,
+        // `stage3.py:grad_partitions_flat_buffer`).
+        let away = deepspeed && spread && recipe.offload.optimizer;
         // ZeRO-3 holds a flat buffer in the format in which gradients are accumulated, ZeRO-2 what backward made
         // (`stage3.py:grad_partitions_flat_buffer`, `stage_1_and_2.py:get_all_grad_tensors`).
         let wide = deepspeed && whole && recipe.params_dtype.width() < recipe.grads_dtype.width();
         let held = if wide { recipe.grads_dtype.width() } else { width };
-        add(name, Part::Gradients, held, spread, of);
+        if !away {
+            add(name, Part::Gradients, held, spread, of);
+        }
         if engine == DataEngine::Ddp && sharding == DpSharding::Replicated && !alone {
             add("buckets of DDP", Part::Gradients, width, false, of);
         }
-        if deepspeed && width < NumberFormat::Fp32.width() {
+        if deepspeed && width < NumberFormat::Fp32.width() && !recipe.offload.optimizer {
             add("fp32 gradients of the step", Part::Step, NumberFormat::Fp32.width(), true, of);
+            // Gradients are joined before they are cast (`stage_1_and_2.py:step`, `stage3.py:_prepare_fp32_grad_for_sub_group`); what
+            // Adam's step makes comes behind that, in fp32.
+            if !takes_roots(recipe) {
+                add("joined gradients of the step", Part::Step, width, true, of);
+            }
         }
     }
 
@@ -76,6 +86,9 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         let width = if deepspeed { NumberFormat::Fp32.width() } else { width };
         if deepspeed {
             add("fp32 copies of what trains", Part::Optimizer, width, true, of);
+        }
+        if takes_roots(recipe) && !(deepspeed && recipe.offload.optimizer) {
+            add("roots of second moments", Part::Step, width, spread, of);
         }
         // Transformer Engine's FusedAdam beside weights in bf16.
         let aware = !deepspeed && recipe.optimizer.precision_aware && width == NumberFormat::Bf16.width();
@@ -96,6 +109,16 @@ pub(super) fn kinds(plan: &Plan) -> Vec<Kind> {
         }
     }
     out
+}
+
+/// Whether the optimizer makes the roots of all second moments before it steps (`torch/optim/adam.py:_multi_tensor_adam`,
+/// tests/record/adam_step.py).
+fn takes_roots(recipe: &Recipe) -> bool {
+    let optimizer = &recipe.optimizer;
+    recipe.transformers.foreach_step
+        && optimizer.kind == OptimizerKind::Adam
+        && optimizer.states == StateFormat::Plain
+        && !optimizer.precision_aware
 }
 
 fn is_deepspeed(recipe: &Recipe) -> bool {

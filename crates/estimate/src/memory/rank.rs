@@ -233,8 +233,10 @@ impl<'a> Rank<'a> {
             running = point.transient.bytes() + recomputed + moment.added;
         }
         let step = common.part(Part::Step);
-        // DeepSpeed drops what its step made (`stage3.py:_release_sub_group`, `stage_1_and_2.py:step`).
-        let stays = if x.recipe().transformers.engine == DataEngine::DeepSpeed { Bytes::ZERO } else { step };
+        // DeepSpeed drops what its step made (`stage3.py:_release_sub_group`, `stage_1_and_2.py:step`), and Adam its roots.
+        let transformers = &x.recipe().transformers;
+        let let_go = transformers.engine == DataEngine::DeepSpeed || transformers.foreach_step;
+        let stays = if let_go { Bytes::ZERO } else { step };
         let received = self.received(x).map_or(Bytes::ZERO, |term| term.bytes);
         let mut absent = self.moment.map_or(common.gathered.absent, |moment| moment.absent);
         // Between its passes no micro-batch is in flight, so that more of what a pipeline holds stands beside the rest.

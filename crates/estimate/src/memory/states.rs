@@ -2,7 +2,7 @@
 
 use super::moments_of;
 use super::state::{Kind, Of, ParameterCounts, Part, State, gradient_width, is_torch_fsdp};
-use shardscope_plan::{DpSharding, Fp8, Fp8Recipe, NumberFormat, Plan, Recipe};
+use shardscope_plan::{DataEngine, DpSharding, Fp8, Fp8Recipe, NumberFormat, Plan, Recipe};
 use shardscope_units::Count;
 
 /// Adds the states of parameters `counts`, which are spread over `shards` ranks where the plan spreads.
@@ -30,6 +30,7 @@ pub(super) fn states(
             Part::Parameters | Part::Gradients | Part::Step => 1.0,
         };
         let shards = if kind.spread { shards } else { 1 };
+        let count = if kind.part == Part::Step { of_sub_group(recipe, count, shards) } else { count };
         if count > Count::ZERO && stays > 0.0 {
             let (name, part, width) = (kind.name, kind.part, kind.width);
             let is_copy = matches!(kind.of, Of::Copies | Of::CopyBlocks(_));
@@ -37,6 +38,17 @@ pub(super) fn states(
             out.push(State { name, part, count, width, shards, stays, frozen, is_copy });
         }
     }
+}
+
+/// Of `count` parameters those that a step has at once: ZeRO-3 steps one sub-group after the other, which ends with the parameter
+/// that fills it (`stage3.py:_create_fp16_sub_groups`; `sub_group_size`, which hardly any configuration changes).
+fn of_sub_group(recipe: &Recipe, count: Count, shards: u64) -> Count {
+    /// Elements on a rank.
+    const SUB_GROUP: u64 = 1_000_000_000;
+    let steps_in_groups = recipe.transformers.engine == DataEngine::DeepSpeed
+        && recipe.dp_sharding == DpSharding::Parameters
+        && recipe.software.semantics().steps_parameters;
+    if steps_in_groups { count.min(Count::new(SUB_GROUP.saturating_mul(shards))) } else { count }
 }
 
 /// The kinds of states that `plan` has.

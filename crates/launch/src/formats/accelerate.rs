@@ -100,6 +100,10 @@ pub(crate) fn read_launcher(options: &[Argument], is_typed: bool) -> Option<Read
 /// Precision, and how the model is spread over ranks.
 fn engine(leaves: &mut Leaves<'_>) {
     leaves.take_all(&[("deepspeed_config.zero_stage", Field::ZeroStage)]);
+    if leaves.reading.value(Field::ZeroStage).is_some() {
+        // What accelerate makes of it states neither `reduce_bucket_size` nor `overlap_comm` (`DeepSpeedPlugin.__post_init__`).
+        leaves.state(Field::ReduceBuckets, "1", Origin::Default, "DeepSpeed's default");
+    }
     // "auto" is left to the program (`accelerate/utils/dataclasses.py:DeepSpeedPlugin.__post_init__`).
     let steps = "deepspeed_config.gradient_accumulation_steps";
     if leaves.text(steps) == Some("auto") {

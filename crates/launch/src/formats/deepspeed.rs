@@ -255,28 +255,36 @@ fn elements(written: &str) -> Option<u64> {
     Some(elements as u64)
 }
 
-/// Buffers of gradients to be reduced: one of so many elements, two under ZeRO-2 with `overlap_comm`, and none where gradients are not
-/// made contiguous, as they are unless somebody says otherwise (`deepspeed/runtime/zero/config.py`, `stage_1_and_2.py:setup_buckets`,
-/// `stage3.py:_setup_for_real_optimizer`). Transformers makes of "auto" the square of the width, which is left out; so is DeepSpeed's
-/// own size where a configuration states none, which files of other trainers could not be told apart from that.
+/// Buffers of gradients to be reduced: one of so many elements, two under ZeRO-1 and 2 with `overlap_comm`, and none where gradients are
+/// not made contiguous, as they are unless somebody says otherwise (`deepspeed/runtime/zero/config.py`, `stage_1_and_2.py:setup_buckets`,
+/// `stage3.py:_setup_for_real_optimizer`). Where no size is stated it is DeepSpeed's own, which `resolve` takes.
 fn buckets(leaves: &mut Leaves<'_>) {
     let flag = |leaves: &Leaves<'_>, path: &str| leaves.get(path).and_then(Leaf::flag);
-    let contiguous = flag(leaves, "zero_optimization.contiguous_gradients") != Some(false);
     let stage = leaves.whole("zero_optimization.stage");
-    if !contiguous || !matches!(stage, Some(2 | 3)) {
-        leaves.pass("zero_optimization.reduce_bucket_size");
+    let path = "zero_optimization.reduce_bucket_size";
+    if !matches!(stage, Some(1..=3)) {
+        leaves.pass(path);
+        leaves.pass("zero_optimization.contiguous_gradients");
         return;
     }
     let overlaps = flag(leaves, "zero_optimization.overlap_comm") == Some(true);
     let (buffers, note) = match stage {
-        Some(2) if overlaps => (2, "two buffers, as overlap_comm says"),
-        _ => (1, ""),
+        _ if flag(leaves, "zero_optimization.contiguous_gradients") == Some(false) => {
+            ("0", "gradients are not made contiguous")
+        }
+        Some(1 | 2) if overlaps => ("2", "overlap_comm has a second one"),
+        _ => ("1", "one, without overlap_comm and under ZeRO-3"),
     };
-    if let Some(leaf) = leaves.get("zero_optimization.reduce_bucket_size")
-        && let Some(elements) = elements(&leaf.value)
-    {
-        let all = (buffers * elements).to_string();
-        leaves.say_noted(Field::ReduceBucketSize, &all, leaf, note);
+    leaves.state(Field::ReduceBuckets, buffers, Origin::Derived, note);
+    match leaves.get(path) {
+        Some(leaf) if leaf.value == "auto" => {
+            leaves.say_noted(Field::ReduceBucketSize, "0", leaf, "\"auto\": the square of the width");
+        }
+        Some(leaf) => match elements(&leaf.value) {
+            Some(elements) => leaves.say(Field::ReduceBucketSize, &elements.to_string(), leaf),
+            None => leaves.pass(path),
+        },
+        None => {}
     }
 }
 

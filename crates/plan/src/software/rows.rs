@@ -184,18 +184,22 @@ pub(super) const LEGACY: Semantics = Semantics {
     ..OTHER
 };
 
-/// GPT-NeoX, whose loss follows its options, and whose layers after GPT-J's reduce once (`megatron/model/transformer.py`).
+/// GPT-NeoX, whose loss follows its options, and whose layers after GPT-J's reduce once (`megatron/model/transformer.py`). What its
+/// scores are added to is a tensor of its own each time (`ParallelSelfAttention.attention`), gone when they are made.
 pub(super) const NEOX: Semantics = Semantics {
     sums_before_reducing: true,
     issue: HostIssue::MegatronLegacy,
     deepspeed_engine: true,
-    memory_buffer: MemoryBuffer::AllLayers,
     offers: DEEPSPEED_OFFERS,
     ..OTHER
 };
 
-pub(super) const MEGATRON_DEEPSPEED: Semantics =
-    Semantics { loss: Some(LossKind::Legacy), sums_before_reducing: false, ..NEOX };
+pub(super) const MEGATRON_DEEPSPEED: Semantics = Semantics {
+    loss: Some(LossKind::Legacy),
+    sums_before_reducing: false,
+    memory_buffer: MemoryBuffer::AllLayers,
+    ..NEOX
+};
 
 /// Software with PyTorch's own layers under its own loop.
 pub(super) const PYTORCH: Semantics = Semantics { issue: HostIssue::Eager, pytorch_linears: true, ..OTHER };

@@ -29,6 +29,8 @@ pub(in crate::formats) fn spread(leaves: &mut Leaves<'_>) {
             // ms-swift's own files by their short names.
             (Some(rest), false) => {
                 leaves.say(Field::ZeroStage, rest.get(..1).unwrap_or(rest), leaf);
+                let of_xtuner = leaf.value.starts_with("deepspeed_");
+                own_buckets(leaves, of_xtuner, rest.starts_with('3'));
                 if rest.contains("offload") {
                     leaves.switch(Field::OffloadOptimizer, true, leaf);
                     leaves.switch(Field::OffloadParam, rest.starts_with('3'), leaf);
@@ -57,6 +59,17 @@ pub(in crate::formats) fn spread(leaves: &mut Leaves<'_>) {
             leaves.state(Field::DataParallelEngine, engine, Origin::Derived, why);
         }
         left_to_file(leaves, leaf);
+    }
+}
+
+/// Buffers of gradients in the files that frameworks have of their own: XTuner's leave the size to DeepSpeed and overlap
+/// (`xtuner/configs/deepspeed`), ms-swift's do not (`swift/config`).
+fn own_buckets(leaves: &mut Leaves<'_>, of_xtuner: bool, of_weights: bool) {
+    let buffers = if of_xtuner && !of_weights { "2" } else { "1" };
+    leaves.state(Field::ReduceBuckets, buffers, Origin::Default, "as its own file says");
+    if !of_xtuner {
+        let elements = if of_weights { "0" } else { "200000000" };
+        leaves.state(Field::ReduceBucketSize, elements, Origin::Default, "as its own file says");
     }
 }
 

@@ -1,0 +1,107 @@
+//! What an optimizer's step holds beside states: roots of second moments under PyTorch's AdamW, as a recorded step makes them
+//! (`tests/record/adam_step.py`), and DeepSpeed's copies of gradients (`deepspeed/runtime/zero/stage_1_and_2.py:step`,
+//! `stage3.py:_prepare_fp32_grad_for_sub_group`).
+
+use shardscope::estimate::memory;
+use shardscope::explain::Breakdown;
+use shardscope::source::Source;
+use shardscope::units::Bytes;
+
+use crate::formats::resolved;
+
+/// The way, the type, how weights decay, bytes of the parameters, bytes that the step makes at most.
+const STEPS: &str = include_str!("../data/torch/adam_step.tsv");
+
+/// Bytes below `label`, wherever it stands.
+fn below(node: &Breakdown<Bytes>, label: &str) -> u64 {
+    if node.label() == label {
+        return node.value().get();
+    }
+    node.children().iter().map(|child| below(child, label)).sum()
+}
+
+/// A step of a Trainer's run of Qwen2.5 7B on `gpus` with short sequences, so that its peak is there.
+struct Step {
+    roots: u64,
+    joined: u64,
+    cast: u64,
+    gradients: u64,
+    between: u64,
+    peak: u64,
+    parameters: u64,
+}
+
+fn step(gpus: u64, more: &str, zero: &str) -> Step {
+    let script = format!(
+        "torchrun --nproc_per_node {gpus} train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --torch_dtype bfloat16 \
+         --per_device_train_batch_size 1 --gradient_accumulation_steps 1 --model_max_length 128 --gradient_checkpointing True {more}\n"
+    );
+    let config = format!(r#"{{"bf16": {{"enabled": true}}, "zero_optimization": {{{zero}}}}}"#);
+    let mut files = vec![("run.sh", script.as_str())];
+    if !zero.is_empty() {
+        files.push(("ds.json", config.as_str()));
+    }
+    let read = resolved(&Source::from_files(files), &[("accelerator".to_owned(), "B200".to_owned())]);
+    let plan = read.plan.unwrap_or_else(|| panic!("{more}: {:?} {:?}", read.diagnostics, read.not_modelled));
+    let memory = memory(&plan);
+    let rank = &memory.ranks[0];
+    let held = |label| below(&rank.breakdown, label);
+    Step {
+        roots: held("roots of second moments"),
+        joined: held("joined gradients of the step"),
+        cast: held("fp32 gradients of the step"),
+        gradients: rank.totals.gradients.get(),
+        between: rank.totals.between_steps.get(),
+        peak: rank.totals.peak_allocated.get(),
+        parameters: shardscope::estimate::parameters(&plan).total.get(),
+    }
+}
+
+/// Roots take as many bytes as the parameters, whose type they have, and go with the step. They had been passed over: 15 GB of a
+/// 7B model in bf16.
+#[test]
+fn adam_over_all_tensors_at_once_makes_the_roots_of_second_moments() {
+    let mut compared = 0;
+    for line in STEPS.lines().skip(1) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [way, .., parameters, most] = cells[..] else { panic!("{line}") };
+        let [parameters, most] = [parameters, most].map(|bytes| bytes.parse::<u64>().expect("bytes"));
+        let optim = if way == "fused" { "adamw_torch_fused" } else { "adamw_torch" };
+        let step = step(1, &format!("--optim {optim}"), "");
+        assert_eq!(step.roots * parameters, 2 * step.parameters * most, "{line}");
+        compared += 1;
+    }
+    assert_eq!(compared, 8);
+    let [fused, foreach] =
+        ["adamw_torch_fused", "adamw_torch"].map(|optim| step(1, &format!("--optim {optim}"), ""));
+    assert!(foreach.peak > fused.peak + 14_000_000_000, "{} {}", foreach.peak, fused.peak);
+    assert_eq!(foreach.between, fused.between);
+    // Adapters alone, and sharded moments.
+    let lora = step(1, "--optim adamw_torch --use_peft True --lora_r 16 --lora_target_modules q_proj", "");
+    assert_eq!(lora.roots, 0, "the peak is in backward");
+    let sharded = step(2, "--optim adamw_torch --fsdp full_shard", "");
+    assert_eq!(sharded.roots, 4 * sharded.parameters.div_ceil(2));
+}
+
+/// DeepSpeed joins a rank's gradients and casts them; PyTorch's AdamW makes roots of fp32 moments behind that, when the joined
+/// ones are gone. ZeRO-3 does so for a sub-group of 1e9 elements, and what has its states on the host does it there.
+#[test]
+fn deepspeed_copies_the_gradients_that_it_steps() {
+    for stage in [1, 2, 3] {
+        let zero = format!(r#""stage": {stage}"#);
+        let fused = step(8, "--deepspeed ds.json --optim adamw_torch_fused", &zero);
+        let part = fused.parameters.div_ceil(8);
+        assert_eq!((fused.cast, fused.joined, fused.roots), (4 * part, 2 * part, 0), "ZeRO-{stage}");
+        let plain = step(8, "--deepspeed ds.json --optim adamw_torch", &zero);
+        assert_eq!((plain.cast, plain.joined, plain.roots), (4 * part, 0, 4 * part), "ZeRO-{stage}");
+    }
+    let two = step(2, "--deepspeed ds.json --optim adamw_torch", r#""stage": 3"#);
+    assert!(two.parameters / 2 > 1_000_000_000);
+    assert_eq!((two.cast, two.roots), (4_000_000_000, 4_000_000_000));
+    for (stage, held) in [(1, 2), (2, 0), (3, 0)] {
+        let zero = format!(r#""stage": {stage}, "offload_optimizer": {{"device": "cpu"}}"#);
+        let away = step(8, "--deepspeed ds.json --optim adamw_torch", &zero);
+        assert_eq!((away.cast, away.joined, away.roots), (0, 0, 0), "ZeRO-{stage}");
+        assert_eq!(away.gradients > 0, held > 0, "ZeRO-{stage}");
+    }
+}
