@@ -124,3 +124,67 @@ fn names_of_torchtunes_files_are_known_to_torchtune_alone() {
     assert!(!asks("tune run lora_finetune_single_device"));
     assert!(asks("python my_train.py"));
 }
+
+/// Broyojo/humor-r1 `scripts/train_grpo.py`: constants are what the environment says, else their defaults, and TRL loads the model by its name in
+/// the dtype that it is told. It was read as fp32.
+#[test]
+fn what_a_program_takes_from_the_environment_has_its_default() {
+    let of = |init: &str| {
+        let text = format!(
+            "import os\nfrom trl import SFTConfig, SFTTrainer\nRANK = int(os.environ.get('LORA_RANK', '32'))\ndtype = os.environ.get('DTYPE', 'bfloat16')\n\
+             def main():\n    lora = LoraConfig(r=RANK, lora_alpha=32, target_modules='all-linear')\n    args = SFTConfig(output_dir='a', bf16=dtype == 'bfloat16', \
+             {init}per_device_train_batch_size=int(os.environ.get('BATCH', '2')), max_length=1024)\n    trainer = SFTTrainer(model='Qwen/Qwen3-4B', args=args, \
+             peft_config=lora)\n    trainer.train()\n"
+        );
+        said("train.py", &text, &[("world_size", "2")])
+    };
+    let read = of("model_init_kwargs={'dtype': dtype}, ");
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    for (field, shown) in [
+        (Field::LoraRank, "32"),
+        (Field::MicroBatchSize, "2"),
+        (Field::Bf16, "true"),
+        (Field::ParamsDtype, "bf16"),
+    ] {
+        assert_eq!(value(&read, field), shown, "{field:?}");
+    }
+    assert_eq!(value(&of(""), Field::ParamsDtype), "fp32");
+    stopped(&of("model_init_kwargs=loading(dtype), "), &["SFTConfig"]);
+}
+
+/// Shivam-0205/tinyllama-lora-finetuning `scripts/train.py` pads what it reads to 128 tokens; 2,048 were proposed.
+#[test]
+fn samples_are_as_long_as_the_programs_tokenizer_cuts_them() {
+    let text = "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n\
+        model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-4B')\n\
+        def tokenize(example):\n    return tokenizer(example['text'], truncation=True, padding='max_length', max_length=128)\n\
+        args = TrainingArguments(output_dir='a', per_device_train_batch_size=1, gradient_accumulation_steps=4, bf16=True)\n\
+        trainer = Trainer(model=model, args=args, train_dataset=data.map(tokenize))\ntrainer.train()\n";
+    let read = said("train.py", text, &[("world_size", "2")]);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    assert_eq!(value(&read, Field::SeqLength), "128");
+    let open =
+        said("train.py", &text.replace("max_length=128", "max_length=longest"), &[("world_size", "2")]);
+    let asked: Vec<&str> = open.questions.iter().map(|question| question.name.as_str()).collect();
+    assert_eq!(asked, [Field::SeqLength.name()]);
+}
+
+/// AmphionTeam/TARS `train_dpo.sh`: the file of accelerate's configuration was taken for the program.
+#[test]
+fn accelerates_switch_for_a_module_stands_before_its_other_options() {
+    let of = |start: &str| {
+        script(&format!("accelerate launch {start} axolotl.cli.train config.yml --micro-batch-size 2\n"))
+    };
+    for start in [
+        "-m --config_file accel/ds.zero2.yaml --num_processes=4",
+        "--config_file accel/ds.zero2.yaml --num_processes=4 -m",
+    ] {
+        let read = of(start);
+        let file = read.diagnostics.iter().find(|said| said.code == Code::MissingFile);
+        assert!(
+            file.is_some_and(|said| said.message.contains("config.yml")),
+            "{start}: {:?}",
+            read.diagnostics
+        );
+    }
+}
