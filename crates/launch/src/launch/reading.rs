@@ -1,6 +1,7 @@
 //! The whole way from a source to a [`Reading`].
 
 mod branches;
+mod job;
 mod objective;
 
 use super::ask;
@@ -80,7 +81,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
         Some(chosen) => {
             launch.take(&script, &chosen);
             let bare = chosen.bare || elsewhere::is_driven(&launch.line);
-            let missing = elsewhere::missing(&launch.arguments, source, bare)
+            let missing = elsewhere::missing(&launch.line, &launch.arguments, source, bare)
                 .or_else(|| elsewhere::experiment(&script, source));
             if let Some((name, said)) = missing {
                 launch.diagnostics.push(said);
@@ -282,6 +283,7 @@ impl Launch {
         // Where Ray or the program itself starts the workers, the framework's own keys say on how many accelerators; the launcher starts
         // one driver. So do Megatron-Bridge's performance scripts, which start the training on as many as their own option says.
         let starts_its_own = self.line.program.as_ref().is_some_and(|word| starts_own_processes(word.text()));
+        self.ask_the_job(&mut reading);
         let told = elsewhere::is_launched(&self.arguments)
             || starts_its_own
             || counted

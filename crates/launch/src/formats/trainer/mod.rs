@@ -9,6 +9,7 @@ mod eight_bit;
 mod evaluation;
 mod format;
 mod fused_head;
+mod grouped;
 mod kernels;
 mod llava;
 mod objective;

@@ -60,6 +60,9 @@ const COMPARES: [&str; 5] =
 const TELLING: [(&str, &str); 6] =
     [("rloo", "RLOO"), ("orpo", "ORPO"), ("kto", "KTO"), ("cpo", "CPO"), ("grpo", "GRPO"), ("dpo", "DPO")];
 
+/// Losses that no trainer of TRL has but DPO's (`trl/trainer/dpo_config.py`, `cpo_config.py`, `kto_config.py`, `experimental/bco`).
+const OF_DPO: &str = "exo_pair nca_pair robust bco_pair sppo_hard aot aot_pair discopop apo_zero apo_down";
+
 /// What a settings file of TRL leaves to its program: inferred from the run's name, else asked for.
 pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     let said = leaves.reading.found.iter().any(|found| found.field == Field::TrainingObjective);
@@ -95,7 +98,12 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("precompute_ref_log_probs") {
         leaves.say(Field::ReferenceModel, "precomputed", leaf);
     }
+    let loss = leaves.get("loss_type").filter(|leaf| OF_DPO.split(' ').any(|loss| loss == leaf.value));
     match told {
+        _ if let Some(loss) = loss => {
+            leaves.say_noted(Field::TrainingObjective, "dpo", loss, "a loss of TRL's DPO alone");
+            named_by_trl(leaves);
+        }
         Some((_, "DPO")) => {
             leaves.say_noted(Field::TrainingObjective, "dpo", leaf, "inferred from the run's name");
             named_by_trl(leaves);

@@ -5,7 +5,7 @@ use super::super::scalars::{Leaf, Scalars};
 use super::dialect::Dialect;
 use super::fused_head;
 use super::read::{changes, read_scalars};
-use super::vocabulary;
+use super::vocabulary::{self, Meaning};
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use calls::{ARGUMENTS, CONFIGS, DPO, OBJECTIVES, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES};
 use known::Known;
@@ -21,6 +21,7 @@ use std::collections::HashMap;
 
 mod argparse;
 mod calls;
+mod cut;
 mod flow;
 mod hands;
 mod known;
@@ -211,6 +212,10 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     };
     let more = versions::defaults(dialect, plain, has("LoraConfig") && !by_line, &stated);
     program.leaves.extend(more);
+    let long = |leaf: &Leaf| matches!(vocabulary::find(&leaf.path), Some(Meaning::Take(Field::SeqLength)));
+    if dialect == Dialect::Transformers && !by_line && !program.leaves.iter().any(long) {
+        program.cut();
+    }
     let known = std::mem::take(&mut program.known);
     let options = &known.options;
     let taken: Vec<(String, String)> = std::mem::take(&mut program.taken)

@@ -1,6 +1,7 @@
 //! Calls of a program with their arguments, as far as these are known. Nothing is executed.
 
 use super::super::vocabulary::{self, Meaning};
+use super::cut;
 use super::known::Known;
 use super::literal::{literal, plain, shown};
 use super::names::Names;
@@ -238,6 +239,10 @@ impl<'a> Program<'a> {
         };
         let key = if loads && key == "model_name" { "model_name_or_path" } else { key };
         let value = value.split(" #").next().unwrap_or(value).trim();
+        // What TRL loads the model with, where it is given a name.
+        if key == "model_init_kwargs" && value != "None" {
+            return self.unpack(call, value, from, end, true);
+        }
         // Names joined by commas are a list to every reader of them.
         let value = [".split(\",\")", ".split(',')"]
             .iter()
@@ -315,6 +320,14 @@ impl<'a> Program<'a> {
                 ..Leaf::default()
             };
             self.leaves.push(leaf);
+        }
+    }
+
+    /// States the length that its tokenizer cuts samples to, where that is known.
+    pub(super) fn cut(&mut self) {
+        if let Some((tokens, at)) = cut::length(self.text, &self.known) {
+            let at = u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
+            self.push("max_seq_length", &tokens, Some(Span::new(at, at.saturating_add(1))));
         }
     }
 
