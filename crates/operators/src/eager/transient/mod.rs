@@ -15,6 +15,7 @@ use loss::output_layer;
 use shardscope_explain::Formula;
 use shardscope_plan::{LinearModule, LossKind, Normalization};
 use shardscope_units::Bytes;
+pub(super) use shared::returned;
 use shared::{AUTOGRAD, FLOAT, residual};
 
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm, backward";
