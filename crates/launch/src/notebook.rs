@@ -30,7 +30,9 @@ pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
     if reading.value(Field::Accelerator).is_some() || reading.found.is_empty() {
         return;
     }
-    let Some((name, at)) = key(text, "gpuType").filter(|(name, _)| !name.is_empty()) else { return };
+    let Some((name, at)) = key(text, "gpuType").filter(|(name, _)| !name.is_empty()) else {
+        return in_words(reading, text);
+    };
     let span = base.checked_add(at).and_then(|start| {
         let end = start.checked_add(u32::try_from(name.len()).ok()?)?;
         Some(Span::new(start, end))
@@ -48,6 +50,25 @@ pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
     };
     let found = Found::new(Field::Accelerator, known.name, Origin::Script).by("gpuType", span);
     reading.take(found.note("the Colab runtime that the notebook asks for"));
+}
+
+/// Takes the accelerator that a sentence names which says where a notebook is to be run, as those of unsloth's begin: "To run this, press
+/// Runtime and press Run all on a free Tesla T4 Google Colab instance!"
+fn in_words(reading: &mut Reading, text: &str) {
+    /// Lines looked at, and characters of one.
+    const LINES: usize = 200;
+    const LONGEST: usize = 400;
+    let tells =
+        |line: &&str| line.len() <= LONGEST && line.contains("Google Colab") && line.contains("instance");
+    let line = text.lines().take(LINES).find(tells);
+    let known = line.and_then(catalog::accelerator_in);
+    let small = |known: shardscope_plan::Accelerator| {
+        if known.name.starts_with("A100") { "A100-SXM-40GB".to_owned() } else { known.name }
+    };
+    if let Some(name) = known.map(small) {
+        let found = Found::new(Field::Accelerator, name, Origin::Script);
+        reading.take(found.note("the Colab instance that the notebook says it runs on"));
+    }
 }
 
 /// The value of a key of a notebook's metadata, and where it begins. In a cell the quotes would have a backslash.

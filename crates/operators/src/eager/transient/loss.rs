@@ -2,9 +2,9 @@
 
 use super::super::fused_head::{self, gathered_head};
 use super::super::manual;
-use super::super::sampled_head;
 use super::super::tape::Step;
 use super::layers::in_full;
+use super::sampled_head;
 use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;

@@ -5,6 +5,7 @@ mod head;
 mod layers;
 mod logits;
 mod loss;
+mod sampled_head;
 mod shared;
 
 use super::flow::is_adapted;
@@ -15,7 +16,6 @@ use loss::output_layer;
 use shardscope_explain::Formula;
 use shardscope_plan::{LinearModule, LossKind, Normalization};
 use shardscope_units::Bytes;
-pub(super) use shared::returned;
 use shared::{AUTOGRAD, FLOAT, residual};
 
 const RMS: &str = "transformers/models/llama/modeling_llama.py:LlamaRMSNorm, backward";

@@ -25,7 +25,7 @@ pub(super) fn residual(x: &Symbols<'_>) -> Saved {
 }
 
 /// Bytes of what `operator` keeps for `steps`, which have run backward by then.
-pub(in crate::eager) fn returned(operator: Operator, x: &Symbols<'_>, steps: &[Step]) -> Bytes {
+pub(super) fn returned(operator: Operator, x: &Symbols<'_>, steps: &[Step]) -> Bytes {
     let kept = by_step(operator, x).unwrap_or_default();
     kept.iter().filter(|(step, _)| steps.contains(step)).map(|(_, saved)| saved.bytes).sum()
 }
