@@ -13,7 +13,8 @@ use super::started::{Started, asks_for_line, by_commands, launched_by, with_line
 use super::strangers::python;
 use super::weights::of_nothing_else;
 use super::{
-    Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, machines, several, template,
+    Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, machines, notebook, several,
+    template,
 };
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
@@ -100,6 +101,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     Some(mut reading) => {
                         if !exact {
                             without_places(&mut reading, 0);
+                            notebook::runtime(&mut reading, text, part.span.start);
                         }
                         if asks_for_line(&reading) {
                             let (name, base) = (part.name.clone(), part.span.start);

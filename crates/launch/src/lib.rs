@@ -15,6 +15,7 @@ mod machines;
 pub mod megatron;
 mod minimal;
 mod named;
+mod notebook;
 mod options;
 mod read;
 mod several;

@@ -25,6 +25,7 @@ mod trainers;
 mod trainers_stopped;
 mod tuning;
 mod unknown;
+mod unsloth;
 
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};

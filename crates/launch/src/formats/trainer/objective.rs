@@ -2,6 +2,7 @@
 
 use super::dialect::Dialect;
 use super::rollouts::{GRPO, RLOO, lack, rollouts};
+use super::unsloth_rollouts;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::Field;
@@ -47,6 +48,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         }
         // Keys of its older programs are TRL's by name and not by meaning.
         "grpo" if dialect == Dialect::OpenInstruct => lack(leaves, leaf, REWARDS),
+        "grpo" if dialect.is_unsloth() => unsloth_rollouts::rollouts(leaves, leaf),
         "grpo" => rollouts(leaves, leaf, dialect, &GRPO),
         "rloo" if dialect == Dialect::Trl => rollouts(leaves, leaf, dialect, &RLOO),
         _ => lack(leaves, leaf, REWARDS),

@@ -306,7 +306,10 @@ impl<'a> Program<'a> {
             self.open.push((*field, written.to_owned(), span));
         }
         // Rollouts have a reference beside the policy unless beta is 0.
-        if COMPUTED.contains(&key) || key == "beta" && matches!(call, "GRPOConfig" | "RLOOConfig") {
+        // unsloth's engine takes no more tokens than the model's length, whatever the limits of its parts come to.
+        let bounded = key == "max_completion_length" && self.text.contains("fast_inference");
+        if COMPUTED.contains(&key) && !bounded || key == "beta" && matches!(call, "GRPOConfig" | "RLOOConfig")
+        {
             self.computed.get_or_insert_with(|| key.to_owned());
         }
         let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));
