@@ -4,7 +4,8 @@
     python litgpt_layers.py > ../data/activations/litgpt.jsonl
 
 The method is that of torchtune_layers.py. The steps are those of `litgpt/finetune/full.py` (logits of all tokens but the
-last, a loss over 128 rows at a time) and `litgpt/finetune/lora.py` (the output layer over 128 tokens at a time as well), under Lightning Fabric's `bf16-true` or `32-true`.
+last, a loss over 128 rows at a time) and `litgpt/finetune/lora.py` (the output layer over 128 tokens at a time as well), under Lightning Fabric's
+`bf16-true`, `32-true` or `bf16-mixed` (fp32 weights under autocast, which its commands take unless told).
 """
 
 import collections
@@ -22,6 +23,7 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_ac
 
 RANK = 8
 WINDOW = 100
+PRECISIONS = dict(bf16="bf16-true", fp32="32-true", mixed="bf16-mixed")
 Plain = torch.nn.Linear
 
 
@@ -68,7 +70,7 @@ def built(case):
         sizes.update(name="Gemma-x", mlp_class_name="GemmaMLP", gelu_approximate="tanh", scale_embeddings=True)
     if case["arch"] == "window":
         sizes.update(sliding_window_size=WINDOW)
-    torch.set_default_dtype(torch.float32 if case["dtype"] == "fp32" else torch.bfloat16)
+    torch.set_default_dtype(torch.bfloat16 if case["dtype"] == "bf16" else torch.float32)
     train = case["train"]
     if train == "full":
         model = litgpt.GPT(Config(**sizes))
@@ -94,7 +96,7 @@ def record(case):
         apply_activation_checkpointing(model, check_fn=lambda module: isinstance(module, block))
     # Fabric casts the input's floats to the weights' format and the output to fp32 (`HalfPrecision.convert_output`).
     plain = model
-    fabric = Fabric(accelerator="cpu", devices=1, precision="32-true" if case["dtype"] == "fp32" else "bf16-true")
+    fabric = Fabric(accelerator="cpu", devices=1, precision=PRECISIONS[case["dtype"]])
     model = fabric.setup_module(model, move_to_device=False)
     own = {tensor.untyped_storage().data_ptr() for tensor in [*model.parameters(), *model.buffers()]}
     place, users, held = [], collections.defaultdict(set), {}
@@ -125,7 +127,7 @@ def record(case):
         kept["shared" if len(inside) > 1 else next(iter(inside or places))] += held[address].nbytes()
     trained = [p for p in model.parameters() if p.requires_grad]
     frozen = [p for p in model.parameters() if not p.requires_grad]
-    loss.backward()
+    fabric.backward(loss)
     # Of packed weights the elements that they stand for, and their constants.
     count = lambda p: p.quant_state.shape.numel() if hasattr(p, "quant_state") else p.numel()
     size = lambda p: p.nbytes + (p.quant_state.absmax.nbytes if hasattr(p, "quant_state") else 0)
@@ -143,8 +145,8 @@ def cases():
     """Shapes and ways to train, each choice met with several others."""
     ways = ["full", "lora-qv", "lora-qkv", "lora-all", "lora-all-head", "qlora-qv", "qlora-all"]
     for arch, dtype, (b, s), train, gc in itertools.product(
-            ["llama", "mha", "qwen2", "qwen3", "gemma", "window"], ["bf16", "fp32"], [(1, 64), (2, 160)], ways, [False, True]):
-        if dtype == "fp32" and (gc or train.startswith("q") or arch in ("gemma", "window")):
+            ["llama", "mha", "qwen2", "qwen3", "gemma", "window"], ["bf16", "fp32", "mixed"], [(1, 64), (2, 160)], ways, [False, True]):
+        if dtype == "fp32" and (gc or arch in ("gemma", "window")) or dtype != "bf16" and train.startswith("q"):
             continue
         h, a, k, d, f = dict(llama=(128, 8, 2, 16, 384), mha=(128, 4, 4, 32, 256), qwen2=(192, 6, 2, 32, 320), qwen3=(128, 4, 2, 64, 256),
                              gemma=(128, 4, 1, 64, 384), window=(128, 4, 2, 32, 256))[arch]

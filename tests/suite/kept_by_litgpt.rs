@@ -47,7 +47,10 @@ fn drafted(case: &Value) -> Draft {
     recipe.micro_batch_size = int(case, "b");
     recipe.num_micro_batches = 2;
     recipe.global_batch_size = 2 * recipe.micro_batch_size;
-    recipe.params_dtype = if word("dtype") == "fp32" { NumberFormat::Fp32 } else { NumberFormat::Bf16 };
+    recipe.params_dtype = if word("dtype") == "bf16" { NumberFormat::Bf16 } else { NumberFormat::Fp32 };
+    if word("dtype") == "mixed" {
+        recipe.transformers.autocast = Some(NumberFormat::Bf16);
+    }
     recipe.grads_dtype = recipe.params_dtype;
     recipe.attention_kernel = AttentionKernel::Sdpa;
     recipe.loss = LossKind::ChunkedRows;
@@ -109,13 +112,13 @@ fn recorded_layers_are_met_to_the_byte() {
         }
         check("shared", 0);
         let outside = kept(&x, &[Operator::Embedding, Operator::FinalNorm, Operator::OutputLayer]);
-        // A known gap: the number that Gemma's embedding is multiplied by, a tensor of 16 bits where the embedding trains.
-        let scale = if case["arch"] == "gemma" && full { 2 } else { 0 };
+        // A known gap: the number that Gemma's embedding is multiplied by, a tensor of the weights' type where the embedding trains.
+        let scale = if case["arch"] == "gemma" && full { x.width } else { 0 };
         check("outside", outside + scale);
         formulas(&case, &x, &operators);
     }
     let compared = recorded.equal();
-    assert!(compared > 1500, "{compared}");
+    assert!(compared > 2399, "{compared}");
 }
 
 /// A public configuration's settings, worked out by hand: Llama 3 8B with adapters of rank 32 on one GPU.

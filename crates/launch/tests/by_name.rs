@@ -117,6 +117,14 @@ fn litgpts_commands_have_the_defaults_of_their_programs() {
         let stops: Vec<&str> = read.not_modelled.iter().map(|item| item.name.as_str()).collect();
         assert_eq!(stops, ["precision"], "{mixed}");
     }
+    // On one GPU it is read: nothing is cast but for products.
+    for (precision, half) in
+        [("", "bf16"), ("--precision bf16-mixed", "bf16"), ("--precision 16-mixed", "fp16")]
+    {
+        let one = script(&format!("{} {precision}", line.replace("--devices 4 ", "")));
+        assert!(one.plan.is_some(), "{precision}: {:?} {:?}", one.diagnostics, one.not_modelled);
+        holds(&one, &[(Field::ParamsDtype, "fp32"), (Field::Autocast, half), (Field::WorldSize, "1")]);
+    }
     // Before litgpt 0.5 the way to train was a word of its own.
     let old = script(
         "litgpt finetune full --checkpoint_dir checkpoints/meta-llama/Llama-3.2-1B --precision bf16-true --train.max_seq_length 1024",

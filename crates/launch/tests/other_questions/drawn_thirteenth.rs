@@ -188,3 +188,22 @@ fn accelerates_switch_for_a_module_stands_before_its_other_options() {
         );
     }
 }
+
+/// shibing624/MedicalGPT `scripts/run_dpo.sh`, which is forked often: prompt and answer are cut together.
+#[test]
+fn prompts_and_answers_of_medicalgpt_are_one_sample() {
+    let of = |program: &str, more: &str| {
+        script(&format!(
+            "CUDA_VISIBLE_DEVICES=0 python3 training/{program} --model_name_or_path Qwen/Qwen3-4B --per_device_train_batch_size 4 \
+             --gradient_accumulation_steps 8 --per_device_eval_batch_size 1 --use_peft True --target_modules all --lora_rank 8 --lora_alpha 16 \
+             --lora_dropout 0.05 --torch_dtype bfloat16 --gradient_checkpointing True --max_source_length 1024 --max_target_length 512 {more}"
+        ))
+    };
+    let pairs = of("dpo_training.py", "--bf16 True --fp16 False --train_file_dir data/reward");
+    assert!(pairs.plan.is_some(), "{:?}", pairs.diagnostics);
+    assert_eq!(value(&pairs, Field::SeqLength), "1536");
+    assert_eq!(value(&pairs, Field::TrainingObjective), "dpo");
+    // Another program's lengths may be those of an encoder and a decoder, and fp16 is on where nothing is said.
+    stopped(&of("dpo_training.py", "--bf16 True"), &["max_source_length"]);
+    stopped(&of("dpo_training.py", "--train_file_dir data/reward"), &["max_source_length"]);
+}

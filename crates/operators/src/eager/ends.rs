@@ -1,5 +1,6 @@
 //! Embedding, output layer and loss.
 
+use super::joined;
 use super::linear::{Input, OUTPUT_LAYER, SCORE};
 use super::norm::caps_last;
 use super::preferences::{PREFERENCE, preference};
@@ -206,6 +207,9 @@ pub(super) fn output_layer(tape: &mut Tape<'_, '_>) {
     let input = Input { shared: None, needed: true, cast: false };
     tape.step = Step::First;
     OUTPUT_LAYER.run_as(tape, input, [x.h, x.v], trains);
+    if x.recipe().loss == LossKind::ChunkedRows {
+        joined::cast_for_each_chunk(tape, trains);
+    }
     tape.step = Step::Core;
     if x.recipe().loss == LossKind::Distributed && x.t > 1 {
         tape.saved.extend(over_ranks(x).map(|saved| (Step::Core, saved)));

@@ -14,6 +14,7 @@ fn is_qwen(leaves: &Leaves<'_>) -> bool {
 pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if dialect == Dialect::Transformers {
         two_lengths(leaves);
+        medical(leaves);
         super::qwen_vl::defaults(leaves);
         if is_qwen(leaves) {
             qwen(leaves);
@@ -157,6 +158,21 @@ fn firefly_pairs(leaves: &mut Leaves<'_>, leaf: &Leaf, casts: bool) {
             "QLoRA in bf16 under TRL 0.7.11, which casts adapters and embeddings to it and norms to fp32";
         let item = NotModelled::new("task_type", "dpo", Effect::Memory, what).at_some(leaf.span);
         leaves.reading.not_modelled.push(item);
+    }
+}
+
+/// MedicalGPT's programs of preferences and rewards, told by its own option (`training/dpo_training.py`, `orpo_training.py`,
+/// `reward_modeling.py`: `full_max_length`). Those of preferences are in fp16 where no precision is stated, that of rewards is not.
+fn medical(leaves: &mut Leaves<'_>) {
+    let precise = ["bf16", "fp16"].iter().any(|path| leaves.has(path));
+    if !precise || !leaves.has("train_file_dir") {
+        return;
+    }
+    let both = leaves.get("max_source_length").zip(leaves.get("max_target_length"));
+    let Some((source, target)) = both else { return };
+    if let Some(sum) = source.whole().zip(target.whole()).and_then(|(one, other)| one.checked_add(other)) {
+        let note = "max_source_length and max_target_length together";
+        leaves.say_noted(Field::SeqLength, &sum.to_string(), source, note);
     }
 }
 

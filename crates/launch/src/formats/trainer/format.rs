@@ -31,7 +31,7 @@ impl Reader for Trainer {
     fn about(&self) -> &'static str {
         match self.0 {
             Dialect::Transformers => {
-                "arguments of transformers' Trainer, in the command lines of any script that takes them"
+                "arguments of transformers' Trainer, in the command lines of any script that takes them and in settings files, one by one or in groups"
             }
             Dialect::Trl => "TRL: model, batch, lengths, adapters, precision",
             Dialect::LlamaFactory => {

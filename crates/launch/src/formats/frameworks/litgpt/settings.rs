@@ -82,25 +82,15 @@ const HARMLESS: &[&str] = &[
     "optimizer.init_args.",
 ];
 
-/// Weights and optimizer in fp32 under autocast. Layers of litgpt were recorded with weights of 16 bits alone.
-const MIXED: &str =
-    "fp32 weights under autocast (litgpt's default precision), with the casts that are saved for backward";
+/// Over several GPUs FSDP casts what it gathers, which was not recorded.
+const MIXED: &str = "fp32 weights under autocast (litgpt's default precision) that FSDP shards";
+const BY_DEFAULT: &str = "litgpt's precision unless told otherwise: fp32 weights under autocast";
 
 fn litgpt(leaves: &mut Leaves<'_>) {
     family(leaves);
-    // `litgpt/utils.py:get_default_supported_precision`: training is in `bf16-mixed` unless it is told.
-    match leaves.get("precision") {
-        Some(leaf) if leaf.value.ends_with("-mixed") => lack(leaves, leaf, Effect::Memory, MIXED),
-        Some(_) => {}
-        None => {
-            leaves.reading.not_modelled.push(NotModelled::new(
-                "precision",
-                "not stated",
-                Effect::Memory,
-                MIXED,
-            ));
-        }
-    }
+    let many =
+        ["devices", "num_nodes"].iter().any(|path| leaves.get(path).is_some_and(|leaf| leaf.value != "1"));
+    precision(leaves, many);
     let adapters = leaves.all().iter().any(|leaf| leaf.path.starts_with("lora_"));
     if adapters {
         lora(leaves);
@@ -117,8 +107,6 @@ fn litgpt(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("train.tie_embeddings") {
         lack(leaves, leaf, Effect::Model, "tied embeddings (tie_embeddings)");
     }
-    let many =
-        ["devices", "num_nodes"].iter().any(|path| leaves.get(path).is_some_and(|leaf| leaf.value != "1"));
     if many {
         let why = "litgpt's fine-tuning shards and checkpoints every block where there is more than one GPU";
         let engine = if adapters { "fsdp2" } else { "fsdp1" };
@@ -130,6 +118,31 @@ fn litgpt(leaves: &mut Leaves<'_>) {
     leaves.state(Field::NumNodes, "1", Origin::Default, "default of litgpt");
     leaves.state(Field::Optimizer, "adam", Origin::Default, "default of litgpt");
     leaves.pass_below(HARMLESS);
+}
+
+/// `litgpt/utils.py:get_default_supported_precision`: training is in `bf16-mixed` unless it is told, with weights and optimizer in fp32.
+fn precision(leaves: &mut Leaves<'_>, many: bool) {
+    let stated = leaves.get("precision");
+    if stated.is_some_and(|leaf| !leaf.value.ends_with("-mixed")) {
+        return;
+    }
+    if many {
+        let value = stated.map_or("not stated", |leaf| leaf.value.as_str());
+        let item = NotModelled::new("precision", value, Effect::Memory, MIXED);
+        leaves.reading.not_modelled.push(item.at_some(stated.and_then(|leaf| leaf.span)));
+        return;
+    }
+    let half = if stated.is_some_and(|leaf| leaf.value == "16-mixed") { "fp16" } else { "bf16" };
+    match stated {
+        Some(leaf) => {
+            leaves.say(Field::ParamsDtype, "fp32", leaf);
+            leaves.say(Field::Autocast, half, leaf);
+        }
+        None => {
+            leaves.state(Field::ParamsDtype, "fp32", Origin::Default, BY_DEFAULT);
+            leaves.state(Field::Autocast, half, Origin::Default, BY_DEFAULT);
+        }
+    }
 }
 
 fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &str) {
