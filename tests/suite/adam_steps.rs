@@ -105,3 +105,42 @@ fn deepspeed_copies_the_gradients_that_it_steps() {
         assert_eq!(away.gradients > 0, held > 0, "ZeRO-{stage}");
     }
 }
+
+/// torchtune's recipes say `fused`, and litgpt's fine-tuning makes AdamW without it.
+#[test]
+fn frameworks_with_optimizers_of_their_own_say_how_they_step() {
+    let foreach = |name: &str, text: &str, set: &[(&str, &str)]| {
+        let set: Vec<(String, String)> =
+            set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let read = resolved(&Source::from_files([(name, text)]), &set);
+        let plan =
+            read.plan.unwrap_or_else(|| panic!("{text}: {:?} {:?}", read.diagnostics, read.not_modelled));
+        plan.recipe().transformers.foreach_step
+    };
+    let torchtune = |optimizer: &str| {
+        let text = format!(
+            "tokenizer:\n  _component_: torchtune.models.llama3.llama3_tokenizer\n  path: /tmp/tokenizer.model\n  max_seq_len: 2048\n\
+             dataset:\n  _component_: torchtune.datasets.alpaca_dataset\n  packed: False\nmodel:\n  \
+             _component_: torchtune.models.llama3_1.llama3_1_8b\noptimizer:\n  _component_: {optimizer}\n  lr: 2e-5\n\
+             loss:\n  _component_: torchtune.modules.loss.LinearCrossEntropyLoss\nbatch_size: 2\ngradient_accumulation_steps: 1\n\
+             dtype: bf16\nenable_activation_checkpointing: True\nenable_activation_offloading: False\ncompile: False\n"
+        );
+        foreach(
+            "full.yaml",
+            &text,
+            &[("gpus_per_node", "8"), ("num_nodes", "1"), ("accelerator", "H100-SXM")],
+        )
+    };
+    assert!(torchtune("torch.optim.AdamW"));
+    assert!(torchtune("torch.optim.AdamW\n  fused: False"));
+    assert!(!torchtune("torch.optim.AdamW\n  fused: True"));
+    assert!(!torchtune("bitsandbytes.optim.PagedAdamW8bit"));
+    let litgpt = |more: &str| {
+        let text = format!(
+            "litgpt finetune_lora meta-llama/Llama-3.1-8B --precision bf16-true --train.micro_batch_size 2 --train.max_seq_length 512 {more}\n"
+        );
+        foreach("run.sh", &text, &[("accelerator", "H100-SXM")])
+    };
+    assert!(litgpt(""));
+    assert!(!litgpt("--quantize bnb.nf4"));
+}
