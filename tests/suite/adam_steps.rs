@@ -32,11 +32,16 @@ struct Step {
 }
 
 fn step(gpus: u64, more: &str, zero: &str) -> Step {
+    step_with(gpus, more, zero, "")
+}
+
+/// The same with `section` beside DeepSpeed's others.
+fn step_with(gpus: u64, more: &str, zero: &str, section: &str) -> Step {
     let script = format!(
         "torchrun --nproc_per_node {gpus} train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --torch_dtype bfloat16 \
          --per_device_train_batch_size 1 --gradient_accumulation_steps 1 --model_max_length 128 --gradient_checkpointing True {more}\n"
     );
-    let config = format!(r#"{{"bf16": {{"enabled": true}}, "zero_optimization": {{{zero}}}}}"#);
+    let config = format!(r#"{{"bf16": {{"enabled": true}}, "zero_optimization": {{{zero}}}{section}}}"#);
     let mut files = vec![("run.sh", script.as_str())];
     if !zero.is_empty() {
         files.push(("ds.json", config.as_str()));
@@ -95,6 +100,14 @@ fn deepspeed_copies_the_gradients_that_it_steps() {
         let plain = step(8, "--deepspeed ds.json --optim adamw_torch", &zero);
         assert_eq!((plain.cast, plain.joined, plain.roots), (4 * part, 0, 4 * part), "ZeRO-{stage}");
     }
+    // An optimizer of DeepSpeed's configuration is its own kernel, whatever the Trainer's is called.
+    for (torch_adam, roots) in [("false", false), ("true", true)] {
+        let section = format!(
+            r#", "optimizer": {{"type": "AdamW", "params": {{"lr": 1e-5, "torch_adam": {torch_adam}}}}}"#
+        );
+        let own = step_with(8, "--deepspeed ds.json --optim adamw_torch", r#""stage": 2"#, &section);
+        assert_eq!(own.roots > 0, roots, "{section}");
+    }
     let two = step(2, "--deepspeed ds.json --optim adamw_torch", r#""stage": 3"#);
     assert!(two.parameters / 2 > 1_000_000_000);
     assert_eq!((two.cast, two.roots), (4_000_000_000, 4_000_000_000));
@@ -132,7 +145,8 @@ fn frameworks_with_optimizers_of_their_own_say_how_they_step() {
         )
     };
     assert!(torchtune("torch.optim.AdamW"));
-    assert!(torchtune("torch.optim.AdamW\n  fused: False"));
+    // Whoever says `fused: False` turns both off: one tensor is stepped after the other.
+    assert!(!torchtune("torch.optim.AdamW\n  fused: False"));
     assert!(!torchtune("torch.optim.AdamW\n  fused: True"));
     assert!(!torchtune("bitsandbytes.optim.PagedAdamW8bit"));
     let litgpt = |more: &str| {

@@ -90,7 +90,7 @@ const HARMLESS: &[&str] = &[
     "low_cpu_ram",
     "model.lora_alpha",
     "clip_grad_norm",
-    // Its kernel updates in place; without it `stepping` says what is made.
+    // Its kernel updates in place; where nothing is said of it `stepping` says what is made.
     "optimizer.fused",
 ];
 
@@ -157,8 +157,10 @@ fn stepping(leaves: &mut Leaves<'_>) {
     let fused = leaves.flag("optimizer.fused") == Some(true);
     let of_torch =
         matches!(leaves.text("optimizer._component_"), Some("torch.optim.AdamW" | "torch.optim.Adam"));
-    if of_torch && !fused && leaves.flag("optimizer_in_bwd") != Some(true) {
-        let why = "torch.optim.AdamW without fused steps over all tensors at once";
+    // `fused: False` turns foreach off with it (`torch/optim/adam.py:adam`): then one tensor is stepped after the other.
+    let unsaid = leaves.flag("optimizer.fused").is_none() && !leaves.has("optimizer.foreach");
+    if of_torch && unsaid && leaves.flag("optimizer_in_bwd") != Some(true) {
+        let why = "torch.optim.AdamW that is told nothing of fused steps over all tensors at once";
         leaves.state(Field::OptimizerForeach, "true", Origin::Derived, why);
     }
     let Some(leaf) = leaves.yes("optimizer_in_bwd") else { return };
