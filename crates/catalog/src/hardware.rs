@@ -4,7 +4,7 @@
 //! chapter; DGXC = NVIDIA dgxc-benchmarking peak table; BS = bigscience run logs; TT = torchtitan
 //! benchmark notes; R = recalled from data sheets, not verified in a stored copy. Memory is what the
 //! driver shows as total where that is known, else the label in GiB. Multiprocessors: data sheets (R).
-//! Context: measured on V100 and A100-40GB (BS); other GPUs carry the A100's until they are measured. A TPU's is what XLA's compiler
+//! Context: measured on V100 and A100-40GB (BS), bounded by a run on the T4; other GPUs carry the A100's until they are measured. A TPU's is what XLA's compiler
 //! leaves no program of its memory (XLA: libtpu 0.0.42.1, `tests/data/maxtext/steps.jsonl`).
 //! Host link: what copies reach with both directions at work, as NET measured it: 55 of PCIe 5's 63 GB/s on eight H200, 172 of
 //! NVLink-C2C's 450 on half a GB300, whose two directions share the host's memory; other generations of PCIe the same part.
@@ -57,6 +57,7 @@ const ROWS: &[Row] = &[
     Row { name: "A100-SXM-80GB", generation: Generation::A100, capability: Some(8), memory_mib: 81920, memory_tb_s: 2.04, fp32: 19.5, half: 312.0, fp8: None, fp4: None, multiprocessors: 108, fast_link: ("NVLink3", 300.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("InfiniBand HDR", 25.0), context_mib: 1573, processor: Processor::Rome, source: "tflops, achieved, capacity: ST; bandwidth: R (ST rounds to 2.00); link: NET; smi total: R" },
     Row { name: "A100-PCIe-80GB", generation: Generation::A100, capability: Some(8), memory_mib: 81920, memory_tb_s: 1.94, fp32: 19.5, half: 312.0, fp8: None, fp4: None, multiprocessors: 108, fast_link: ("PCIe 4", 31.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("InfiniBand HDR", 25.0), context_mib: 1573, processor: Processor::Rome, source: "tflops, achieved, memory: ST; link: NET" },
     Row { name: "A800-SXM-80GB", generation: Generation::A100, capability: Some(8), memory_mib: 81920, memory_tb_s: 2.04, fp32: 19.5, half: 312.0, fp8: None, fp4: None, multiprocessors: 108, fast_link: ("NVLink3", 200.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("InfiniBand HDR", 25.0), context_mib: 1573, processor: Processor::Rome, source: "all: R" },
+    Row { name: "T4", generation: Generation::V100, capability: Some(7), memory_mib: 15360, memory_tb_s: 0.32, fp32: 8.1, half: 65.0, fp8: None, fp4: None, multiprocessors: 40, fast_link: ("PCIe 3", 15.75), host_link: ("PCIe 3", 13.7), fast_domain: 8, gpus_per_node: 8, network: ("Ethernet", 1.5625), context_mib: 504, processor: Processor::Skylake, source: "tflops, memory: NVIDIA T4 data sheet, R; smi total: Colab's runtime, R; context: at most what a run on it left, of which PyTorch held 14.508 GiB (unslothai/notebooks@bdda2efc7ad5, nb/Qwen3_(14B)-Reasoning-Conversational.ipynb); link: NET (PCIe 3); network: g4dn.metal, R" },
     Row { name: "L4", generation: Generation::A100, capability: Some(8), memory_mib: 23034, memory_tb_s: 0.3, fp32: 30.3, half: 121.0, fp8: Some(242.5), fp4: None, multiprocessors: 58, fast_link: ("PCIe 4", 31.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("Ethernet", 25.0), context_mib: 1573, processor: Processor::Milan, source: "tflops, memory: NVIDIA L4 data sheet (half of its figures with sparsity), R; link: NET (PCIe 4)" },
     Row { name: "L40S", generation: Generation::A100, capability: Some(8), memory_mib: 49152, memory_tb_s: 0.864, fp32: 91.6, half: 362.0, fp8: Some(733.0), fp4: None, multiprocessors: 142, fast_link: ("PCIe 4", 31.0), host_link: ("PCIe 4", 27.0), fast_domain: 8, gpus_per_node: 8, network: ("Ethernet", 25.0), context_mib: 1573, processor: Processor::Milan, source: "tflops, memory: ST; link: NET (PCIe 4)" },
     Row { name: "H100-SXM", generation: Generation::H100, capability: Some(9), memory_mib: 81559, memory_tb_s: 3.35, fp32: 67.0, half: 989.0, fp8: Some(1979.0), fp4: None, multiprocessors: 132, fast_link: ("NVLink4", 450.0), host_link: ("PCIe 5", 55.0), fast_domain: 8, gpus_per_node: 8, network: ("InfiniBand NDR", 50.0), context_mib: 1573, processor: Processor::SapphireRapids, source: "tflops, achieved, memory: ST; peaks: DGXC; link: NET; smi total: R" },
@@ -167,6 +168,7 @@ pub fn accelerator_in(words: &str) -> Option<Accelerator> {
         ("a800", "A800-SXM-80GB"),
         ("a100", "A100-SXM-80GB"),
         ("v100", "V100-SXM2-32GB"),
+        ("t4", "T4"),
         ("l4", "L4"),
         ("l40s", "L40S"),
         ("mi250x", "MI250X"),
@@ -271,6 +273,7 @@ mod tests {
         check("a100", Some("A100-SXM-80GB"));
         check("h200", Some("H200-SXM"));
         check("l4", Some("L4"));
+        check("t4", Some("T4"));
         check("B2", Some("B200"));
         check("", None);
         check("abacus", None);
@@ -283,6 +286,7 @@ mod tests {
         assert_eq!(named("v100-32g").as_deref(), Some("V100-SXM2-32GB"));
         assert_eq!(named("gpu-h100-80g").as_deref(), Some("H100-SXM"));
         assert_eq!(named("gpu:l4:1").as_deref(), Some("L4"));
+        assert_eq!(named("nvidia-tesla-t4").as_deref(), Some("T4"));
         assert_eq!(named("batch,ga100x"), None);
         assert_eq!(named("gpu:h100_nvl:2").as_deref(), Some("H100-NVL"));
         assert_eq!(named("gpu:h100-pcie:2").as_deref(), Some("H100-PCIe"));

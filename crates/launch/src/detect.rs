@@ -74,7 +74,7 @@ pub fn detect(name: &str, text: &str, base: u32) -> TextKind {
     } else {
         return TextKind::Script;
     };
-    if let Some(program) = notebook(&tree) {
+    if let Some(program) = super::notebook::program(&tree) {
         return TextKind::Python(program);
     }
     match classify(&tree) {
@@ -163,23 +163,6 @@ fn model_name(line: &str) -> Option<&str> {
     let last = name.rsplit('/').next().unwrap_or(name);
     let file = [".sh", ".py", ".yaml", ".yml", ".json"].iter().any(|end| last.ends_with(end));
     (two && ends && !file && !name.starts_with('.')).then_some(line)
-}
-
-/// The program in the cells of a notebook.
-fn notebook(tree: &Tree) -> Option<String> {
-    let cells = tree.documents.first()?.get("cells")?.items();
-    let mut program = String::new();
-    for cell in cells {
-        if cell.get("cell_type").and_then(Node::word) != Some("code") {
-            continue;
-        }
-        let Some(source) = cell.get("source") else { continue };
-        for line in if source.items().is_empty() { std::slice::from_ref(source) } else { source.items() } {
-            program.push_str(line.text().unwrap_or(""));
-        }
-        program.push('\n');
-    }
-    (!cells.is_empty()).then_some(program)
 }
 
 /// A template of Helm: what it starts is known once `helm template` has filled it in, or by the scripts that it names.

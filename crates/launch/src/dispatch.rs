@@ -9,10 +9,12 @@ use super::formats::{
 };
 use super::named::take_model;
 use super::several::MAX_TEXTS;
-use super::started::{Started, asks_for_line, launched_by, with_line, without_places};
+use super::started::{Started, asks_for_line, by_commands, launched_by, with_line, without_places};
 use super::strangers::python;
+use super::weights::of_nothing_else;
 use super::{
-    Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, machines, several, template,
+    Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, machines, notebook, several,
+    template,
 };
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
@@ -99,6 +101,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                     Some(mut reading) => {
                         if !exact {
                             without_places(&mut reading, 0);
+                            notebook::runtime(&mut reading, text, part.span.start);
                         }
                         if asks_for_line(&reading) {
                             let (name, base) = (part.name.clone(), part.span.start);
@@ -111,7 +114,10 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                         let item = NotModelled::new("program", "olmo_core", Effect::Memory, what);
                         add(None, Reading { not_modelled: vec![item], ..Reading::default() });
                     }
-                    None => remarks.push(python(&program)),
+                    None => match by_commands(&program, source, index, environment) {
+                        Some(readings) => readings.into_iter().for_each(|reading| add(None, reading)),
+                        None => remarks.push(python(&program)),
+                    },
                 }
             }
             TextKind::Model(name) => add(Some(Format::new(&HuggingFace)), alone_by_name(&name, part.span)),
@@ -147,7 +153,8 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     }
     remarks.extend(each);
     let machines = machines::said(source);
-    let mut readings = vec![Reading { diagnostics: remarks, machines, ..Reading::default() }];
+    let questions = of_nothing_else(source.text(), texts.iter().map(|text| &text.reading));
+    let mut readings = vec![Reading { diagnostics: remarks, machines, questions, ..Reading::default() }];
     readings.extend(merge(texts));
     readings
 }

@@ -1,6 +1,7 @@
 //! What a script says around its command: lines to the scheduler, variables that choose kernels.
 
 use super::named::{take_model, with_vision};
+use super::weights::propose_model;
 use super::{Argument, Effect, Found, NotModelled, Origin, Reading, formats::known_model, launch::Launch};
 use shardscope_bash as shell;
 use shardscope_catalog as catalog;
@@ -50,6 +51,8 @@ fn model(reading: &mut Reading, launch: &Launch) {
     if let Some((flag, name, span)) = by_flag {
         with_vision(reading, name, flag, span);
         take_model(reading, name, flag, span);
+    } else {
+        propose_model(reading, &launch.arguments);
     }
 }
 

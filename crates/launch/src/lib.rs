@@ -3,6 +3,7 @@
 
 mod answers;
 mod argument;
+mod commands;
 mod detect;
 mod dispatch;
 mod environment;
@@ -14,6 +15,7 @@ mod machines;
 pub mod megatron;
 mod minimal;
 mod named;
+mod notebook;
 mod options;
 mod read;
 mod several;
@@ -24,6 +26,7 @@ mod strangers;
 mod tables;
 mod telling;
 mod template;
+mod weights;
 
 pub use argument::Argument;
 pub use detect::{TextKind, detect};

@@ -3,7 +3,7 @@
 
 use super::formats::{Dialect, Format, Text, Trainer, launcher, read_started};
 use super::several::MAX_TEXTS;
-use super::{Argument, Reading, environment, launch, megatron};
+use super::{Argument, Reading, commands, environment, launch, megatron};
 use shardscope_bash::{Environment, base_name};
 use shardscope_plan::Field;
 use shardscope_resolve::COMMAND_LINE;
@@ -91,4 +91,24 @@ pub(super) fn launched_by(program: &str, source: &Source, environment: &Environm
         reading.diagnostics.push(Diagnostic::note(Code::SeveralCommands, message));
     }
     reading
+}
+
+/// What the commands say that a program or a notebook starts, and the machines that it asks for; none where no command trains.
+pub(super) fn by_commands(
+    program: &str,
+    source: &Source,
+    part: usize,
+    environment: &Environment,
+) -> Option<[Reading; 2]> {
+    let work = commands::workload(program)?;
+    let texts = source.parts().iter().enumerate();
+    let texts = texts.map(|(at, known)| {
+        let text = if at == part { work.script.as_str() } else { source.part_text(at) };
+        (known.name.as_str(), text)
+    });
+    let launch = launch::read_part(&Source::from_files(texts), part, environment);
+    let mut reading = environment::reading(&launch);
+    without_places(&mut reading, 0);
+    let nothing = reading.diagnostics.iter().any(|said| said.code == Code::NoTrainingCommand);
+    (!nothing).then_some([work.reading, reading])
 }

@@ -3,7 +3,8 @@
 use shardscope_source::{Code, Diagnostic};
 
 /// Words that tell what a program is, and what is said of it.
-const SIGNS: [(&str, &str); 9] = [
+const SIGNS: [(&str, &str); 10] = [
+    ("autotrain llm --train", "AutoTrain, whose command and defaults are not known here"),
     (
         "SentenceTransformer",
         "sentence-embedding training (sentence-transformers), whose pair losses are not modelled",
@@ -23,24 +24,11 @@ const SIGNS: [(&str, &str); 9] = [
     ),
     ("megatron.bridge", "Megatron-Bridge recipes or modules that are not known here"),
 ];
-/// What starts a program in a cell of a notebook.
-const LAUNCHERS: [&str; 5] =
-    ["torchrun ", "deepspeed ", "accelerate launch ", "python ", "autotrain llm --train "];
-/// Parts of names of programs that train nothing, among those that notebooks start.
-const TOOLS: [&str; 5] = ["merge", "convert", "download", "eval", "inference"];
-/// Characters shown of a command.
-const SHOWN: usize = 60;
 const LINE: &str =
     "paste the launch command with its options, or the settings it prints at start (YAML or JSON)";
 
 /// Says what `program` is, as far as its text tells.
 pub(super) fn python(program: &str) -> Diagnostic {
-    if let Some(command) = command(program) {
-        let shown: String = command.chars().take(SHOWN).collect();
-        let message = format!("a notebook that starts `{}` and calls no trainer itself", shown.trim_end());
-        return Diagnostic::error(Code::Python, message)
-            .hint("paste that command as a script, together with the files that it names");
-    }
     if let Some((_, what)) = SIGNS.iter().find(|(sign, _)| program.contains(sign)) {
         return Diagnostic::error(Code::Python, *what).hint(LINE);
     }
@@ -51,22 +39,6 @@ pub(super) fn python(program: &str) -> Diagnostic {
     Diagnostic::error(Code::Python, "this looks like Python, which is not evaluated here").hint(LINE)
 }
 
-/// The first command of a notebook's cells (`!torchrun train.py`) that starts a program which may train.
-fn command(program: &str) -> Option<&str> {
-    let starts = |line: &&str| {
-        let program = line.split_ascii_whitespace().find(|word| word.ends_with(".py")).unwrap_or_default();
-        let name = program.rsplit('/').next().unwrap_or(program);
-        (!name.is_empty() || line.contains("autotrain "))
-            && LAUNCHERS.iter().any(|launcher| line.contains(launcher))
-            && !TOOLS.iter().any(|tool| name.contains(tool))
-    };
-    let lines = program.lines().filter_map(|line| line.trim_start().strip_prefix('!'));
-    let line = lines.map(|line| line.trim_end_matches(['\\', ' '])).find(starts)?;
-    // Behind variables that are set for it.
-    let begins = LAUNCHERS.iter().filter_map(|launcher| line.find(launcher)).min()?;
-    line.get(begins..)
-}
-
 #[cfg(test)]
 mod tests {
     use super::python;
@@ -75,21 +47,13 @@ mod tests {
     fn programs_that_no_reader_knows_are_told_by_what_they_are() {
         for (program, said) in [
             (
-                "!pip install trl\n!FSDP=1 torchrun --nproc_per_node=4 ./run.py --config a.yaml\n",
-                "`torchrun --nproc_per_node=4 ./run.py",
-            ),
-            (
-                "!python tools/merge_adapter.py --a\n!python training/dpo_training.py \\\n    --model a\n",
-                "`python training/dpo_training.py`",
-            ),
-            (
                 "from sentence_transformers import SentenceTransformer\nmodel = SentenceTransformer('a')\n",
                 "sentence-embedding training",
             ),
             ("out = model.generate(**inputs)\nprint(out)\n", "text generation program"),
             (
                 "!autotrain setup\n!autotrain llm --train --model a --use_peft\nout = model.generate(**inputs)\n",
-                "`autotrain llm --train --model a",
+                "AutoTrain",
             ),
             (
                 "import art\nmodel = art.TrainableModel(name='a')\nawait model.generate(1)\n",

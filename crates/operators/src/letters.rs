@@ -3,7 +3,7 @@
 use shardscope_explain::{Formula, Symbol};
 
 /// Every symbol that [`super::Symbols::value`] knows, and what it is. Where a size is cut, it is that of one rank.
-pub const LETTERS: [(&str, &str); 74] = [
+pub const LETTERS: [(&str, &str); 76] = [
     ("s", "sequence length per rank: sequence length / c"),
     ("b", "sequences per micro-batch (micro-batch size)"),
     ("n", "tokens per micro-batch and rank: s · b"),
@@ -62,6 +62,8 @@ pub const LETTERS: [(&str, &str); 74] = [
     ("L", "layers of the model"),
     ("entropy_rows", "rows of logits per chunk of a policy's entropy"),
     ("labels", "outputs of the reward or classification head that replaces the output layer"),
+    ("sampled", "sampled tokens of a sequence; all but the first where the longest response is not stated"),
+    ("Bs", "bytes per element of the gradient that is kept of sampled tokens"),
     ("rows", "rows of logits held at once by a loss fused with the output layer or computed in chunks"),
     ("vw", "vocabulary entries per tile of logits, at most V"),
     ("vww", "vocabulary entries of two tiles of logits, at most V"),

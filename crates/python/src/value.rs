@@ -204,6 +204,25 @@ fn compared(left: &Value, sign: &str, right: &Value) -> Option<bool> {
     }
 }
 
+/// Whether a launcher or a scheduler sets a variable of the environment, so that its default is for a run without one.
+fn is_of_the_launcher(variable: &str) -> bool {
+    const NAMES: [&str; 10] = [
+        "RANK",
+        "LOCAL_RANK",
+        "NODE_RANK",
+        "GROUP_RANK",
+        "WORLD_SIZE",
+        "LOCAL_WORLD_SIZE",
+        "NNODES",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "CUDA_VISIBLE_DEVICES",
+    ];
+    const STARTS: [&str; 6] = ["SLURM_", "OMPI_", "PMI_", "TORCHELASTIC_", "ACCELERATE_", "NPROC"];
+    NAMES.contains(&variable) || STARTS.iter().any(|start| variable.starts_with(start))
+}
+
+/// What a call comes to. A variable of the environment that has a default is not set, as in a shell's `${NAME:-default}`.
 fn call(name: &str, arguments: &[(Option<String>, Node)], names: &dyn Names) -> Option<Value> {
     let plain = |index: usize| match arguments.get(index) {
         Some((None, argument)) => Some(argument),
@@ -215,6 +234,10 @@ fn call(name: &str, arguments: &[(Option<String>, Node)], names: &dyn Names) -> 
         "int" | "float" | "str" if arguments.len() == 1 => match (name, value(plain(0)?, names)?) {
             ("int", Value::Number(number)) if number.parse::<i64>().is_err() => None,
             ("int" | "float", given @ Value::Number(_)) => Some(given),
+            ("int", Value::Text(text)) if text.parse::<i64>().is_ok() => Some(Value::Number(text)),
+            ("float", Value::Text(text)) if text.parse::<f64>().is_ok_and(f64::is_finite) => {
+                Some(Value::Number(text))
+            }
             ("str", given @ (Value::Text(_) | Value::Number(_))) => Some(given),
             _ => None,
         },
@@ -226,6 +249,10 @@ fn call(name: &str, arguments: &[(Option<String>, Node)], names: &dyn Names) -> 
             });
             pairs.collect::<Option<_>>().map(Value::Dictionary)
         }
+        "os.environ.get" | "os.getenv" | "environ.get" | "getenv" => match value(plain(0)?, names)? {
+            Value::Text(variable) if !is_of_the_launcher(&variable) => value(plain(1)?, names),
+            _ => None,
+        },
         "getattr" => match (plain(0)?.dotted()?, plain(1)?) {
             (object, Node::Text(attribute)) => names.value(&format!("{object}.{attribute}")),
             _ => None,
@@ -290,6 +317,16 @@ mod tests {
             ("args.bits * other", None),
             ("int(args.bits)", Some("4")),
             ("int(0.5)", None),
+            ("int(os.environ.get('BATCH', '8')) * 2", Some("16")),
+            ("float(os.getenv('DROPOUT', '0.05'))", Some("0.05")),
+            ("int(os.environ.get('LORA_RANK', '32'))", Some("32")),
+            ("os.environ.get('USE', '1') == '1'", Some("true")),
+            ("int('0.5')", None),
+            ("float('nan')", None),
+            ("os.environ.get('BATCH')", None),
+            ("os.environ['BATCH']", None),
+            ("int(os.environ.get('WORLD_SIZE', 1))", None),
+            ("int(os.environ.get('SLURM_NTASKS', 1))", None),
             ("int(args.kind)", None),
             ("bool(args.bits)", Some("true")),
             ("lora['r']", Some("16")),

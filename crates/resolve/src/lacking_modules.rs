@@ -1,8 +1,8 @@
 //! What is not modelled of modules of plain PyTorch that ranks share, or that are computed again one by one.
 
+use super::precision::lacks_bf16;
 use super::table::Table;
-use crate::Effect;
-use shardscope_catalog as catalog;
+use crate::{Effect, Origin};
 use shardscope_plan::{Field, Software};
 
 /// A model of plain PyTorch modules that is cut over ranks. Without it the ranks hold copies, which go on with data alone.
@@ -113,6 +113,13 @@ pub(super) fn own_rollouts(table: &mut Table) {
 /// compiled with their checkpoint was recorded. Of its experts, states and others, and of what it takes from transformers itself, nothing
 /// was.
 pub(super) fn compiled(table: &mut Table, software: Software) {
+    // `unsloth/models/rl.py`: "Model is in float16 precision but you want to use bfloat16".
+    let stated = |origin| !matches!(origin, Origin::Default | Origin::Derived);
+    let bf16 = table.get(Field::Bf16).is_some_and(|setting| stated(setting.origin)) && table.on(Field::Bf16);
+    if software == Software::Unsloth && bf16 && lacks_bf16(table) {
+        let message = "bf16 on an accelerator without it, which unsloth rejects";
+        table.lack(Field::Bf16, "true", Effect::Memory, message);
+    }
     if software == Software::Unsloth && table.on(Field::CompiledLayers) {
         by_unsloth(table);
     }
@@ -144,10 +151,7 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
 /// Layers that unsloth compiles were recorded in bf16 beside adapters without dropout. On accelerators before Ampere it computes in fp16,
 /// or in fp32 where a model is on its list (`unsloth_zoo/model_lists.py:FORCE_FLOAT32`), and compiles no layer as a whole.
 fn by_unsloth(table: &mut Table) {
-    /// CUDA's compute capability from which on there is bf16.
-    const AMPERE: u64 = 8;
-    let capability = catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability);
-    if capability.is_some_and(|capability| capability < AMPERE) {
+    if lacks_bf16(table) {
         let message = "layers that unsloth compiles, on an accelerator without bf16";
         table.lack(Field::CompiledLayers, "", Effect::Memory, message);
     }

@@ -2,6 +2,7 @@
 
 use super::table::Table;
 use crate::SettingValue::{Bool, Text};
+use shardscope_catalog as catalog;
 use shardscope_plan::{Field, Fp8, Fp8Recipe, NumberFormat, Software};
 use shardscope_source::Code;
 
@@ -12,6 +13,32 @@ pub(super) fn number(name: &str) -> Option<NumberFormat> {
         "fp16" => Some(NumberFormat::Fp16),
         "fp8" => Some(NumberFormat::Fp8),
         _ => None,
+    }
+}
+
+/// CUDA's compute capability from which on there is bf16: Ampere's.
+const AMPERE: u64 = 8;
+
+/// Whether the accelerator is an NVIDIA one without bf16.
+pub(super) fn lacks_bf16(table: &Table) -> bool {
+    let capability = catalog::accelerator(table.word(Field::Accelerator)).and_then(|found| found.capability);
+    capability.is_some_and(|capability| capability < AMPERE)
+}
+
+/// unsloth trains in fp16 where the accelerator has no bf16 (`unsloth/models/llama.py:from_pretrained`). What its functions keep has the
+/// same bytes: xFormers runs CUTLASS's attention there, which keeps what flash attention does but for the random numbers' state.
+pub(super) fn of_unsloth(table: &mut Table, software: Software) {
+    if software != Software::Unsloth || !lacks_bf16(table) || !table.on(Field::Bf16) {
+        return;
+    }
+    let rule = "unsloth runs in fp16 on accelerators without bf16";
+    table.overrule(Field::Bf16, Bool(false), rule);
+    table.overrule(Field::Fp16, Bool(true), rule);
+    if table.says(Field::ParamsDtype, "bf16") {
+        table.overrule(Field::ParamsDtype, Text("fp16".to_owned()), rule);
+    }
+    if table.says(Field::Autocast, "bf16") {
+        table.overrule(Field::Autocast, Text("fp16".to_owned()), rule);
     }
 }
 

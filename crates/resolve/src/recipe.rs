@@ -3,7 +3,7 @@
 use super::batch::Batch;
 use super::kernels::{attention_kernel, cublas_workspace, fusions, loss};
 use super::offload::offload;
-use super::precision::{fp8, grads_dtype, params_dtype};
+use super::precision::{fp8, grads_dtype, of_unsloth, params_dtype};
 use super::recompute::recompute;
 use super::rollout::rollout;
 use super::sharding::{dp_sharding, optimizer, torch_fsdp2};
@@ -27,6 +27,7 @@ pub(super) struct Basis {
 
 /// The basis of the settings, each resolved once.
 pub(super) fn basis(table: &mut Table, software: Software) -> Basis {
+    of_unsloth(table, software);
     let params_dtype = params_dtype(table);
     Basis {
         software,

@@ -3,9 +3,11 @@
 use super::precision::number;
 use super::table::Table;
 use crate::SettingValue::{Bool, Int, Real, Text};
+use shardscope_catalog as catalog;
 use shardscope_plan::{
     Field, NumberFormat, Offloads, Residence, RlFramework, Rollout, RolloutEngine, sampling_bytes,
 };
+use shardscope_units::Bytes;
 
 /// Part of the memory that an engine takes where nothing is said: vLLM's `gpu_memory_utilization`
 /// (`vllm/config/cache.py`), and what SGLang's sizes come to on accelerators of 80 GB (`sglang/srt/server_args.py`).
@@ -13,6 +15,27 @@ const FRACTIONS: [(RolloutEngine, f64); 2] = [(RolloutEngine::Vllm, 0.9), (Rollo
 /// Sequences that vLLM and SGLang decode at once from CUDA graphs on accelerators of 80 GB, where nothing is said
 /// (`vllm/config/scheduler.py`, `sglang/srt/server_args.py:cuda_graph_max_bs`).
 const SEQUENCES: u64 = 256;
+
+/// Shares of the memory that unsloth gives vLLM where its cache is freed while the model trains, from so many bytes on; less below
+/// (`unsloth_zoo/vllm_utils.py:load_vllm`, `standby_target_gpu_util`, for vLLM 0.11 and later, where each is taken 0.95 times).
+const STANDBY: [(Bytes, f64); 5] = [
+    (Bytes::gib(40), 0.925),
+    (Bytes::gib(25), 0.9),
+    (Bytes::gib(20), 0.825),
+    (Bytes::gib(14), 0.8),
+    (Bytes::gib(10), 0.775),
+];
+const STANDBY_BELOW: f64 = 0.75;
+const STANDBY_OF_NEW: f64 = 0.95;
+
+/// The share of a device whose driver shows `memory`. What PyTorch sees of it is less by what the driver keeps, at most half a GiB on the
+/// accelerators of the catalog (an A100 of 40 GB has 39.5 GiB), so that a device is told by the tier below its label.
+fn standby_share(memory: Bytes) -> f64 {
+    const DRIVER: Bytes = Bytes::mib(512);
+    let seen = memory.less(DRIVER);
+    let tier = STANDBY.iter().find(|(least, _)| seen >= *least);
+    tier.map_or(STANDBY_BELOW, |(_, share)| *share) * STANDBY_OF_NEW
+}
 
 /// A step takes a part of the round's rollouts where the batch itself is not stated (slime, `--num-steps-per-rollout`).
 pub(super) fn batch(table: &mut Table) {
@@ -43,6 +66,13 @@ pub(super) fn rollout(table: &mut Table, sequence: u64) -> Option<Rollout> {
         table.default(Field::RolloutSequences, Int(SEQUENCES), &whose);
         table.default(Field::RolloutCudaGraphs, Bool(true), &whose);
         table.default(Field::RolloutDtype, Text("bf16".to_owned()), &whose);
+    }
+    if framework == RlFramework::Unsloth && table.on(Field::RolloutSleep) {
+        let memory =
+            catalog::accelerator(table.word(Field::Accelerator)).map_or(Bytes::ZERO, |found| found.memory);
+        let rule =
+            "unsloth sets the engine's share by the GPU's memory where its cache is freed while it trains";
+        table.overrule(Field::RolloutMemoryFraction, Real(standby_share(memory)), rule);
     }
     table.default(Field::RolloutsPerPrompt, Int(1), "unless given");
     table.derive(Field::RolloutLength, Int(sequence), "as long as the training sequences");

@@ -16,8 +16,9 @@ pub(super) fn spell_out(table: &mut Table) {
     }
     position(table);
     recomputation(table);
-    // By its own flag too, as slime's scripts are Megatron's but for that.
-    if table.has(Field::MaxTokensPerGpu) || is_slime(table) {
+    // By its own flag too, as slime's scripts are Megatron's but for that; others that pack by tokens say who they are.
+    let by_flag = table.has(Field::MaxTokensPerGpu) && !table.has(Field::RlFramework);
+    if by_flag || is_slime(table) {
         slime(table);
     }
     if table.says(Field::Optimizer, "dist_muon") {

@@ -25,6 +25,7 @@ pub fn software_name(resolution: &Resolution) -> String {
     match software {
         // Elsewhere the engine is Megatron's own, and its name says it.
         Some(Software::HfTransformers) => format!("{trainer} ({engine}transformers)"),
+        Some(Software::Unsloth) => trainer.to_owned(),
         _ => format!("{trainer} ({own})"),
     }
 }

@@ -35,6 +35,16 @@ static SHARE: Formula = Formula::new(
     ("C", "bytes of the memory"),
     ("W", "bytes of the engine's weights"),
 ]);
+static SHARED: Formula = Formula::new(
+    "F·C - W",
+    "KV cache and activations: the share F of the memory C that the engine is given, minus the weights W, which are those that train.",
+    "unsloth_zoo/vllm_utils.py:load_vllm",
+)
+.letters(&[
+    ("F", "share of the memory that the engine is given"),
+    ("C", "bytes of the memory"),
+    ("W", "bytes of the weights"),
+]);
 static STATIC: Formula = Formula::new(
     "F·C - W",
     "KV cache: the share F of the memory C that is free when the engine starts, minus its weights W.",
@@ -129,8 +139,49 @@ impl EngineMemory {
     }
 }
 
-/// The engine of `rollout` on an accelerator of which `taken` bytes are in use when it starts.
-pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes) -> EngineMemory {
+/// Sequences that unsloth lets vLLM decode at once, by the GiB that are left for its cache (`unsloth_zoo/vllm_utils.py:load_vllm`,
+/// `approx_max_num_seqs`); the last number beyond.
+const BY_CACHE: [(u64, u64); 10] = [
+    (2, 8),
+    (4, 16),
+    (8, 32),
+    (12, 48),
+    (16, 64),
+    (24, 80),
+    (40, 96),
+    (48, 112),
+    (80, 128),
+    (u64::MAX >> 30, 256),
+];
+
+/// vLLM in the trainer's process, on the trainer's own `weights`.
+fn in_process(plan: &Plan, rollout: &Rollout, weights: Bytes) -> EngineMemory {
+    let memory = plan.cluster().accelerator.memory;
+    let share = Count::rounded_up(memory.number() * rollout.fraction).bytes(1);
+    let kv_cache = share.less(weights);
+    let given = [("F", rollout.fraction), ("C", memory.number()), ("W", weights.number())];
+    let leaf = |label, bytes, formula, symbols: &[(&'static str, f64)]| {
+        Breakdown::leaf(label, bytes).because(Explanation::new(formula, symbols))
+    };
+    let mut parts = vec![(EnginePart::Cache, leaf("KV cache and activations", kv_cache, &SHARED, &given))];
+    let fits = |&&(gib, _): &&(u64, u64)| kv_cache <= Bytes::gib(gib);
+    let most = BY_CACHE.iter().find(fits).map_or(rollout.sequences, |&(_, most)| most);
+    let sequences = most.min(rollout.sequences);
+    let graphs = if rollout.graphs { GRAPH * sequences } else { Bytes::ZERO };
+    if rollout.graphs {
+        let symbols = [("g", GRAPH.number()), ("N", Count::new(sequences).number())];
+        parts.push((EnginePart::Graphs, leaf("engine CUDA graphs", graphs, &CAPTURED, &symbols)));
+    }
+    let Held { tokens: cache_tokens, rollouts: cache_rollouts } = held(plan.model(), rollout, kv_cache);
+    EngineMemory { weights, kv_cache, graphs, cache_tokens, cache_rollouts, parts }
+}
+
+/// The engine of `rollout` on an accelerator of which `taken` bytes are in use when it starts, `weights` of them the policy's.
+pub(super) fn engine(plan: &Plan, rollout: &Rollout, taken: Bytes, weights: Bytes) -> EngineMemory {
+    let cuts = plan.recipe().software.semantics().cuts_models;
+    if rollout.engine == RolloutEngine::Vllm && rollout.framework.semantics(cuts).shares_weights {
+        return in_process(plan, rollout, weights);
+    }
     if rollout.engine == RolloutEngine::Transformers {
         let own = own_rollouts(plan, rollout);
         let (weights, graphs) = (Bytes::ZERO, Bytes::ZERO);

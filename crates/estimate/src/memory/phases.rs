@@ -148,7 +148,7 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
     let sum = |parts: &[Breakdown<Bytes>]| -> Bytes { parts.iter().map(Breakdown::value).sum() };
     // SGLang sizes its KV cache by what is free when it starts: what the trainer left counts only on shared GPUs.
     let taken = if shared { sum(&left) + sum(&beside) } else { Bytes::ZERO };
-    let engine = engine(plan, rollout, taken);
+    let engine = engine(plan, rollout, taken, totals.parameters);
     let cache_rollouts = engine.cache_rollouts;
     let headroom = plan.recipe().headroom;
     let phase = |kind, parts: Vec<Breakdown<Bytes>>, returnable: Bytes| {
@@ -199,7 +199,8 @@ pub(super) fn phases(plan: &Plan, totals: &Totals) -> Option<RlMemory> {
         phases.push(phase(PhaseKind::Reward, parts, own.peak_reserved.less(own.peak_required)));
     }
 
-    if rollout.engine == RolloutEngine::Transformers {
+    let cuts = plan.recipe().software.semantics().cuts_models;
+    if rollout.engine == RolloutEngine::Transformers || rollout.framework.semantics(cuts).shares_weights {
         // The weights that generate are those that train.
     } else if shared {
         let mut update = left.clone();

@@ -57,3 +57,4 @@ pub(crate) use rl::{
 pub(super) use trainer::{Dialect, Trainer, read_started, turn_dropout_off};
 pub(crate) use trainer::{VOCABULARY, open_stage};
 pub use workload::Workload;
+pub(crate) use workload::accelerator as workload_accelerator;

@@ -72,7 +72,7 @@ impl Scalars {
                 word.span.filter(exact).map(|span| span.part(from, span.len())).or(word.span)
             };
             let (path, value, span, hole) = match (text.split_once('='), next) {
-                (Some((path, value)), _) => (path, value, place(path.len() + 1), &word.hole),
+                (Some((path, value)), _) => (path, unquoted(value), place(path.len() + 1), &word.hole),
                 _ if !word.text.starts_with("--") => continue,
                 (None, Some(value)) => (text, value.text.as_str(), value.span, &value.hole),
                 (None, None) => (text, "true", place(0), &None),
@@ -218,6 +218,13 @@ impl Leaf {
 /// (`verl/trainer/config/sft_trainer.yaml`).
 const AT_THE_TOP: [&str; 4] =
     ["mixed_precision", "ulysses_sequence_parallel_size", "use_remove_padding", "engine"];
+
+/// A value in quotes that bash left on it (`model.path='"a/b"'`), without them, as Hydra's grammar of overrides takes it.
+fn unquoted(value: &str) -> &str {
+    let within =
+        |quote: char| value.strip_prefix(quote)?.strip_suffix(quote).filter(|inner| !inner.contains(quote));
+    within('"').or_else(|| within('\'')).unwrap_or(value)
+}
 
 /// Whether a word is keys joined by dots, or one of those without any.
 pub(super) fn is_path(word: &str) -> bool {

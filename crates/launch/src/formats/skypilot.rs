@@ -4,9 +4,7 @@
 
 use super::reader::{Claim, Reader, Role};
 use super::signs;
-use super::workload::{Workload, blank};
-use crate::{Effect, Found, NotModelled, Origin, Reading};
-use shardscope_catalog as catalog;
+use super::workload::{Workload, accelerator, blank};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::Field;
 use shardscope_source::{Code, Diagnostic};
@@ -51,7 +49,7 @@ fn read(task: &Node, text: &str, base: u32) -> Workload {
         work.count(Field::GpusPerNode, count, "resources.accelerators", Some(node.span));
     }
     if let Some((name, node)) = accelerators.and_then(|node| Some((named(node)?, node))) {
-        accelerator(&mut work.reading, name, node);
+        accelerator(&mut work.reading, name, "resources.accelerators", Some(node.span));
     }
     for group in ["envs", "secrets"] {
         for entry in task.get(group).map_or(&[][..], Node::entries) {
@@ -79,27 +77,6 @@ fn read(task: &Node, text: &str, base: u32) -> Workload {
     }
     work.script = blank(text, run.map(|node| node.span).as_slice(), base);
     work
-}
-
-/// Names that SkyPilot gives other accelerators than schedulers do (`sky show-gpus`).
-const NAMES: [(&str, &str); 2] = [("A100", "A100-SXM-40GB"), ("V100", "V100-SXM2-16GB")];
-
-/// Takes the accelerator of that name; one that is not known here stops the verdict, which would be another's.
-fn accelerator(reading: &mut Reading, name: &str, node: &Node) {
-    let own =
-        NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, known)| (*known).to_owned());
-    let known = own.or_else(|| catalog::accelerator_in(name).map(|known| known.name));
-    match known {
-        Some(known) => {
-            let found = Found::new(Field::Accelerator, known, Origin::Script);
-            reading.take(found.by("resources.accelerators", Some(node.span)));
-        }
-        None => {
-            let what = "an unknown accelerator";
-            let item = NotModelled::new("resources.accelerators", name, Effect::Memory, what);
-            reading.not_modelled.push(item.at_some(Some(node.span)));
-        }
-    }
 }
 
 /// The name of the accelerators, where there is one to choose from.

@@ -1,6 +1,7 @@
 //! A settings file that starts a script of its own.
 
-use crate::{Found, Origin, Reading};
+use crate::{Effect, Found, NotModelled, Origin, Reading};
+use shardscope_catalog as catalog;
 use shardscope_plan::Field;
 use shardscope_source::Span;
 
@@ -20,9 +21,29 @@ pub struct Workload {
 
 impl Workload {
     /// Takes so many machines or accelerators, where there are any.
-    pub(super) fn count(&mut self, field: Field, count: u64, path: &str, span: Option<Span>) {
+    pub(crate) fn count(&mut self, field: Field, count: u64, path: &str, span: Option<Span>) {
         if count > 0 {
             self.reading.take(Found::new(field, count.to_string(), Origin::Script).by(path, span));
+        }
+    }
+}
+
+/// Names that clouds give other accelerators than schedulers do (`sky show-gpus`, modal.com/docs/guide/gpu).
+const NAMES: [(&str, &str); 2] = [("A100", "A100-SXM-40GB"), ("V100", "V100-SXM2-16GB")];
+
+/// Takes the accelerator that a cloud calls `name`, stated by `path`; one that is not known here stops the verdict, which would be
+/// another's.
+pub(crate) fn accelerator(reading: &mut Reading, name: &str, path: &str, span: Option<Span>) {
+    let own =
+        NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, known)| (*known).to_owned());
+    let known = own.or_else(|| catalog::accelerator_in(name).map(|known| known.name));
+    match known {
+        Some(known) => {
+            reading.take(Found::new(Field::Accelerator, known, Origin::Script).by(path, span));
+        }
+        None => {
+            let item = NotModelled::new(path, name, Effect::Memory, "an unknown accelerator");
+            reading.not_modelled.push(item.at_some(span));
         }
     }
 }

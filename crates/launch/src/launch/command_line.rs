@@ -67,6 +67,15 @@ const TORCH_VALUES: &[&str] = &[
     "--tee",
     "--local-addr",
 ];
+/// Options of `accelerate launch` with a value whose names are not torchrun's (`accelerate/commands/launch.py`), of those that hold a dot.
+const ACCELERATE_VALUES: &[&str] = &[
+    "--config-file",
+    "--main-process-ip",
+    "--deepspeed-config-file",
+    "--deepspeed-hostfile",
+    "--fsdp-transformer-layer-cls-to-wrap",
+    "--gradient-clipping",
+];
 const TORCH_SWITCHES: &[&str] = &["--standalone", "--use-env", "--no-python"];
 
 impl CommandLine {
@@ -270,7 +279,7 @@ fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize
     let trainer =
         starts.iter().find(|(_, launcher)| matches!(launcher, Launcher::Swift | Launcher::Trainer)).copied();
     let end = trainer.map_or(words.len(), |(at, _)| at);
-    // torchrun's `-m` is a switch, which may stand before its other options.
+    // torchrun's and accelerate's `-m` is a switch, which may stand before their other options.
     let mut switched = false;
     for (at, word) in words.iter().enumerate().take(end) {
         let torch = word.text().contains("torch/distributed");
@@ -299,9 +308,10 @@ fn program(words: &[Word], starts: &[(usize, Launcher)]) -> Option<(usize, usize
     Some((if launcher == Launcher::Trainer { at } else { at + 1 }, at + 2))
 }
 
-/// Whether a word is an option of torchrun whose value is the next word.
+/// Whether a word is an option of torchrun or accelerate whose value is the next word.
 pub(super) fn takes_value(word: &str) -> bool {
-    !word.contains('=') && is_among(flag_name(word), TORCH_VALUES)
+    !word.contains('=')
+        && [TORCH_VALUES, ACCELERATE_VALUES].iter().any(|names| is_among(flag_name(word), names))
 }
 
 /// The words without options of torchrun, for lines whose program is not seen.

@@ -38,7 +38,12 @@ pub(super) fn is_launched(words: &[Argument]) -> bool {
 
 /// The file that the words name, alone or before all options, and that is not at hand, and what to say of it. `bare`: no setting
 /// stands in the words.
-pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option<(String, Diagnostic)> {
+pub(super) fn missing(
+    line: &CommandLine,
+    words: &[Argument],
+    source: &Source,
+    bare: bool,
+) -> Option<(String, Diagnostic)> {
     let whole = |word: &Argument| is_spelt(word.text.split('=').next().unwrap_or(""), WHOLE);
     let group = words.iter().find_map(|word| Some((word.text.strip_prefix(GROUP)?, word.span)));
     // transformers' and TRL's parsers take a file that stands before all options, which change it.
@@ -52,7 +57,7 @@ pub(super) fn missing(words: &[Argument], source: &Source, bare: bool) -> Option
         group.filter(|(name, _)| !name.is_empty()).map(|(name, span)| (base_name(name).to_owned(), span));
     let (mut name, span) = group.or(of_verl).or_else(|| named(words))?;
     // What torchtune ships is known by its name, and read where no file of that name is given.
-    if words.iter().any(|word| is_shipped_by_torchtune(&word.text)) {
+    if is_torchtune_recipe(line.trainer()) && words.iter().any(|word| is_shipped_by_torchtune(&word.text)) {
         return None;
     }
     if !ENDS.iter().any(|end| name.ends_with(end)) {

@@ -19,7 +19,6 @@ mod scheduler;
 mod stage;
 mod swift;
 mod tidy;
-mod weights;
 mod world;
 mod wrappers;
 

@@ -209,6 +209,16 @@ fn is_openrlhfs(program: &str) -> bool {
     !name.starts_with("train_") || OPENRLHFS.contains(&name)
 }
 
+/// Whether a program is named after DPO, or lies in a folder that is and is named after nothing else: `dpo/sft.py` is the step before it.
+/// Online DPO makes rollouts.
+fn compares_pairs(program: &str) -> bool {
+    const OTHERS: [&str; 6] = ["sft", "pretrain", "reward", "kto", "orpo", "cpo"];
+    let module = program.strip_suffix(".py").unwrap_or(program);
+    let name = module.rsplit(['/', '.']).next().unwrap_or(module);
+    let other = !name.contains("dpo") && OTHERS.iter().any(|word| name.contains(word));
+    program.contains("dpo") && !program.contains("online") && !other
+}
+
 /// A program that trains nothing, or something else, has no figures of training. `elsewhere`: its settings stand in a file that is
 /// asked for by name.
 pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
@@ -269,8 +279,7 @@ pub(super) fn tell(reading: &mut Reading, line: &CommandLine, elsewhere: bool) {
                 .note("train_mem.py turns flash attention on"),
         );
     }
-    // Online DPO makes rollouts.
-    let pairs = transformers && program.text().contains("dpo") && !program.text().contains("online");
+    let pairs = transformers && compares_pairs(program.text());
     if pairs || transformers && base_name(program.text()).contains("reward") {
         reading.questions.retain(|question| question.name != Field::TrainingObjective.name());
     }

@@ -1,6 +1,7 @@
 //! The whole way from a source to a [`Reading`].
 
 mod branches;
+mod job;
 mod objective;
 
 use super::ask;
@@ -11,8 +12,8 @@ use super::command_line::{CommandLine, Launcher};
 use super::elsewhere;
 use super::purposes;
 use super::said::{Missing, Said, World};
+use super::scheduler;
 use super::stage;
-use super::weights;
 use super::wrappers;
 use crate::formats::{Claim, Command, read_command, recipes, starts_own_processes};
 use crate::megatron;
@@ -80,7 +81,7 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
         Some(chosen) => {
             launch.take(&script, &chosen);
             let bare = chosen.bare || elsewhere::is_driven(&launch.line);
-            let missing = elsewhere::missing(&launch.arguments, source, bare)
+            let missing = elsewhere::missing(&launch.line, &launch.arguments, source, bare)
                 .or_else(|| elsewhere::experiment(&script, source));
             if let Some((name, said)) = missing {
                 launch.diagnostics.push(said);
@@ -91,6 +92,8 @@ pub fn read_part(source: &Source, part: usize, environment: &Environment) -> Lau
             launch.tell_branches(&script, source.part_text(part), source);
         }
         None => {
+            // Of a job whose script is not here the scheduler's lines still say on what it runs.
+            scheduler::lines(&mut launch.world, &script, &launch.line, false);
             let started = elsewhere::started(&script, source);
             // Before a training that another script starts, one of variables alone is not what lacks.
             let waits = started.as_ref().is_some_and(|said| said.code == Code::MissingFile);
@@ -264,9 +267,6 @@ impl Launch {
             super::swift::defaults(&mut reading);
             super::swift::vision(&mut reading, &self.arguments);
         }
-        if claim.is_none() {
-            weights::propose_model(&mut reading, &self.arguments);
-        }
         stage::propose(&mut reading, self.filled.as_deref());
         purposes::tell(&mut reading, &self.line, self.elsewhere.is_some());
         if self.elsewhere.is_none() {
@@ -283,6 +283,7 @@ impl Launch {
         // Where Ray or the program itself starts the workers, the framework's own keys say on how many accelerators; the launcher starts
         // one driver. So do Megatron-Bridge's performance scripts, which start the training on as many as their own option says.
         let starts_its_own = self.line.program.as_ref().is_some_and(|word| starts_own_processes(word.text()));
+        self.ask_the_job(&mut reading);
         let told = elsewhere::is_launched(&self.arguments)
             || starts_its_own
             || counted

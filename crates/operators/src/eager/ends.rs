@@ -243,6 +243,9 @@ fn policy(tape: &mut Tape<'_, '_>) {
     if x.log_probs() == LogProbs::Compiled {
         return compiled(tape);
     }
+    if x.log_probs() == LogProbs::FusedHead {
+        return super::sampled_head::kept(tape);
+    }
     match x.log_probs() {
         LogProbs::InPlace | LogProbs::CompiledRows => {
             tape.keep(true, "logits", &[x.n, x.v], x.compute_width, &SAMPLED_LOGITS);

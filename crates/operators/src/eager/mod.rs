@@ -19,6 +19,7 @@ mod manual;
 mod mlp;
 mod norm;
 mod preferences;
+mod sampled_head;
 mod saved;
 mod tape;
 mod tiles;

@@ -1,7 +1,7 @@
 //! How many rows of logits a loss has alive at once.
 
 use super::Symbols;
-use shardscope_plan::{DataEngine, LossKind, Quantization};
+use shardscope_plan::{DataEngine, LogProbs, LossKind, NumberFormat, Quantization};
 
 /// Tokens of a sequence whose logits are taken at once (`litgpt/finetune/lora.py:fit`, `lm_head_chunk_size`).
 const ROWS: u64 = 128;
@@ -21,7 +21,36 @@ const TILED_WORDS: u64 = 8192;
 const FUSED_TOKENS: u64 = 4096;
 const FUSED_WORDS: u64 = 32_768;
 
+/// unsloth's tiles of logits for log-probabilities (`unsloth_zoo/fused_losses/fused_linear.py`): tokens and words of one, devices up to
+/// which there are always tiles and tokens from which there are on larger ones, and logits that a chunk of all words has at least.
+const SAMPLED_TOKENS: u64 = 4096;
+const SAMPLED_WORDS: u64 = 16_384;
+const SMALL_CARD: u64 = 49 << 29;
+const SAMPLED_LOGITS: u64 = 512 * 151_936;
+const SAMPLED_ROWS: u64 = 512;
+
 impl Symbols<'_> {
+    /// Sampled tokens of a sequence, of a length that a policy trains on.
+    #[must_use]
+    pub fn sampled_tokens(&self) -> u64 {
+        let behind = self.s.saturating_sub(1);
+        let response = self.recipe().rollout.map_or(0, |rollout| rollout.response);
+        if response == 0 { behind } else { response.min(behind) }
+    }
+
+    /// Bytes of an element of the gradient that unsloth's log-probabilities keep: fp16 would lose what is small.
+    #[must_use]
+    pub fn sampled_width(&self) -> u64 {
+        let half = self.recipe().transformers.autocast.unwrap_or(self.recipe().params_dtype);
+        if half == NumberFormat::Fp16 { FP32 } else { self.compute_width }
+    }
+
+    /// Whether unsloth goes through tiles of words for the log-probabilities of sampled tokens, and not through all words of some tokens.
+    fn tiles_sampled(&self) -> bool {
+        let small = self.plan.cluster().accelerator.memory.get() <= SMALL_CARD;
+        small || self.b * self.sampled_tokens() >= SAMPLED_TOKENS
+    }
+
     /// Outputs of a head in the place of the output layer; none where that is there.
     #[must_use]
     pub fn labels(&self) -> Option<u64> {
@@ -46,6 +75,13 @@ impl Symbols<'_> {
         }
         if let Some(rows) = self.log_prob_rows() {
             return rows;
+        }
+        if self.log_probs() == LogProbs::FusedHead {
+            let all = self.b * self.sampled_tokens();
+            // As many as Liger takes, a power of two, within bounds.
+            let least = power_below(SAMPLED_LOGITS / self.v.max(1)).clamp(SAMPLED_ROWS, SAMPLED_TOKENS);
+            let rows = power_below(all * self.h / self.v.max(1)).max(least);
+            return all.min(if self.tiles_sampled() { SAMPLED_TOKENS } else { rows.min(SAMPLED_TOKENS) });
         }
         if self.recipe().loss == LossKind::ChunkedRows {
             // With adapters of each sequence, else of the batch.
@@ -97,6 +133,10 @@ impl Symbols<'_> {
     /// Words of the vocabulary whose logits a loss in tiles has alive at once.
     #[must_use]
     pub fn tile_words(&self) -> u64 {
+        if self.log_probs() == LogProbs::FusedHead {
+            let words = if self.tiles_sampled() { self.v.min(SAMPLED_WORDS) } else { self.v };
+            return words.next_multiple_of(8);
+        }
         // A tile is as wide whatever the vocabulary is.
         if self.recipe().loss == LossKind::FusedTiles {
             return FUSED_WORDS;
@@ -123,4 +163,9 @@ impl Symbols<'_> {
         let rows = if self.recipe().tuning.lora.is_some() { self.s } else { self.b * behind };
         rows.div_ceil(ROWS)
     }
+}
+
+/// The largest power of two that is no more; 1 of 0.
+fn power_below(number: u64) -> u64 {
+    1 << number.max(1).ilog2()
 }

@@ -66,6 +66,8 @@ impl Symbols<'_> {
             "L" => self.model().num_layers,
             "labels" => self.labels().unwrap_or(0),
             "rows" => self.chunk_rows(),
+            "sampled" => self.sampled_tokens(),
+            "Bs" => self.sampled_width(),
             "words" => self.tile_words(),
             "vw" => self.cast_words(1),
             "vww" => self.cast_words(2),

@@ -289,7 +289,11 @@ fn batch(leaves: &mut Leaves<'_>) {
                 if own == 0 {
                     ask(leaves, &[(Field::MicroBatchSize, NONE_LEFT, "1")]);
                 } else if rollouts > 1 && !verl_early::is_later(leaves) {
-                    let of_january = own.saturating_mul(rollouts).to_string();
+                    // A rank splits its part of a mini-batch, which may be less than that.
+                    let part =
+                        leaves.reading.count(Field::GlobalBatchSize).map(|all| all / (world / shared).max(1));
+                    let of_january =
+                        own.saturating_mul(rollouts).min(part.unwrap_or(u64::MAX).max(1)).to_string();
                     ask(leaves, &[(Field::MicroBatchSize, TIMES_ROLLOUTS, of_january.as_str())]);
                 } else {
                     let note = "ppo_micro_batch_size over all data-parallel ranks";

@@ -1,6 +1,7 @@
 //! The trainers as launch formats.
 
 use super::dialect::Dialect;
+use super::grouped::is_grouped;
 use super::place::{has_arguments, named_dialect, of_words};
 use super::read::{read, read_words};
 use crate::formats::reader::{Claim, Command, Reader};
@@ -64,6 +65,7 @@ impl Reader for Trainer {
                 &["output_dir", "num_train_epochs"],
             )
             .filter(|_| signs::any(tree, &["num_generations", "max_completion_length"]).is_none())
+            .or_else(|| tree.documents.first().filter(|root| is_grouped(root)).map(|_| Claim::Certain))
             .map(|_| Claim::Shared(usize::MAX)),
             Dialect::DeepSpeedChat
             | Dialect::LlamaCookbook

@@ -2,6 +2,7 @@
 
 use super::dialect::Dialect;
 use super::rollouts::{GRPO, RLOO, lack, rollouts};
+use super::unsloth_rollouts;
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_plan::Field;
@@ -47,6 +48,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         }
         // Keys of its older programs are TRL's by name and not by meaning.
         "grpo" if dialect == Dialect::OpenInstruct => lack(leaves, leaf, REWARDS),
+        "grpo" if dialect.is_unsloth() => unsloth_rollouts::rollouts(leaves, leaf),
         "grpo" => rollouts(leaves, leaf, dialect, &GRPO),
         "rloo" if dialect == Dialect::Trl => rollouts(leaves, leaf, dialect, &RLOO),
         _ => lack(leaves, leaf, REWARDS),
@@ -59,6 +61,9 @@ const COMPARES: [&str; 5] =
 /// Words of names that a run is given, and the trainer that each tells; the first that is there counts.
 const TELLING: [(&str, &str); 6] =
     [("rloo", "RLOO"), ("orpo", "ORPO"), ("kto", "KTO"), ("cpo", "CPO"), ("grpo", "GRPO"), ("dpo", "DPO")];
+
+/// Losses that no trainer of TRL has but DPO's (`trl/trainer/dpo_config.py`, `cpo_config.py`, `kto_config.py`, `experimental/bco`).
+const OF_DPO: &str = "exo_pair nca_pair robust bco_pair sppo_hard aot aot_pair discopop apo_zero apo_down";
 
 /// What a settings file of TRL leaves to its program: inferred from the run's name, else asked for.
 pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
@@ -95,7 +100,12 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.yes("precompute_ref_log_probs") {
         leaves.say(Field::ReferenceModel, "precomputed", leaf);
     }
+    let loss = leaves.get("loss_type").filter(|leaf| OF_DPO.split(' ').any(|loss| loss == leaf.value));
     match told {
+        _ if let Some(loss) = loss => {
+            leaves.say_noted(Field::TrainingObjective, "dpo", loss, "a loss of TRL's DPO alone");
+            named_by_trl(leaves);
+        }
         Some((_, "DPO")) => {
             leaves.say_noted(Field::TrainingObjective, "dpo", leaf, "inferred from the run's name");
             named_by_trl(leaves);

@@ -5,9 +5,11 @@ use super::super::scalars::{Leaf, Scalars};
 use super::dialect::Dialect;
 use super::fused_head;
 use super::read::{changes, read_scalars};
-use super::vocabulary;
+use super::vocabulary::{self, Meaning};
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
-use calls::{ARGUMENTS, CONFIGS, DPO, OBJECTIVES, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES};
+use calls::{
+    ARGUMENTS, CONFIGS, DPO, GRPO, OBJECTIVES, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES,
+};
 use known::Known;
 use literal::call_end;
 use names::Names;
@@ -21,6 +23,7 @@ use std::collections::HashMap;
 
 mod argparse;
 mod calls;
+mod cut;
 mod flow;
 mod hands;
 mod known;
@@ -66,6 +69,8 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     // Adapters under a condition that is not decided.
     let mut unsure = false;
     let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
+    // What supervised fine-tuning is told.
+    let mut supervised: Vec<std::ops::Range<usize>> = Vec::new();
     let (mut parses, mut has_trainer) = (false, false);
     let mut replaced = None;
     let mut preparation = Preparation::default();
@@ -162,7 +167,11 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         trained |= last == "train" && name.contains("rainer");
         if (known || loads && !again) && seen.len() < MOST {
             seen.push(name);
+            let from = program.leaves.len();
             program.arguments(last, open, loads);
+            if last.starts_with("SFT") {
+                supervised.push(from..program.leaves.len());
+            }
         }
     }
     let has = |part: &str| seen.iter().any(|name| name.contains(part));
@@ -173,7 +182,9 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let by_line = parses && has_trainer && !configured;
     let by_trainer = configured || is_called(&["SFTTrainer"]) || by_line;
     let with_adapters = has("LoraConfig") || has("get_peft_model");
-    if !(by_trainer || with_adapters) {
+    // A loop of its own over a model that is loaded by name: the model is read, the rest asked for.
+    let by_hand = loaded && text.contains(".backward(") && (has("CausalLM") || has("ConditionalGeneration"));
+    if !(by_trainer || with_adapters || by_hand) {
         return None;
     }
     if with_adapters {
@@ -189,7 +200,18 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         program.state(super::unsloth::COMPILED, "true");
     }
     let objective = OBJECTIVES.iter().find(|(config, trainer, ..)| has(config) || trainers.contains(trainer));
-    let objective = objective.filter(|(.., word)| *word == DPO || !fast);
+    let objective = objective.filter(|(.., word)| [DPO, GRPO].contains(word) || !fast);
+    // Policies are often tuned in the same program first, whose arguments are not theirs.
+    if objective.is_some_and(|(config, ..)| *config != "DPOConfig" && has(config)) {
+        let mut at = 0;
+        program.leaves.retain(|_| {
+            at += 1;
+            !supervised.iter().any(|range| range.contains(&(at - 1)))
+        });
+    }
+    if fast && is_on_standby(text) {
+        program.state(super::unsloth_rollouts::STANDBY, "true");
+    }
     if let Some((.., key, word)) = objective {
         program.state(key, word);
     }
@@ -209,6 +231,10 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     };
     let more = versions::defaults(dialect, plain, has("LoraConfig") && !by_line, &stated);
     program.leaves.extend(more);
+    let long = |leaf: &Leaf| matches!(vocabulary::find(&leaf.path), Some(Meaning::Take(Field::SeqLength)));
+    if dialect == Dialect::Transformers && !by_line && !program.leaves.iter().any(long) {
+        program.cut();
+    }
     let known = std::mem::take(&mut program.known);
     let options = &known.options;
     let taken: Vec<(String, String)> = std::mem::take(&mut program.taken)
@@ -306,6 +332,21 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         line::ask_for_adapters(&mut reading);
     }
     Some(reading)
+}
+
+/// Whether a line sets the variable by which unsloth's engine gives back its cache while the model trains, to something else than 0.
+fn is_on_standby(text: &str) -> bool {
+    /// Lines with the variable looked at.
+    const LINES: usize = 16;
+    const NAME: &str = "UNSLOTH_VLLM_STANDBY";
+    text.match_indices(NAME).take(LINES).any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let rest = text.get(at + NAME.len()..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        let value = rest.split_once(['=', ',']).map_or("", |(_, value)| value);
+        let value = value.trim_start_matches([' ', '"', '\'']);
+        !line.contains('#') && value.starts_with(|sign: char| sign.is_ascii_digit() && sign != '0')
+    })
 }
 
 /// The words of the calls of parsers, which name the classes that they fill.

@@ -3,7 +3,7 @@
 use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
-    adapters, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, kernels, objective,
+    adapters, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, grouped, kernels, objective,
     offloading, spread, unsloth, unsloth_compiled, vision, words,
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
@@ -18,7 +18,8 @@ use shardscope_source::{Code, Diagnostic, Span};
 
 /// Reads a trainer's settings file.
 pub(super) fn read(dialect: Dialect, root: &Node) -> Reading {
-    let scalars = Scalars::from_node(root);
+    let grouped = (dialect == Dialect::Transformers).then(|| grouped::scalars(root)).flatten();
+    let scalars = grouped.unwrap_or_else(|| Scalars::from_node(root));
     let mut reading = reading(dialect, &scalars, true);
     if dialect == Dialect::Transformers {
         adapters::left_to_program(&mut reading);

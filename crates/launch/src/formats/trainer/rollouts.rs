@@ -245,6 +245,11 @@ fn whole<'t>(
     leaves.get(&path).filter(|leaf| leaf.whole().is_some())
 }
 
+/// What the sum of both limits is.
+pub(super) const fn longest() -> &'static str {
+    "longest prompt and response together"
+}
+
 /// Prompt and response together: what vLLM takes at most, or the sum of both limits.
 fn length(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<String>) {
     let answer = whole(leaves, find, &["max_completion_length", "max_new_tokens", "response_length"]);
@@ -254,12 +259,7 @@ fn length(leaves: &mut Leaves<'_>, find: &dyn Fn(&Leaves<'_>, &str) -> Option<St
     leaves.reading.keep(&|found| found.field != Field::SeqLength);
     match (sum, most.and_then(|leaf| leaf.whole()), answer, most) {
         (Some(sum), limit, Some(leaf), _) if limit.is_none_or(|limit| sum <= limit) => {
-            leaves.say_noted(
-                Field::SeqLength,
-                &sum.to_string(),
-                leaf,
-                "longest prompt and response together",
-            );
+            leaves.say_noted(Field::SeqLength, &sum.to_string(), leaf, longest());
         }
         (_, Some(limit), _, Some(leaf)) => {
             let note = "longest prompt and response that vLLM takes";

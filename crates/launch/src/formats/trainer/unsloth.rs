@@ -2,7 +2,7 @@
 //! what it chooses, what it overrules of the trainer's arguments, and what of it has no figures.
 
 use super::dialect::Dialect;
-use super::{authors, checkpoint};
+use super::{authors, checkpoint, unsloth_rollouts};
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::formats::names;
 use crate::{Effect, NotModelled, Origin};
@@ -98,8 +98,13 @@ pub(super) fn lack(leaves: &mut Leaves<'_>, leaf: &Leaf, effect: Effect, what: &
 
 /// Before adapters are read.
 pub(super) fn read(leaves: &mut Leaves<'_>) {
+    // With GRPO its engine is read where the rollouts are (`unsloth_rollouts.rs`).
+    let policy = leaves.get("rl").is_some_and(|leaf| leaf.value == "grpo");
+    leaves.pass(unsloth_rollouts::STANDBY);
     for (path, effect, what) in LACKING {
-        if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() != Some(false)) {
+        if policy && path == "fast_inference" {
+            leaves.pass(path);
+        } else if let Some(leaf) = leaves.get(path).filter(|leaf| leaf.flag() != Some(false)) {
             lack(leaves, leaf, effect, what);
         }
     }
@@ -313,8 +318,11 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
             leaves.reading.not_modelled.push(NotModelled::new(field.name(), "", Effect::Memory, what));
         }
     }
-    if leaves.reading.value(Field::TrainingObjective).is_some_and(|said| said != "next_token") {
-        let what = "a preference or reward loss as unsloth compiles it";
+    // Log-probabilities of packed rows run its own layers, which modules that it compiles have not.
+    let policy = leaves.reading.value(Field::RlFramework) == Some("unsloth");
+    let compares = leaves.reading.value(Field::TrainingObjective).is_some_and(|said| said != "next_token");
+    if compares && (!policy || compiled) {
+        let what = "a preference, reward or policy loss as unsloth compiles it";
         leaves.reading.not_modelled.push(NotModelled::new("unsloth", "", Effect::Memory, what));
     }
     let Some(leaf) = leaf else { return };

@@ -4,6 +4,7 @@ use super::super::fused_head::{self, gathered_head};
 use super::super::manual;
 use super::super::tape::Step;
 use super::layers::in_full;
+use super::sampled_head;
 use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
@@ -246,6 +247,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     }
     if x.recipe().software.semantics().modules.shifts_logits {
         return shifted(x, trains);
+    }
+    if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::FusedHead {
+        return sampled_head::transients(x);
     }
     let (wide, behind) = ([x.n, x.v], x.s.saturating_sub(1));
     let narrow = width < FLOAT;

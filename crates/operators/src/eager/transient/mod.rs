@@ -5,6 +5,7 @@ mod head;
 mod layers;
 mod logits;
 mod loss;
+mod sampled_head;
 mod shared;
 
 use super::flow::is_adapted;

@@ -32,7 +32,7 @@ pub(super) const PREFERENCES: [&str; 9] = [
 /// Losses of TRL that are modelled: arguments, trainer, and the key and word that tell them.
 pub(super) const OBJECTIVES: [(&str, &str, &str, &str); 7] = [
     ("DPOConfig", "DPOTrainer", "rl", DPO),
-    ("GRPOConfig", "GRPOTrainer", "rl", "grpo"),
+    ("GRPOConfig", "GRPOTrainer", "rl", GRPO),
     ("RLOOConfig", "RLOOTrainer", "rl", "rloo"),
     ("KTOConfig", "KTOTrainer", "rl", "kto"),
     ("ORPOConfig", "ORPOTrainer", "rl", "orpo"),
@@ -40,6 +40,7 @@ pub(super) const OBJECTIVES: [(&str, &str, &str, &str); 7] = [
     ("RewardConfig", "RewardTrainer", "center_rewards_coefficient", "0"),
 ];
 pub(super) const DPO: &str = "dpo";
+pub(super) const GRPO: &str = "grpo";
 /// Trainers of those, which older programs give transformers' own `TrainingArguments`.
 pub(super) const PREFERENCE_TRAINERS: [&str; 14] = [
     "GRPOTrainer",

@@ -81,6 +81,13 @@ impl<'a> Known<'a> {
         self.worked_out(written, at)
     }
 
+    /// What the call that stands at a place is given under a keyword, and the value where that is known; none where it has no such keyword.
+    pub(super) fn keyword(&self, call: &str, at: usize, key: &str) -> Option<Option<Value>> {
+        let Node::Call(_, arguments) = node(call.get(..call.len().min(LONGEST))?) else { return None };
+        let (_, given) = arguments.into_iter().find(|(keyword, _)| keyword.as_deref() == Some(key))?;
+        Some(value(&given, &From { known: self, at: self.flow.step(at).unwrap_or_default() }))
+    }
+
     fn worked_out(&self, written: &str, at: u32) -> Option<Value> {
         if written.len() > LONGEST {
             return None;

@@ -1,6 +1,7 @@
 //! Calls of a program with their arguments, as far as these are known. Nothing is executed.
 
 use super::super::vocabulary::{self, Meaning};
+use super::cut;
 use super::known::Known;
 use super::literal::{literal, plain, shown};
 use super::names::Names;
@@ -238,6 +239,10 @@ impl<'a> Program<'a> {
         };
         let key = if loads && key == "model_name" { "model_name_or_path" } else { key };
         let value = value.split(" #").next().unwrap_or(value).trim();
+        // What TRL loads the model with, where it is given a name.
+        if key == "model_init_kwargs" && value != "None" {
+            return self.unpack(call, value, from, end, true);
+        }
         // Names joined by commas are a list to every reader of them.
         let value = [".split(\",\")", ".split(',')"]
             .iter()
@@ -301,7 +306,10 @@ impl<'a> Program<'a> {
             self.open.push((*field, written.to_owned(), span));
         }
         // Rollouts have a reference beside the policy unless beta is 0.
-        if COMPUTED.contains(&key) || key == "beta" && matches!(call, "GRPOConfig" | "RLOOConfig") {
+        // unsloth's engine takes no more tokens than the model's length, whatever the limits of its parts come to.
+        let bounded = key == "max_completion_length" && self.text.contains("fast_inference");
+        if COMPUTED.contains(&key) && !bounded || key == "beta" && matches!(call, "GRPOConfig" | "RLOOConfig")
+        {
             self.computed.get_or_insert_with(|| key.to_owned());
         }
         let asked = matches!(vocabulary::find(key), Some(Meaning::Take(field)) if ASKED.contains(&field));
@@ -315,6 +323,14 @@ impl<'a> Program<'a> {
                 ..Leaf::default()
             };
             self.leaves.push(leaf);
+        }
+    }
+
+    /// States the length that its tokenizer cuts samples to, where that is known.
+    pub(super) fn cut(&mut self) {
+        if let Some((tokens, at)) = cut::length(self.text, &self.known) {
+            let at = u32::try_from(at).unwrap_or(u32::MAX).saturating_add(self.base);
+            self.push("max_seq_length", &tokens, Some(Span::new(at, at.saturating_add(1))));
         }
     }
 

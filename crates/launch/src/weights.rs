@@ -3,17 +3,16 @@
 use crate::{Argument, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_plan::Field;
+use shardscope_source::Code;
 
 /// Options whose value is a folder or a name of weights or of a tokenizer, the nearest to the model that is trained first.
 /// In Megatron-LM `--load` and the tokenizer's options say nothing of the shape, so that they prove nothing: their names are
 /// only proposed (`megatron/training/arguments.py`, `_add_checkpointing_args`, `_add_tokenizer_args`).
-const OPTIONS: [&str; 9] = [
-    "hf-checkpoint",
+const OPTIONS: [&str; 7] = [
     "mcore-model",
     "load",
     "pretrained-checkpoint",
     "ref-load",
-    "hf-model-path",
     "tokenizer-model",
     "tokenizer-name-or-path",
     "tokenizer",
@@ -22,11 +21,6 @@ const OPTIONS: [&str; 9] = [
 /// Proposes the model whose name stands in a checkpoint's or tokenizer's path (`--load Qwen3-30B-A3B-Base-mcore`), where the
 /// text gives neither a shape nor a model that is known.
 pub(super) fn propose_model(reading: &mut Reading, arguments: &[Argument]) {
-    let shape = [Field::NumLayers, Field::HiddenSize, Field::Model];
-    let stated = reading.found.iter().any(|found| shape.contains(&found.field));
-    if stated || reading.questions.iter().any(|question| question.name == Field::Model.name()) {
-        return;
-    }
     let named = OPTIONS.iter().find_map(|option| {
         let value = value_of(arguments, option)?;
         // A tokenizer's path ends with its file, a checkpoint's often with its step.
@@ -45,6 +39,50 @@ pub(super) fn propose_model(reading: &mut Reading, arguments: &[Argument]) {
     });
 }
 
+/// Bytes of a text that is a question or a note rather than a script, and words that a model's name is written in there.
+const SHORT: usize = 400;
+const MOST_WORDS: usize = 4;
+
+/// Asks for the model, proposing the one that a short text names (`Qwen3-32B LoRA on 8 H100?`), where nothing else of the texts is
+/// understood and none of them is a program that trains nothing.
+pub(super) fn of_nothing_else<'r>(
+    text: &str,
+    mut readings: impl Iterator<Item = &'r Reading>,
+) -> Vec<Question> {
+    let nothing = readings.all(|reading| {
+        reading.found.is_empty()
+            && reading.questions.is_empty()
+            && reading.not_modelled.is_empty()
+            && !reading.diagnostics.iter().any(|said| said.code == Code::NoTraining)
+    });
+    named_in(text).filter(|_| nothing).into_iter().collect()
+}
+
+fn named_in(text: &str) -> Option<Question> {
+    if text.len() > SHORT {
+        return None;
+    }
+    let signs = |sign: char| !sign.is_alphanumeric();
+    let words: Vec<&str> = text
+        .split_ascii_whitespace()
+        .map(|word| word.trim_matches(signs))
+        .filter(|word| !word.is_empty())
+        .collect();
+    // The most words first: `Llama 3 70B` is another model than `Llama 70B`.
+    let longest_first = (1..=MOST_WORDS.min(words.len())).rev();
+    let base = longest_first
+        .flat_map(|count| words.windows(count))
+        .find_map(|named| catalog::tuned_from(&named.join("-")))?;
+    Some(Question {
+        name: Field::Model.name().to_owned(),
+        prompt: format!(
+            "Which model is trained? The text names one like {base}; its name on the Hub, or paste its config.json as well"
+        ),
+        choices: Vec::new(),
+        proposal: Some(base.to_owned()),
+    })
+}
+
 /// How many folders of a path are looked at, from its end: deeper ones name a user or a disk.
 const MOST_FOLDERS: usize = 3;
 
@@ -60,4 +98,24 @@ fn value_of<'a>(arguments: &'a [Argument], option: &str) -> Option<&'a str> {
         None => arguments.get(at + 1).map(|next| (next, next.text.as_str())),
     };
     value.filter(|(word, value)| word.hole.is_none() && !value.starts_with("--")).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named_in;
+
+    #[test]
+    fn a_short_text_is_asked_about_the_model_it_names() {
+        for (text, expected) in [
+            ("Qwen/Qwen3-32B lora 8xH100 seq 8192", Some("Qwen/Qwen3-32B")),
+            ("does Llama 3 70B fit on 8 H100s?", Some("meta-llama/Llama-3-70B")),
+            ("Can I train on 8 GPUs?", None),
+            ("", None),
+        ] {
+            let proposed = named_in(text).and_then(|question| question.proposal);
+            assert_eq!(proposed.as_deref(), expected, "{text}");
+        }
+        let long = format!("Qwen3-32B {}", "x ".repeat(400));
+        assert!(named_in(&long).is_none());
+    }
 }

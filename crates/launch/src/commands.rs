@@ -1,0 +1,284 @@
+//! Commands by which a Python program or a notebook starts its training: `!torchrun …` in a cell,
+//! `subprocess.run(["accelerate", "launch", …])`, `os.system("…")`. They are read as a script's; nothing is executed.
+
+use super::formats::Workload;
+use super::formats::workload_accelerator as accelerator;
+use shardscope_plan::Field;
+use shardscope_python::statements::statement_end;
+use shardscope_python::syntax::{Node, node};
+use std::fmt::Write as _;
+
+/// Commands taken from one program.
+const MOST_COMMANDS: usize = 16;
+/// Names that are followed, each to what it was given last.
+const DEEPEST: usize = 4;
+/// Bytes of a call or an assignment that are looked at.
+const LONGEST: usize = 20_000;
+
+/// Functions that start the program which their first argument names (`subprocess` of Python's library), and those of `os`
+/// and of notebooks that take a line of a shell.
+const STARTERS: [&str; 7] = [
+    "subprocess.run(",
+    "subprocess.call(",
+    "subprocess.check_call(",
+    "subprocess.check_output(",
+    "subprocess.Popen(",
+    "os.system(",
+    "get_ipython().system(",
+];
+
+/// The commands of `program` as one script, and the machines that it asks for; none where it starts nothing.
+pub(super) fn workload(program: &str) -> Option<Workload> {
+    let mut script = String::new();
+    let mut commands = cells(program, &mut script);
+    for starter in STARTERS {
+        for (at, _) in program.match_indices(starter) {
+            if commands == MOST_COMMANDS {
+                break;
+            }
+            if let Some(line) = started(program, at) {
+                script.push_str(&line);
+                script.push('\n');
+                commands += 1;
+            }
+        }
+    }
+    (commands > 0).then(|| {
+        let mut work = Workload { script, ..Workload::default() };
+        modal(program, &mut work);
+        work
+    })
+}
+
+/// Writes the lines that a notebook hands to a shell, with what they set; how many they are.
+fn cells(program: &str, script: &mut String) -> usize {
+    let mut commands = 0;
+    let mut lines = program.lines();
+    while let Some(line) = lines.next() {
+        let line = line.trim_start();
+        // `%env NAME=VALUE` and `%env NAME VALUE` of IPython.
+        if let Some(set) = line.strip_prefix("%env ") {
+            let set = set.trim();
+            if let Some((name, value)) = set.split_once('=').or_else(|| set.split_once(' '))
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            {
+                _ = writeln!(script, "export {name}={}", quoted(value.trim()));
+            }
+            continue;
+        }
+        let Some(first) = line.strip_prefix('!').filter(|_| commands < MOST_COMMANDS) else { continue };
+        commands += 1;
+        let mut part = first;
+        loop {
+            script.push_str(&filled(part));
+            script.push('\n');
+            if !part.trim_end().ends_with('\\') {
+                break;
+            }
+            let Some(next) = lines.next() else { break };
+            part = next;
+        }
+    }
+    commands
+}
+
+/// A line of a cell with the Python values put into it (`{name}`) as variables, which are open.
+fn filled(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, behind)) = rest.split_once('{') {
+        let name = behind.split_once('}').filter(|(name, _)| {
+            // `${name}` is the shell's own, and what is no name stays as it is.
+            !before.ends_with('$')
+                && !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.')
+        });
+        out.push_str(before);
+        match name {
+            Some((name, behind)) => {
+                out.push_str(&variable(name));
+                rest = behind;
+            }
+            None => {
+                out.push('{');
+                rest = behind;
+            }
+        }
+    }
+    out + rest
+}
+
+/// The command that the call at `at` starts, as a line of a shell; none where the program puts it together in a way that is
+/// not followed.
+fn started(program: &str, at: usize) -> Option<String> {
+    let read = node(statement(program, at));
+    let call = match &read {
+        // `subprocess.run(…).returncode`
+        Node::Attribute(call, _) => call,
+        other => other,
+    };
+    let Node::Call(_, arguments) = call else { return None };
+    let first = arguments.iter().find(|(keyword, _)| keyword.as_deref().is_none_or(|word| word == "args"));
+    words(&first?.1, program, at, DEEPEST)
+}
+
+/// The statement from `at` on, without the comment behind it.
+fn statement(program: &str, at: usize) -> &str {
+    let most = program.len().min(at + LONGEST);
+    let end = (at..=most).rev().find(|end| program.is_char_boundary(*end)).unwrap_or(at);
+    let text = program.get(..end).unwrap_or(program);
+    let text = text.get(at..statement_end(text, at)).unwrap_or("");
+    text.trim_end()
+}
+
+/// What a call is given to start, as a line of a shell.
+fn words(given: &Node, program: &str, before: usize, depth: usize) -> Option<String> {
+    match given {
+        Node::List(items) => {
+            let words: Vec<String> = items.iter().map(word).collect();
+            Some(words.join(" "))
+        }
+        Node::Binary("+", left, right) => {
+            let left = words(left, program, before, depth)?;
+            Some(format!("{left} {}", words(right, program, before, depth)?))
+        }
+        // A line of a shell.
+        Node::Text(line) => Some(line.replace('\n', " ")),
+        Node::Joined(parts) => Some(parts.iter().map(plain).collect::<String>().replace('\n', " ")),
+        Node::Name(name) => {
+            let (assigned, at) = assigned(name, program, before)?;
+            words(&assigned, program, at, depth.checked_sub(1)?)
+        }
+        // `shlex.split(line)` and `"…".split()`.
+        Node::Call(function, arguments) => match &**function {
+            Node::Attribute(text, split) if split == "split" => {
+                let line = arguments.first().map_or(&**text, |(_, line)| line);
+                words(line, program, before, depth.checked_sub(1)?)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What `name` was last given before `before`, and where; none where something is added to it later, maybe under a condition.
+fn assigned(name: &str, program: &str, before: usize) -> Option<(Node, usize)> {
+    let text = program.get(..before)?;
+    let mut found = None;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let words = line.trim_start();
+        if let Some(rest) = words.strip_prefix(name) {
+            let rest = rest.trim_start();
+            if let Some(value) = rest.strip_prefix('=').filter(|rest| !rest.starts_with('=')) {
+                found = Some(start + line.len() - value.len());
+            } else if rest.starts_with("+=") || rest.starts_with(".append(") || rest.starts_with(".extend(") {
+                return None;
+            }
+        }
+        start += line.len();
+    }
+    let at = found?;
+    Some((node(statement(program, at).trim_start()), at))
+}
+
+/// One word of a command.
+fn word(given: &Node) -> String {
+    match given {
+        // Ends of an f-string are empty texts.
+        Node::Joined(parts) => {
+            parts.iter().filter(|part| **part != Node::Text(String::new())).map(word).collect()
+        }
+        Node::Text(text) => quoted(text),
+        other => plain(other),
+    }
+}
+
+/// A value within a line: a text as it is, a number, or the variable that it is left open as.
+fn plain(given: &Node) -> String {
+    match given {
+        Node::Text(text) => text.clone(),
+        Node::Whole(number) => number.to_string(),
+        Node::Number(number) => number.clone(),
+        // `str(value)`.
+        Node::Call(function, arguments) => match (&**function, arguments.as_slice()) {
+            (Node::Name(name), [(None, value)]) if name == "str" => plain(value),
+            _ => variable("computed"),
+        },
+        other => variable(&other.dotted().unwrap_or_else(|| "computed".to_owned())),
+    }
+}
+
+/// A value that only the program knows.
+fn variable(name: &str) -> String {
+    let plain = |sign: char| if sign.is_ascii_alphanumeric() { sign } else { '_' };
+    format!("\"${{{}}}\"", name.chars().map(plain).collect::<String>())
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''").replace('\n', " "))
+}
+
+/// The GPUs of a function that Modal runs: `gpu="H100:8"` (modal.com/docs/guide/gpu).
+fn modal(program: &str, work: &mut Workload) {
+    if !program.lines().any(|line| matches!(line.trim(), "import modal") || line.starts_with("from modal ")) {
+        return;
+    }
+    let Some((_, behind)) = program.split_once("gpu=\"") else { return };
+    // Behind a `!` another kind will not do.
+    let Some(given) = behind.split('"').next().map(|given| given.replace('!', "")) else { return };
+    let (name, count) = given.split_once(':').unwrap_or((&given, "1"));
+    if let Ok(count) = count.parse() {
+        work.count(Field::GpusPerNode, count, "gpu", None);
+        work.count(Field::NumNodes, 1, "gpu", None);
+    }
+    accelerator(&mut work.reading, name, "gpu", None);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::workload;
+
+    fn script(program: &str) -> Option<String> {
+        workload(program).map(|work| work.script)
+    }
+
+    #[test]
+    fn commands_are_taken_from_calls_that_start_them() {
+        for (program, expected) in [
+            (
+                "!torchrun --nproc_per_node=4 \\\n  a.py --b {b} ${C}\nx = 1\n",
+                "torchrun --nproc_per_node=4 \\\n  a.py --b \"${b}\" ${C}\n",
+            ),
+            ("%env A=1\n!deepspeed a.py\n", "export A='1'\ndeepspeed a.py\n"),
+            (
+                "subprocess.run([\"accelerate\", 'launch', \"a.py\", \"--n\", str(3)], check=True)\n",
+                "'accelerate' 'launch' 'a.py' '--n' 3\n",
+            ),
+            ("x = subprocess.call(args=['a', f'--b={c.d}']).returncode\n", "'a' '--b='\"${c_d}\"\n"),
+            ("import os\nos.system('python a.py --b 1')  # go\n", "python a.py --b 1\n"),
+            ("cmd = 'python a.py'\nif x:\n    subprocess.run(shlex.split(cmd))\n", "python a.py\n"),
+            (
+                "base = ['python', 'a.py']\nsubprocess.run(base + ['--b', '1'])\n",
+                "'python' 'a.py' '--b' '1'\n",
+            ),
+        ] {
+            assert_eq!(script(program).as_deref(), Some(expected), "{program}");
+        }
+    }
+
+    #[test]
+    fn what_is_put_together_elsewhere_is_not_guessed() {
+        for program in [
+            "print('torchrun a.py')\n",
+            "cmd = ['python', 'a.py']\nif long:\n    cmd += ['--c', '2']\nsubprocess.run(cmd)\n",
+            "cmd = ['python', 'a.py']\ncmd.extend(more)\nsubprocess.run(cmd)\n",
+            "subprocess.run(build())\n",
+            "subprocess.run(",
+            "a = a\nsubprocess.run(a)\n",
+            "a = b\nb = a\nsubprocess.run(b)\n",
+        ] {
+            assert_eq!(script(program), None, "{program}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! How long samples are where the program cuts them itself: `tokenizer(text, truncation=True, max_length=512)`.
+
+use super::known::Known;
+use super::literal::call_end;
+use shardscope_python::value::Value;
+
+/// Calls of a tokenizer that are looked at.
+const MOST: usize = 32;
+
+/// The length that every call of a tokenizer cuts samples to, and where the first stands; none where there is none, or where they differ or
+/// one of them is not known. Prompts of a generation are tensors without padding, and are not cut for a training.
+pub(super) fn length(text: &str, known: &Known<'_>) -> Option<(String, usize)> {
+    let mut found: Option<(String, usize)> = None;
+    for (at, name) in text.match_indices("tokenizer(").take(MOST) {
+        let start = at - text.get(..at)?.bytes().rev().take_while(|byte| is_name(*byte)).count();
+        if text.get(..start)?.trim_end().ends_with("def") {
+            continue;
+        }
+        let open = at + name.len() - 1;
+        let call = text.get(start..call_end(text, open))?;
+        let given = |key: &str| known.keyword(call, start, key);
+        let cuts = given("truncation").flatten().and_then(|value| value.setting());
+        let cuts = cuts.is_some_and(|how| !matches!(how.as_str(), "" | "false" | "do_not_truncate"));
+        let padded = given("padding").flatten().and_then(|value| value.setting());
+        let tensors = given("return_tensors").is_some_and(|value| value != Some(Value::None));
+        let Some(cut) = given("max_length").filter(|_| cuts) else { continue };
+        if tensors && padded.as_deref() != Some("max_length") {
+            continue;
+        }
+        let cut = cut?.setting()?;
+        match &found {
+            Some((before, _)) if *before != cut => return None,
+            Some(_) => {}
+            None => found = Some((cut, start)),
+        }
+    }
+    found.filter(|(cut, _)| cut.parse::<u64>().is_ok_and(|tokens| tokens > 0))
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::names::Names;
+    use super::super::options::Options;
+    use super::{Known, length};
+
+    fn cut(text: &str) -> Option<String> {
+        let known = Known::new(text, Options::new(text, 0, "", &Names::new(text), &[]));
+        length(text, &known).map(|(cut, _)| cut)
+    }
+
+    #[test]
+    fn samples_are_as_long_as_every_tokenizer_cuts_them() {
+        let training = "LONGEST = 256\ndef tokenize(row):\n    return tokenizer(row['text'], truncation=True, padding='max_length', max_length=LONGEST)\n";
+        let prompt = "inputs = tokenizer(question, return_tensors='pt', truncation=True, max_length=64)\n";
+        assert_eq!(cut(training).as_deref(), Some("256"));
+        assert_eq!(cut(&format!("{training}{prompt}")).as_deref(), Some("256"));
+        assert_eq!(
+            cut(&format!("{training}again = self.tokenizer(row, truncation=True, max_length=128)\n")),
+            None
+        );
+        for none in [
+            prompt,
+            "out = tokenizer(row, max_length=256)\n",
+            "out = tokenizer(row, truncation=False, max_length=256)\n",
+            "out = tokenizer(row, truncation=True, max_length=length())\n",
+            "def tokenizer(row, truncation=True, max_length=256):\n    return row\n",
+        ] {
+            assert_eq!(cut(none), None, "{none}");
+        }
+    }
+}

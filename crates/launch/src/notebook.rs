@@ -1,0 +1,103 @@
+//! Notebooks: the program in their cells, and the accelerator that Colab runs them on.
+
+use super::{Effect, Found, NotModelled, Origin, Reading};
+use shardscope_catalog as catalog;
+use shardscope_config_tree::{Node, Tree};
+use shardscope_plan::Field;
+use shardscope_source::Span;
+
+/// The program in the cells of a notebook.
+pub(super) fn program(tree: &Tree) -> Option<String> {
+    let cells = tree.documents.first()?.get("cells")?.items();
+    let mut program = String::new();
+    for cell in cells {
+        if cell.get("cell_type").and_then(Node::word) != Some("code") {
+            continue;
+        }
+        let Some(source) = cell.get("source") else { continue };
+        for line in if source.items().is_empty() { std::slice::from_ref(source) } else { source.items() } {
+            program.push_str(line.text().unwrap_or(""));
+        }
+        program.push('\n');
+    }
+    (!cells.is_empty()).then_some(program)
+}
+
+/// Takes the accelerator of the runtime that Colab starts for the notebook `text`, which begins at `base` of its source
+/// (`metadata.colab.gpuType`). Its A100 has 40 GB, and 80 GB where the runtime has more of the host's memory (`machine_shape`): of 31
+/// notebooks of unslothai/notebooks@bdda2efc7ad5 with that type, 21 print the same of the A100 that they ran on, and 2 another.
+pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
+    if reading.value(Field::Accelerator).is_some() || reading.found.is_empty() {
+        return;
+    }
+    let Some((name, at)) = key(text, "gpuType").filter(|(name, _)| !name.is_empty()) else {
+        return in_words(reading, text);
+    };
+    let span = base.checked_add(at).and_then(|start| {
+        let end = start.checked_add(u32::try_from(name.len()).ok()?)?;
+        Some(Span::new(start, end))
+    });
+    let large = key(text, "machine_shape").is_some_and(|(shape, _)| shape == "hm");
+    let known = match name {
+        "A100" if large => Some("A100-SXM-80GB"),
+        "A100" => Some("A100-SXM-40GB"),
+        _ => catalog::accelerator_in(name).map(|_| name),
+    };
+    let Some(known) = known.and_then(catalog::accelerator) else {
+        let what = "a Colab runtime whose accelerator is not in the catalog";
+        reading.not_modelled.push(NotModelled::new("gpuType", name, Effect::Memory, what).at_some(span));
+        return;
+    };
+    let found = Found::new(Field::Accelerator, known.name, Origin::Script).by("gpuType", span);
+    reading.take(found.note("the Colab runtime that the notebook asks for"));
+}
+
+/// Takes the accelerator that a sentence names which says where a notebook is to be run, as those of unsloth's begin: "To run this, press
+/// Runtime and press Run all on a free Tesla T4 Google Colab instance!"
+fn in_words(reading: &mut Reading, text: &str) {
+    /// Lines looked at, and characters of one.
+    const LINES: usize = 200;
+    const LONGEST: usize = 400;
+    let tells =
+        |line: &&str| line.len() <= LONGEST && line.contains("Google Colab") && line.contains("instance");
+    let line = text.lines().take(LINES).find(tells);
+    let known = line.and_then(catalog::accelerator_in);
+    let small = |known: shardscope_plan::Accelerator| {
+        if known.name.starts_with("A100") { "A100-SXM-40GB".to_owned() } else { known.name }
+    };
+    if let Some(name) = known.map(small) {
+        let found = Found::new(Field::Accelerator, name, Origin::Script);
+        reading.take(found.note("the Colab instance that the notebook says it runs on"));
+    }
+}
+
+/// The value of a key of a notebook's metadata, and where it begins. In a cell the quotes would have a backslash.
+fn key<'t>(text: &'t str, name: &str) -> Option<(&'t str, u32)> {
+    let quoted = format!("\"{name}\"");
+    let at = text.match_indices(&quoted).map(|(at, _)| at).find(|at| {
+        let before = text.get(..*at).unwrap_or_default();
+        !before.ends_with('\\')
+            && text.get(at + quoted.len()..).is_some_and(|rest| rest.trim_start().starts_with(':'))
+    })?;
+    let rest = text.get(at + quoted.len()..)?;
+    let value = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    let value = value.get(..value.find(['"', '\n'])?)?;
+    let start = value.as_ptr() as usize - text.as_ptr() as usize;
+    Some((value, u32::try_from(start).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::key;
+
+    #[test]
+    fn a_key_of_the_metadata_is_none_of_a_cell() {
+        let text = "{\"source\": [\"x = {\\\"gpuType\\\": \\\"L4\\\"}\"], \"colab\": {\"gpuType\" : \"T4\"}}";
+        assert_eq!(key(text, "gpuType").map(|(value, _)| value), Some("T4"));
+        let at = key(text, "gpuType").map_or(0, |(_, at)| at as usize);
+        assert_eq!(text.get(at..at + 2), Some("T4"));
+        assert_eq!(key(text, "machine_shape"), None);
+        assert_eq!(key("{\"gpuType\": 4}", "gpuType"), None);
+        assert_eq!(key("{\"gpuType\"", "gpuType"), None);
+    }
+}

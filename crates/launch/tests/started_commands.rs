@@ -1,0 +1,133 @@
+//! Commands that a Python program or a notebook starts, and jobs whose script is in another file.
+
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, Resolution, read};
+use shardscope_plan::Field;
+use shardscope_source::{Code, Source};
+
+fn resolved(files: &[(&str, &str)]) -> Resolution {
+    let source = Source::from_files(files.iter().copied());
+    read(&Request { source: &source, environment: &Environment::default(), overrides: &[] })
+}
+
+#[track_caller]
+fn holds(read: &Resolution, wanted: &[(Field, &str)]) {
+    for (field, value) in wanted {
+        let found = read.setting(*field).map(|setting| setting.value.written());
+        assert_eq!(found.as_deref(), Some(*value), "{}", field.name());
+    }
+}
+
+fn asked(read: &Resolution) -> Vec<&str> {
+    read.questions.iter().map(|question| question.name.as_str()).collect()
+}
+
+const NOTEBOOK: &str = r#"{"cells": [
+    {"cell_type": "code", "source": ["!pip install -q transformers\n", "%env CUDA_VISIBLE_DEVICES=0,1"]},
+    {"cell_type": "code", "source": ["!accelerate launch --num_processes 2 run_sft.py \\\n",
+        "  --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2 --gradient_accumulation_steps 4 \\\n",
+        "  --bf16 True --max_seq_length 2048 --use_peft --lora_r 16 --output_dir {OUT}"]}], "nbformat": 4}"#;
+
+#[test]
+fn a_command_in_a_notebooks_cell_is_read_as_a_scripts() {
+    let read = resolved(&[("train.ipynb", NOTEBOOK)]);
+    holds(
+        &read,
+        &[
+            (Field::HiddenSize, "3584"),
+            (Field::WorldSize, "2"),
+            (Field::MicroBatchSize, "2"),
+            (Field::GlobalBatchSize, "16"),
+            (Field::LoraRank, "16"),
+            (Field::SeqLength, "2048"),
+        ],
+    );
+    assert!(read.plan.is_some(), "{:?} {:?}", read.diagnostics, read.not_modelled);
+}
+
+const MODAL: &str = r#"
+import subprocess
+
+import modal
+
+app = modal.App("tune")
+
+
+@app.function(gpu="A100-80GB:4", timeout=3600)
+def train():
+    subprocess.run(["accelerate", "launch", "--num_processes", "4", "-m", "axolotl.cli.train", "config.yml"], check=True)
+"#;
+
+const CONFIG: &str = "base_model: NousResearch/Meta-Llama-3.1-8B\nadapter: lora\nlora_r: 32\nlora_alpha: 16\n\
+    lora_target_linear: true\nsequence_len: 4096\nsample_packing: true\nmicro_batch_size: 2\n\
+    gradient_accumulation_steps: 4\noptimizer: adamw_torch\nbf16: true\ngradient_checkpointing: true\nflash_attention: true\n";
+
+#[test]
+fn a_program_on_modal_has_its_gpus_and_asks_for_the_file_of_its_command() {
+    let alone = resolved(&[("tune.py", MODAL)]);
+    assert!(alone.plan.is_none());
+    let missing: Vec<&str> = alone
+        .diagnostics
+        .iter()
+        .filter(|said| said.code == Code::MissingFile)
+        .map(|said| said.message.as_str())
+        .collect();
+    assert!(missing.iter().any(|message| message.contains("config.yml")), "{missing:?}");
+    holds(&alone, &[(Field::WorldSize, "4"), (Field::Accelerator, "A100-SXM-80GB")]);
+
+    let both = resolved(&[("tune.py", MODAL), ("config.yml", CONFIG)]);
+    holds(&both, &[(Field::WorldSize, "4"), (Field::LoraRank, "32"), (Field::MicroBatchSize, "2")]);
+    assert!(both.plan.is_some(), "{:?} {:?}", both.diagnostics, both.not_modelled);
+}
+
+#[test]
+fn an_accelerator_of_modals_that_is_not_known_stops_the_verdict() {
+    let other = MODAL.replace("A100-80GB", "Quantum9");
+    let read = resolved(&[("tune.py", &other), ("config.yml", CONFIG)]);
+    let stops: Vec<&str> = read.not_modelled.iter().map(|item| item.value.as_str()).collect();
+    assert!(read.plan.is_none());
+    assert_eq!(stops, ["Quantum9"]);
+}
+
+#[test]
+fn a_loop_of_its_own_over_a_named_model_stops_with_a_way_on() {
+    let program = "from transformers import LlamaForCausalLM\nmodel = LlamaForCausalLM.from_pretrained(\"meta-llama/Llama-2-7b-hf\")\n\
+        for batch in loader:\n    loss = model(**batch).loss\n    loss.backward()\n    opt.step()\n";
+    let read = resolved(&[("train.py", program)]);
+    assert!(read.plan.is_none());
+    let stops: Vec<&str> = read.not_modelled.iter().map(|item| item.name.as_str()).collect();
+    assert_eq!(stops, ["program"]);
+    holds(&read, &[(Field::NumLayers, "32"), (Field::HiddenSize, "4096")]);
+    assert_eq!(asked(&read), ["seq_length", "world_size"]);
+}
+
+#[test]
+fn a_job_whose_script_is_elsewhere_has_the_gpus_of_its_scheduler() {
+    let job = "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gpus-per-node=4\nsrun bash run_inner.sh\n";
+    let alone = resolved(&[("job.sh", job)]);
+    holds(&alone, &[(Field::NumNodes, "4"), (Field::GpusPerNode, "4")]);
+    assert!(!asked(&alone).contains(&"world_size"), "{:?}", asked(&alone));
+    assert!(
+        alone
+            .diagnostics
+            .iter()
+            .any(|said| said.code == Code::MissingFile && said.message.contains("run_inner.sh"))
+    );
+    assert!(!alone.diagnostics.iter().any(|said| said.code == Code::NoWorldSize));
+}
+
+#[test]
+fn a_note_that_names_a_model_is_asked_about_it() {
+    let note = resolved(&[("", "Qwen/Qwen3-32B lora 8xH100 seq 8192")]);
+    let proposed: Vec<_> = note
+        .questions
+        .iter()
+        .filter(|question| question.name == Field::Model.name())
+        .map(|question| question.proposal.as_deref())
+        .collect();
+    assert_eq!(proposed, [Some("Qwen/Qwen3-32B")]);
+    // What serves a model is not asked which one it trains.
+    let serves = resolved(&[("", "vllm serve Qwen/Qwen3-32B\n")]);
+    let model = serves.questions.iter().find(|question| question.name == Field::Model.name());
+    assert_eq!(model.and_then(|question| question.proposal.as_deref()), None);
+}
