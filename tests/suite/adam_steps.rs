@@ -32,11 +32,16 @@ struct Step {
 }
 
 fn step(gpus: u64, more: &str, zero: &str) -> Step {
+    step_with(gpus, more, zero, "")
+}
+
+/// The same with `section` beside DeepSpeed's others.
+fn step_with(gpus: u64, more: &str, zero: &str, section: &str) -> Step {
     let script = format!(
         "torchrun --nproc_per_node {gpus} train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True --torch_dtype bfloat16 \
          --per_device_train_batch_size 1 --gradient_accumulation_steps 1 --model_max_length 128 --gradient_checkpointing True {more}\n"
     );
-    let config = format!(r#"{{"bf16": {{"enabled": true}}, "zero_optimization": {{{zero}}}}}"#);
+    let config = format!(r#"{{"bf16": {{"enabled": true}}, "zero_optimization": {{{zero}}}{section}}}"#);
     let mut files = vec![("run.sh", script.as_str())];
     if !zero.is_empty() {
         files.push(("ds.json", config.as_str()));
@@ -95,6 +100,14 @@ fn deepspeed_copies_the_gradients_that_it_steps() {
         let plain = step(8, "--deepspeed ds.json --optim adamw_torch", &zero);
         assert_eq!((plain.cast, plain.joined, plain.roots), (4 * part, 0, 4 * part), "ZeRO-{stage}");
     }
+    // An optimizer of DeepSpeed's configuration is its own kernel, whatever the Trainer's is called.
+    for (torch_adam, roots) in [("false", false), ("true", true)] {
+        let section = format!(
+            r#", "optimizer": {{"type": "AdamW", "params": {{"lr": 1e-5, "torch_adam": {torch_adam}}}}}"#
+        );
+        let own = step_with(8, "--deepspeed ds.json --optim adamw_torch", r#""stage": 2"#, &section);
+        assert_eq!(own.roots > 0, roots, "{section}");
+    }
     let two = step(2, "--deepspeed ds.json --optim adamw_torch", r#""stage": 3"#);
     assert!(two.parameters / 2 > 1_000_000_000);
     assert_eq!((two.cast, two.roots), (4_000_000_000, 4_000_000_000));
@@ -104,4 +117,44 @@ fn deepspeed_copies_the_gradients_that_it_steps() {
         assert_eq!((away.cast, away.joined, away.roots), (0, 0, 0), "ZeRO-{stage}");
         assert_eq!(away.gradients > 0, held > 0, "ZeRO-{stage}");
     }
+}
+
+/// torchtune's recipes say `fused`, and litgpt's fine-tuning makes AdamW without it.
+#[test]
+fn frameworks_with_optimizers_of_their_own_say_how_they_step() {
+    let foreach = |name: &str, text: &str, set: &[(&str, &str)]| {
+        let set: Vec<(String, String)> =
+            set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let read = resolved(&Source::from_files([(name, text)]), &set);
+        let plan =
+            read.plan.unwrap_or_else(|| panic!("{text}: {:?} {:?}", read.diagnostics, read.not_modelled));
+        plan.recipe().transformers.foreach_step
+    };
+    let torchtune = |optimizer: &str| {
+        let text = format!(
+            "tokenizer:\n  _component_: torchtune.models.llama3.llama3_tokenizer\n  path: /tmp/tokenizer.model\n  max_seq_len: 2048\n\
+             dataset:\n  _component_: torchtune.datasets.alpaca_dataset\n  packed: False\nmodel:\n  \
+             _component_: torchtune.models.llama3_1.llama3_1_8b\noptimizer:\n  _component_: {optimizer}\n  lr: 2e-5\n\
+             loss:\n  _component_: torchtune.modules.loss.LinearCrossEntropyLoss\nbatch_size: 2\ngradient_accumulation_steps: 1\n\
+             dtype: bf16\nenable_activation_checkpointing: True\nenable_activation_offloading: False\ncompile: False\n"
+        );
+        foreach(
+            "full.yaml",
+            &text,
+            &[("gpus_per_node", "8"), ("num_nodes", "1"), ("accelerator", "H100-SXM")],
+        )
+    };
+    assert!(torchtune("torch.optim.AdamW"));
+    // Whoever says `fused: False` turns both off: one tensor is stepped after the other.
+    assert!(!torchtune("torch.optim.AdamW\n  fused: False"));
+    assert!(!torchtune("torch.optim.AdamW\n  fused: True"));
+    assert!(!torchtune("bitsandbytes.optim.PagedAdamW8bit"));
+    let litgpt = |more: &str| {
+        let text = format!(
+            "litgpt finetune_lora meta-llama/Llama-3.1-8B --precision bf16-true --train.micro_batch_size 2 --train.max_seq_length 512 {more}\n"
+        );
+        foreach("run.sh", &text, &[("accelerator", "H100-SXM")])
+    };
+    assert!(litgpt(""));
+    assert!(!litgpt("--quantize bnb.nf4"));
 }

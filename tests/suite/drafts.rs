@@ -244,6 +244,7 @@ fn recipe() -> Recipe {
             dispatcher: Dispatcher::AllToAll,
             grouped_gemm: true,
             capacity_factor: None,
+            hottest_rank: 1.0,
             pad_to_capacity: false,
             permute_fusion: false,
             router_dtype: NumberFormat::Bf16,

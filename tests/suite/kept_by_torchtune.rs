@@ -194,7 +194,7 @@ fn ends_of_their_own_and_shards_on_the_host_are_read() {
         format!(
             "model: {{_component_: torchtune.models.llama3_1.llama3_1_70b}}\n\
              tokenizer: {{_component_: torchtune.models.llama3.llama3_tokenizer, max_seq_len: 4096}}\n\
-             optimizer: {{_component_: torch.optim.AdamW, fused: False}}\n\
+             optimizer: {{_component_: torch.optim.AdamW, fused: True}}\n\
              loss: {{_component_: torchtune.modules.loss.LinearCrossEntropyLoss}}\n\
              batch_size: 2\ngradient_accumulation_steps: 1\ncompile: False\ndtype: bf16\n\
              enable_activation_checkpointing: True\n{more}"

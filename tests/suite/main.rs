@@ -36,6 +36,7 @@ mod hardware;
 mod hostile;
 mod hostile_files;
 mod hostile_inputs;
+mod hottest_rank;
 mod hybrid_shards;
 mod interval;
 mod joined;

@@ -3,7 +3,7 @@
 use shardscope_plan::{Experts, Model, NumberFormat, Plan, Recipe, Router};
 use shardscope_units::{Count, Quantity};
 
-/// Sizes of a mixture-of-experts layer on one rank, tokens spread evenly over experts.
+/// Sizes of a mixture-of-experts layer on one rank, tokens spread evenly over experts unless the plan says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpertSizes {
     /// All routed experts, E.
@@ -100,7 +100,7 @@ impl ExpertSizes {
             experts: experts.num_experts,
             topk: experts.router_topk,
             sent,
-            received: sent * if cut.sequence_parallel { cut.expert_tensor } else { 1 },
+            received: received(recipe, sent, cut),
             map: gathered * (experts.num_experts / cut.expert.max(1)),
             ffn: experts.ffn_hidden_size / cut.expert_tensor.max(1),
             shared: experts.shared_expert_intermediate_size.unwrap_or(0) / cut.tensor.max(1),
@@ -147,6 +147,19 @@ fn sent(recipe: &Recipe, experts: &Experts, tokens: u64) -> u64 {
     let share = Count::new(chosen).number() / Count::new(experts.num_experts.max(1)).number();
     let capacity = Count::rounded_up(share * factor).get().saturating_mul(experts.num_experts);
     if recipe.moe.pad_to_capacity { capacity } else { capacity.min(chosen) }
+}
+
+/// Copies of tokens that the experts of one rank receive, the busiest where the plan says how much more than the even share that is: no
+/// more than all ranks of the group send, and than a capacity lets through. Padded inputs are the capacity whoever is chosen.
+fn received(recipe: &Recipe, sent: u64, cut: &Cut) -> u64 {
+    let even = sent * if cut.sequence_parallel { cut.expert_tensor } else { 1 };
+    let moe = &recipe.moe;
+    if moe.hottest_rank <= 1.0 || moe.pad_to_capacity {
+        return even;
+    }
+    let factor = moe.capacity_factor.map_or(moe.hottest_rank, |most| moe.hottest_rank.min(most.max(1.0)));
+    let hottest = Count::rounded_up(Count::new(even).number() * factor).get();
+    hottest.min(even.saturating_mul(cut.expert.max(1)))
 }
 
 impl LatentSizes {

@@ -369,6 +369,7 @@ fields! {
     MoeEnableDeepep "moe_enable_deepep" Flag, "DeepEP";
     MoeGroupedGemm "moe_grouped_gemm" Flag, "experts of a rank in one grouped matmul";
     MoeExpertCapacityFactor "moe_expert_capacity_factor" Real(0.0, 1e6), "tokens an expert takes, over the balanced number";
+    MoeHottestRank "moe_hottest_rank" Real(1.0, 1024.0), "tokens that the experts of the busiest rank receive in every layer, over the even share; what memory is told for. Step times take the even share";
     MoePadExpertInputToCapacity "moe_pad_expert_input_to_capacity" Flag, "experts' inputs padded to the capacity";
     MoePermuteFusion "moe_permute_fusion" Flag, "fused permutation of tokens";
     MoeRouterDtype "moe_router_dtype" Word(&["fp32", "fp64", "bf16", "fp16"]), "dtype of the routing probabilities";

@@ -13,6 +13,8 @@ pub struct MoeRecipe {
     pub capacity_factor: Option<f64>,
     /// `--moe-pad-expert-input-to-capacity`.
     pub pad_to_capacity: bool,
+    /// Tokens that the experts of the busiest rank receive, over the even share, 1 or more.
+    pub hottest_rank: f64,
     /// `--moe-permute-fusion`.
     pub permute_fusion: bool,
     /// Format of the routing probabilities (`--moe-router-dtype`).

@@ -136,6 +136,7 @@ fn moe(table: &mut Table, params_dtype: NumberFormat) -> MoeRecipe {
         dispatcher,
         grouped_gemm: table.on(Field::MoeGroupedGemm),
         capacity_factor: table.real(Field::MoeExpertCapacityFactor).filter(|factor| *factor > 0.0),
+        hottest_rank: table.real(Field::MoeHottestRank).unwrap_or(1.0),
         pad_to_capacity: table.on(Field::MoePadExpertInputToCapacity),
         permute_fusion: table.on(Field::MoePermuteFusion),
         router_dtype: match table.word(Field::MoeRouterDtype) {

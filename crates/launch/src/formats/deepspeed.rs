@@ -292,7 +292,13 @@ fn optimizer(leaves: &mut Leaves<'_>) {
     let Some(leaf) = leaves.first(&["optimizer.type", "optimizer.name"]) else { return };
     let name = leaf.value.to_ascii_lowercase();
     match name.as_str() {
-        name if name.contains("adam") || name.contains("lamb") => leaves.say(Field::Optimizer, "adam", leaf),
+        name if name.contains("adam") || name.contains("lamb") => {
+            leaves.say(Field::Optimizer, "adam", leaf);
+            // DeepSpeed's own kernel in the place of the trainer's optimizer, unless PyTorch's is asked for
+            // (`deepspeed/runtime/engine.py:_configure_basic_optimizer`).
+            let of_torch = leaves.flag("optimizer.params.torch_adam") == Some(true);
+            leaves.say(Field::OptimizerForeach, if of_torch { "true" } else { "false" }, leaf);
+        }
         "sgd" | "muon" | "lion" => leaves.say(Field::Optimizer, &name, leaf),
         _ => leaves.not_estimated(leaf, "this optimizer is treated as Adam"),
     }

@@ -117,6 +117,11 @@ fn litgpt(leaves: &mut Leaves<'_>) {
     leaves.state(Field::GpusPerNode, "1", Origin::Default, "default of litgpt");
     leaves.state(Field::NumNodes, "1", Origin::Default, "default of litgpt");
     leaves.state(Field::Optimizer, "adam", Origin::Default, "default of litgpt");
+    if leaves.reading.value(Field::Optimizer) == Some("adam") {
+        // `finetune/full.py`, `lora.py`: `instantiate_torch_optimizer` without `fused`, which `pretrain.py` alone asks for.
+        let why = "torch.optim.AdamW without fused steps over all tensors at once";
+        leaves.state(Field::OptimizerForeach, "true", Origin::Derived, why);
+    }
     leaves.pass_below(HARMLESS);
 }
 

@@ -90,7 +90,7 @@ const HARMLESS: &[&str] = &[
     "low_cpu_ram",
     "model.lora_alpha",
     "clip_grad_norm",
-    // Its kernel updates in place, as is counted of any AdamW.
+    // Its kernel updates in place; where nothing is said of it `stepping` says what is made.
     "optimizer.fused",
 ];
 
@@ -154,9 +154,18 @@ fn torchtune(leaves: &mut Leaves<'_>) {
 /// by a kernel that needs nothing beside it.
 fn stepping(leaves: &mut Leaves<'_>) {
     leaves.pass("optimizer_in_bwd");
+    let fused = leaves.flag("optimizer.fused") == Some(true);
+    let of_torch =
+        matches!(leaves.text("optimizer._component_"), Some("torch.optim.AdamW" | "torch.optim.Adam"));
+    // `fused: False` turns foreach off with it (`torch/optim/adam.py:adam`): then one tensor is stepped after the other.
+    let unsaid = leaves.flag("optimizer.fused").is_none() && !leaves.has("optimizer.foreach");
+    if of_torch && unsaid && leaves.flag("optimizer_in_bwd") != Some(true) {
+        let why = "torch.optim.AdamW that is told nothing of fused steps over all tensors at once";
+        leaves.state(Field::OptimizerForeach, "true", Origin::Derived, why);
+    }
     let Some(leaf) = leaves.yes("optimizer_in_bwd") else { return };
-    let kernel = leaves.flag("optimizer.fused") == Some(true)
-        || leaves.text("optimizer._component_").is_some_and(|name| name.starts_with("bitsandbytes."));
+    let kernel =
+        fused || leaves.text("optimizer._component_").is_some_and(|name| name.starts_with("bitsandbytes."));
     // The recipes refuse it with accumulated gradients.
     if kernel && leaves.whole("gradient_accumulation_steps").unwrap_or(1) == 1 {
         leaves.switch(Field::StepInBackward, true, leaf);
