@@ -71,6 +71,7 @@ def patch(words):
 
 
 def built(case):
+    half = getattr(torch, case.get("half", "bfloat16"))
     family, model, settings, words = FAMILIES[case["arch"]]
     patch(words)
     compiler.unsloth_compile_transformers(family)
@@ -83,12 +84,12 @@ def built(case):
         more = dict(rope_parameters=dict(rope_type="default", rope_theta=1e6, mrope_section=[2 * part, part, part]))
     config = config(hidden_size=case["h"], intermediate_size=case["f"], num_attention_heads=case["a"], num_key_value_heads=case["k"], head_dim=case["d"],
                     vocab_size=case["V"], num_hidden_layers=case["layers"], max_position_embeddings=4096, attn_implementation="sdpa", **more)
-    model = getattr(modeling, model)(config).to(torch.bfloat16)
+    model = getattr(modeling, model)(config).to(half)
     if case["nf4"]:
         for name, linear in list(model.named_modules()):
             if isinstance(linear, torch.nn.Linear):
                 parent, _, last = name.rpartition(".")
-                four = bitsandbytes.nn.Linear4bit(linear.in_features, linear.out_features, bias=linear.bias is not None, compute_dtype=torch.bfloat16, quant_type="nf4")
+                four = bitsandbytes.nn.Linear4bit(linear.in_features, linear.out_features, bias=linear.bias is not None, compute_dtype=half, quant_type="nf4")
                 four.weight = bitsandbytes.nn.Params4bit(linear.weight.data, requires_grad=False, quant_type="nf4")
                 four.bias = linear.bias
                 setattr(model.get_submodule(parent), last, four.to("cpu"))
@@ -135,11 +136,13 @@ def record(case):
         layer.register_forward_pre_hook(lambda module, _, index=index: place.append(f"layer{index}")),
         layer.register_forward_hook(lambda *_: place.pop() and None))]
 
+    half = getattr(torch, case.get("half", "bfloat16"))
+
     def run(tokens, masked):
         ids = torch.randint(0, case["V"], (case["b"], tokens))
         mask = torch.ones_like(ids)
         mask[:, : 3 * masked] = 0
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", half):
             return model(input_ids=ids, attention_mask=mask if masked else None, use_cache=False)[0]
 
     for tokens in (case["s"] // 2 + 16, case["s"], case["s"] + 32):
@@ -169,6 +172,10 @@ def cases():
             yield small | dict(nf4=True)
         if arch == "qwen2_5_vl":
             yield small | dict(masked=True)
+        if arch != "gemma3":
+            yield small | dict(half="float16")
+        if arch == "qwen2_5_vl":
+            yield small | dict(half="float16", nf4=True)
 
 
 if __name__ == "__main__":
@@ -178,5 +185,5 @@ if __name__ == "__main__":
                      separators=(",", ":")))
     for case in cases():
         if not wanted or case["arch"] in wanted:
-            name = f"{case['arch']}-b{case['b']}-s{case['s']}{'-nf4' * case['nf4']}{'-masked' * case['masked']}-{len(case['targets'])}"
+            name = f"{case['arch']}-b{case['b']}-s{case['s']}{'-nf4' * case['nf4']}{'-masked' * case['masked']}{'-fp16' * ('half' in case)}-{len(case['targets'])}"
             print(json.dumps(dict(id=name) | case | record(case), separators=(",", ":")), flush=True)

@@ -46,9 +46,10 @@ fn drafted(case: &Value) -> Draft {
     recipe.micro_batch_size = int(case, "b");
     recipe.num_micro_batches = 2;
     recipe.global_batch_size = 2 * recipe.micro_batch_size;
-    recipe.params_dtype = NumberFormat::Bf16;
-    recipe.grads_dtype = NumberFormat::Bf16;
-    recipe.transformers.autocast = Some(NumberFormat::Bf16);
+    let half = if case["half"] == "float16" { NumberFormat::Fp16 } else { NumberFormat::Bf16 };
+    recipe.params_dtype = half;
+    recipe.grads_dtype = half;
+    recipe.transformers.autocast = Some(half);
     let masked = case["masked"] == true;
     recipe.attention_kernel = if masked { AttentionKernel::Sdpa } else { AttentionKernel::Flash };
     recipe.loss = LossKind::FusedLinear;
@@ -91,7 +92,7 @@ fn recorded_layers_are_met_to_the_byte() {
         }
         formulas(&case, &x, &operators);
     }
-    assert_eq!(recorded.equal(), 45);
+    assert_eq!(recorded.equal(), 57);
 }
 
 /// `python_scripts/Gemma3_(4B).py` of unslothai/notebooks in short, without the checkpoint whose layers are quantized in part.

@@ -144,7 +144,7 @@ fn the_engine_runs_on_the_weights_that_train() {
     assert!((rollout.fraction - 0.9 * 0.95).abs() < 1e-12);
     let rl = memory(&standby).rl.expect("phases");
     assert_eq!(rl.phases[0].breakdown.value(), own(&rl) + rl.engine.graphs);
-    for (name, share) in [("T4", 0.8), ("L4", 0.825), ("A100-SXM-80GB", 0.925), ("V100-SXM2-32GB", 0.9)] {
+    for (name, share) in [("T4", 0.8), ("L4", 0.825), ("A100-SXM-80GB", 0.925), ("RTX-5090", 0.9)] {
         let plan = plan(&[
             ("accelerator", name),
             ("params_dtype", "fp16"),

@@ -230,6 +230,15 @@ fn preferred(name: &str) -> Option<&'static Row> {
 /// TPUs for which whole steps were compiled (`tests/data/maxtext/steps.jsonl`).
 const COMPILED_FOR: [&str; 3] = ["TPU-v5e", "TPU-v5p", "TPU-v6e"];
 
+/// Those of NVIDIA's Turing, which has CUDA's compute capability 7.5; Volta has 7.0.
+const TURING: [&str; 1] = ["T4"];
+
+/// Whether an accelerator is one of NVIDIA's Turing.
+#[must_use]
+pub fn is_turing(name: &str) -> bool {
+    row(name).is_some_and(|row| TURING.contains(&row.name))
+}
+
 fn typed(row: &Row) -> Accelerator {
     let link =
         |(name, rate): (&str, f64)| Link { name: name.to_owned(), bandwidth: BytesPerSecond::giga(rate) };
@@ -258,7 +267,7 @@ fn typed(row: &Row) -> Accelerator {
 
 #[cfg(test)]
 mod tests {
-    use super::{accelerator, accelerator_in, accelerator_names, cluster};
+    use super::{accelerator, accelerator_in, accelerator_names, cluster, is_turing};
 
     #[track_caller]
     fn check(asked: &str, expected: Option<&str>) {
@@ -274,6 +283,7 @@ mod tests {
         check("h200", Some("H200-SXM"));
         check("l4", Some("L4"));
         check("t4", Some("T4"));
+        assert!(is_turing("t4") && !is_turing("V100"));
         check("B2", Some("B200"));
         check("", None);
         check("abacus", None);

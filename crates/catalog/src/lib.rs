@@ -11,7 +11,7 @@ mod tuned;
 
 pub use hardware::{
     DEFAULT_ACCELERATOR, DEFAULT_TPU, accelerator, accelerator_in, accelerator_names, cluster,
-    default_accelerator, is_slice, usual_gpus_per_node,
+    default_accelerator, is_slice, is_turing, usual_gpus_per_node,
 };
 pub use hub::tables;
 pub use models::{

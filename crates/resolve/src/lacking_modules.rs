@@ -3,6 +3,7 @@
 use super::precision::lacks_bf16;
 use super::table::Table;
 use crate::{Effect, Origin};
+use shardscope_catalog as catalog;
 use shardscope_plan::{Field, Software};
 
 /// A model of plain PyTorch modules that is cut over ranks. Without it the ranks hold copies, which go on with data alone.
@@ -122,6 +123,13 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
     }
     if software == Software::Unsloth && table.on(Field::CompiledLayers) {
         by_unsloth(table);
+    } else if software == Software::Unsloth
+        && lacks_bf16(table)
+        && !catalog::is_turing(table.word(Field::Accelerator))
+    {
+        // `unsloth_zoo/compiler.py:lm_head_on_old_cuda_arch`.
+        let message = "a loss that unsloth does not compile, on an accelerator before Turing";
+        table.lack(Field::Accelerator, "", Effect::Memory, message);
     }
     let tiled = table.says(Field::LossKind, "tiled");
     let checkpointed = table.on(Field::CompiledCheckpoints);
@@ -148,10 +156,12 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
     }
 }
 
-/// Layers that unsloth compiles were recorded in bf16 beside adapters without dropout. On accelerators before Ampere it computes in fp16,
-/// or in fp32 where a model is on its list (`unsloth_zoo/model_lists.py:FORCE_FLOAT32`), and compiles no layer as a whole.
+/// Layers that unsloth compiles were recorded beside adapters without dropout, in bf16 and, of Qwen's models, in fp16, which it computes in
+/// on Turing. There a model on its list runs in fp32, and no layer of it is compiled as a whole (`unsloth_zoo/model_lists.py:FORCE_FLOAT32`,
+/// `unsloth/models/_block_compile.py:patch_block_compile`); of those recorded these are Gemma's, which attend by flex attention.
 fn by_unsloth(table: &mut Table) {
-    if lacks_bf16(table) {
+    let in_fp32 = table.says(Field::AttnImplementation, "flex_attention");
+    if lacks_bf16(table) && (in_fp32 || !catalog::is_turing(table.word(Field::Accelerator))) {
         let message = "layers that unsloth compiles, on an accelerator without bf16";
         table.lack(Field::CompiledLayers, "", Effect::Memory, message);
     }

@@ -21,7 +21,9 @@ fn of_software(software: Software) -> &'static str {
         Software::TorchFsdp => "other trainers on PyTorch's FSDP",
         Software::HfTransformers => "Hugging Face transformers with its Trainer, PEFT and TRL",
         Software::Torchtune => "torchtune after 0.6.1, with its own modules and adapters",
-        Software::Unsloth => "unsloth's FastLanguageModel with its own kernels and backward passes",
+        Software::Unsloth => {
+            "unsloth's FastLanguageModel with its own kernels and backward passes, GRPO by vLLM on its weights too"
+        }
         Software::Automodel => "NeMo Automodel's own modules of Llama, Qwen2 and Qwen3",
         Software::Olmo => "OLMo's own trainer and modules (`allenai/OLMo`) on FSDP",
         Software::Xtuner => "XTuner before its version 1: transformers' modules with attention of its own",

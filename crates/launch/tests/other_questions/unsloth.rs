@@ -57,15 +57,24 @@ fn unsloth_trains_in_fp16_where_there_is_no_bf16() {
     let large = on("\"gpuType\": \"L4\"");
     assert_eq!(shown.map(|field| value(&large, field)), ["true", "false", "bf16", "bf16"]);
     // The reader's own choice of an accelerator counts as the notebook's.
-    let chosen = said("a.py", QLORA, &[("accelerator", "V100-SXM2-16GB")]);
+    let chosen = said("a.py", QLORA, &[("accelerator", "T4")]);
     assert_eq!(shown.map(|field| value(&chosen, field)), ["false", "true", "fp16", "fp16"]);
     let stated = QLORA.replace("SFTConfig(per", "SFTConfig(bf16=True, per");
     stopped(&said("a.py", &stated, &[("accelerator", "T4")]), &["bf16"]);
     assert!(said("a.py", &stated, &[("accelerator", "L4")]).plan.is_some());
-    // Layers that it compiles as a whole from Ampere on.
+    // Before Turing it does not compile its loss.
+    stopped(&said("a.py", QLORA, &[("accelerator", "V100-SXM2-16GB")]), &["accelerator"]);
+    // Gemma 3 runs in fp32 there, and no layer of it is compiled as a whole; Qwen's models are.
     let compiled =
         QLORA.replace("FastLanguageModel", "FastModel").replace("mistral-7b-v0.3", "gemma-3-4b-it");
     stopped(&said("a.py", &compiled, &[("accelerator", "T4")]), &["compiled_layers"]);
+    let qwen = QLORA
+        .replace("FastLanguageModel", "FastVisionModel")
+        .replace("mistral-7b-v0.3", "Qwen2.5-VL-7B-Instruct");
+    let listed = [("accelerator", "T4"), ("whole_linears", "lm_head"), ("image_patches", "1024")];
+    let read = said("a.py", &qwen.replace("r=8", "finetune_vision_layers=False, r=8"), &listed);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    assert_eq!(shown.map(|field| value(&read, field)), ["false", "true", "fp16", "fp16"]);
 }
 
 const GRPO: &str = "import os\nos.environ['UNSLOTH_VLLM_STANDBY'] = '1'\nfrom unsloth import FastLanguageModel\nfrom trl import GRPOConfig, GRPOTrainer\n\
