@@ -33,7 +33,7 @@ pub(super) fn transients(x: &Symbols<'_>) -> Vec<Transient> {
     let whole = Saved::new("gradient of the input", &all, width, &WHOLE);
     vec![
         Transient::new("loss", Bytes::ZERO, forward),
-        Transient::new("backward of the loss", Bytes::ZERO, vec![part.clone()]),
+        Transient::new("backward of the loss", Bytes::ZERO, vec![part]),
         Transient::new(
             "backward of the output layer",
             returned(Operator::OutputLayer, x, &[Step::Core]),
