@@ -91,7 +91,9 @@ fn named(name: &str, about: &str, input: &UserInput) -> Option<Named> {
 
 fn input(model: &str, link: &str) -> UserInput {
     let mut settings: Vec<(String, String)> = Vec::new();
-    let more = match decode(&format!("/1?accelerator=H100-SXM&gpus_per_node=8&{link}")) {
+    // Nodes of eight, unless the row has its own.
+    let eight = if link.contains("gpus_per_node=") { "" } else { "gpus_per_node=8&" };
+    let more = match decode(&format!("/1?accelerator=H100-SXM&{eight}{link}")) {
         Ok(Some(Shared::Settings(more))) => more,
         _ => Vec::new(),
     };

@@ -142,7 +142,7 @@ mod tests {
         // One of several: how many, not which.
         let either = task("[H100:8, A100-80GB:8]");
         assert!(either.setting(Field::Accelerator).is_none_or(|setting| setting.span.is_none()));
-        for unknown in ["A10G:4", "L40:1", "T4"] {
+        for unknown in ["A10G:4", "L40:1", "K80"] {
             assert!(task(unknown).plan.is_none(), "{unknown}");
         }
     }
