@@ -3,7 +3,7 @@
 
 use super::formats::{Dialect, Format, Text, Trainer, launcher, read_started};
 use super::several::MAX_TEXTS;
-use super::{Argument, Reading, commands, environment, launch, megatron};
+use super::{Argument, Reading, commands, environment, launch, megatron, notebook};
 use shardscope_bash::{Environment, base_name};
 use shardscope_plan::Field;
 use shardscope_resolve::COMMAND_LINE;
@@ -109,6 +109,10 @@ pub(super) fn by_commands(
     let launch = launch::read_part(&Source::from_files(texts), part, environment);
     let mut reading = environment::reading(&launch);
     without_places(&mut reading, 0);
+    let (text, base) = (source.part_text(part), source.parts().get(part)?.span.start);
+    if program != text {
+        notebook::runtime(&mut reading, text, base);
+    }
     let nothing = reading.diagnostics.iter().any(|said| said.code == Code::NoTrainingCommand);
     (!nothing).then_some([work.reading, reading])
 }

@@ -45,6 +45,13 @@ fn a_command_in_a_notebooks_cell_is_read_as_a_scripts() {
     assert!(read.plan.is_some(), "{:?} {:?}", read.diagnostics, read.not_modelled);
 }
 
+#[test]
+fn a_notebook_of_commands_has_the_gpu_of_its_runtime() {
+    let colab = NOTEBOOK
+        .replace("\"nbformat\": 4", "\"metadata\": {\"colab\": {\"gpuType\": \"L4\"}}, \"nbformat\": 4");
+    holds(&resolved(&[("train.ipynb", &colab)]), &[(Field::Accelerator, "L4"), (Field::LoraRank, "16")]);
+}
+
 const MODAL: &str = r#"
 import subprocess
 
