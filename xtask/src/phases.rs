@@ -81,7 +81,7 @@ impl Phase {
                     cargo(["clippy", "--quiet", "--locked", "--target", WASM, "--features", "page"]);
                 lint.args(["--lib", "--bins", "--workspace"]);
                 // these run natively alone
-                for native in ["shardscope-cli", "e2e", "pages", "speed", "xtask"] {
+                for native in ["shardscope-cli", "e2e", "mutants", "pages", "speed", "xtask"] {
                     lint.args(["--exclude", native]);
                 }
                 lint.args(strict);

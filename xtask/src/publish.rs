@@ -113,7 +113,9 @@ mod tests {
     #[test]
     fn what_is_the_projects_own_is_neither_published_nor_documented_for_others() {
         let (published, libraries) = (published().unwrap(), libraries().unwrap());
-        for own in ["xtask", "speed", "pages", "e2e", "shardscope-page", "shardscope-js"] {
+        for own in
+            ["xtask", "speed", "pages", "mutants", "mutant-switch", "e2e", "shardscope-page", "shardscope-js"]
+        {
             assert!(!published.iter().any(|name| name == own), "{own}");
         }
         assert!(published.iter().any(|name| name == "shardscope-cli"));

@@ -1,0 +1,80 @@
+//! Mutants against the pinned plans within one process: a number comes in by standard input, what moved first goes out.
+//! `cargo run -p mutants` puts this file into a copy of the repository, beside what it uses.
+
+use std::io::BufRead;
+use std::time::{Duration, Instant};
+
+use mutant_switch::{Endless, met, only};
+
+use super::figures::SECTIONS;
+use super::numbers::Numbers;
+use super::{Plan, rows, table};
+
+/// A section of a plan: the least that is worked out by itself.
+struct Part {
+    /// Its row in the table, and its place among those that are plans.
+    plan: usize,
+    at: usize,
+    section: usize,
+    /// What the table says of it.
+    hash: u32,
+    took: Duration,
+    /// How often it asks whether a mutant is on.
+    asks: u64,
+    /// A bit for each mutant that it meets.
+    meets: Vec<u64>,
+}
+
+/// How many times longer than without a mutant goes on for ever.
+const ENDLESS: u64 = 20;
+
+fn hash(section: usize, plan: &Plan) -> u32 {
+    let mut numbers = Numbers::new(false);
+    SECTIONS[section].1(&mut numbers, plan);
+    numbers.hash()
+}
+
+#[test]
+#[ignore = "answers `cargo run -p mutants`"]
+fn answers() {
+    let text = table();
+    let mut plans = Vec::new();
+    let mut parts = Vec::new();
+    for (plan, (row, line)) in rows(&text).into_iter().enumerate() {
+        // A row that is no plan any more has no figures, and is passed over.
+        let Some(read) = row.plan() else { continue };
+        let at = plans.len();
+        plans.push(read);
+        for (section, pinned) in line.split('\t').skip(2).enumerate() {
+            let began = Instant::now();
+            let (hash, numbers, asks) = met(|| hash(section, &plans[at]));
+            assert_eq!(format!("{hash:08x}"), pinned, "plan {plan} moves without a mutant");
+            let mut meets = vec![0; mutant_switch::MOST as usize / 64];
+            numbers.iter().for_each(|number| meets[*number as usize / 64] |= 1 << (number % 64));
+            parts.push(Part { plan, at, section, hash, took: began.elapsed(), asks, meets });
+        }
+    }
+    parts.sort_by_key(|part| part.took);
+    // What mutants panic with is not read.
+    std::panic::set_hook(Box::new(|_| {}));
+    println!("\n> ready");
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        println!("\n> {}", first_that_moves(line.parse().expect("a number"), &parts, &plans));
+    }
+}
+
+fn first_that_moves(number: u32, parts: &[Part], plans: &[Plan]) -> String {
+    let is_met = |part: &&Part| part.meets[number as usize / 64] >> (number % 64) & 1 == 1;
+    let mut met = 0;
+    for part in parts.iter().filter(is_met) {
+        met += 1;
+        let how = match only(number, ENDLESS * part.asks + 10_000, || hash(part.section, &plans[part.at])) {
+            Ok(hash) if hash == part.hash => continue,
+            Ok(_) => "moved",
+            Err(why) if why.is::<Endless>() => "endless",
+            Err(_) => "panicked",
+        };
+        return format!("{how}\tplan {} {}", part.plan, SECTIONS[part.section].0);
+    }
+    if met == 0 { "unmet\t".to_owned() } else { format!("survived\t{met} sections of plans") }
+}

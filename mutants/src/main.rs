@@ -1,0 +1,115 @@
+//! How many mutants of what estimates the exact tests catch: `cargo run -p mutants`.
+//!
+//! cargo-mutants compiles the engine and its suite anew for each mutant, which takes days for all of them. Here all stand in one
+//! program, each behind a switch (`switches.rs`); what the compiler refuses is taken out (`compile.rs`). Then each mutant is switched
+//! on by itself: first before the pinned plans, within one process (`harness.rs`), then, where none of their figures moves, before
+//! the other exact tests that meet it (`programs.rs`). What no test meets survives without being run.
+mod compile;
+mod list;
+mod programs;
+mod regions;
+mod report;
+mod switches;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use compile::write_if_changed;
+use programs::Pinned;
+use report::{Found, Outcome};
+
+/// Tests that compare exactly, one a line: modules of the suite, and crates' own tests behind the name of their crate.
+const EXACT: &str = include_str!("../exact.txt");
+
+/// Stride through the list of mutants.
+const STEP: u32 = 61;
+
+/// What a test takes that is run only where no shorter one notices.
+const LONG: Duration = Duration::from_secs(1);
+
+fn main() -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default();
+    let work = std::env::var_os("MUTANTS_WORK").map_or_else(|| root.join("target/mutants"), PathBuf::from);
+    let mutants = list::all(&root)?;
+    eprintln!("{} mutants", mutants.len());
+    let tree = compile::tree(&root, work.join("tree"), &mutants)?;
+    let mut outcomes: BTreeMap<u32, Outcome> = BTreeMap::new();
+    for mutant in mutants.iter().filter(|mutant| !tree.placed.contains(&mutant.number)) {
+        let outcome = match tree.refused.get(&mutant.number) {
+            Some((compile::Refused::Mutant, why)) => Outcome::new(Found::Unviable, why),
+            Some((compile::Refused::Switch, why)) => Outcome::new(Found::NotSwitched, why),
+            None => Outcome::new(Found::NotSwitched, "a constant, or a chain of `let`"),
+        };
+        outcomes.insert(mutant.number, outcome);
+    }
+
+    let pinned = tree.folder.join(compile::PINNED);
+    write_if_changed(&pinned.with_file_name("mutants.rs"), include_str!("../harness.rs"))?;
+    let module = std::fs::read_to_string(root.join(compile::PINNED))?;
+    write_if_changed(&pinned, &format!("{module}\nmod mutants;\n"))?;
+    let built = programs::build(&tree.folder)?;
+    let suite = built.iter().find(|program| is_of(program, "suite")).context("no suite")?;
+
+    let mut program = Pinned::new(suite, &tree.folder);
+    // In steps over the list, so that what was answered at any time is of all crates alike.
+    let mut numbers: Vec<u32> = tree.placed.iter().copied().collect();
+    numbers.sort_by_key(|number| (number % STEP, *number));
+    let mut answers = File::create(work.join("answers.tsv"))?;
+    for (done, number) in numbers.iter().enumerate() {
+        if done % 500 == 0 {
+            eprintln!("{done} before the pinned plans");
+        }
+        let answer = program.ask(*number)?;
+        writeln!(answers, "{number}\t{answer}")?;
+        outcomes.insert(*number, Outcome::read(&answer));
+    }
+
+    let mut tests = Vec::new();
+    for program in &built {
+        let counts = |name: &str| {
+            EXACT.lines().any(|line| {
+                let (of, module) = line.split_once(' ').unwrap_or((line, ""));
+                is_of(program, of) && name.starts_with(module) && !name.starts_with("pinned_plans")
+            })
+        };
+        tests.extend(programs::tests(program, &tree.folder, counts)?);
+    }
+    eprintln!("{} other exact tests", tests.len());
+    for (number, outcome) in &mut outcomes {
+        if !matches!(outcome.found, Found::Survived | Found::Unmet) {
+            continue;
+        }
+        // Those that take long come last, by themselves.
+        for (program, long) in built.iter().flat_map(|program| [(program, false), (program, true)]) {
+            let meeting: Vec<_> = (tests.iter())
+                .filter(|test| {
+                    test.program == *program && (test.took > LONG) == long && test.meets.contains(number)
+                })
+                .collect();
+            if !meeting.is_empty() {
+                outcome.found = Found::Survived;
+            }
+            if let Some(answer) = programs::noticed(&meeting, *number, &tree.folder)? {
+                *outcome = Outcome::read(&answer);
+                break;
+            }
+        }
+    }
+    let score = report::write(&work, &mutants, &outcomes)?;
+    ensure!(score >= report::LEAST, "fewer than {}% of the viable mutants are caught", report::LEAST);
+    Ok(())
+}
+
+/// Whether `program` is what cargo compiled of the target `name`.
+fn is_of(program: &Path, name: &str) -> bool {
+    let file = program.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
+    file.rsplit_once('-').is_some_and(|(stem, _)| stem == name)
+}
