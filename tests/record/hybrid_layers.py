@@ -132,6 +132,15 @@ def widened(function):
     return call
 
 
+def layer_norm(input, shape, weight=None, bias=None, eps=1e-5):
+    """Autocast on a GPU casts all operands to fp32, on a CPU none; a GPU's kernel keeps statistics in fp32."""
+    operands = [operand.float() if operand is not None and torch.is_autocast_enabled("cpu") else operand
+                for operand in (input, weight, bias)]
+    with torch.autocast("cpu", enabled=False):
+        return LAYER_NORM(operands[0], shape, *operands[1:], eps)
+
+
+LAYER_NORM, torch.nn.functional.layer_norm = torch.nn.functional.layer_norm, layer_norm
 flash_attention._flash_attention_forward = flash
 AttentionInterface.register("stand_in_kernel", flash_attention.flash_attention_forward)
 ALL_MASK_ATTENTION_FUNCTIONS.register("stand_in_kernel", flash_attention_mask)

@@ -131,6 +131,13 @@ impl RlFramework {
         Self::NAMED.iter().find(|(_, known)| *known == name).map(|(one, _)| *one)
     }
 
+    /// Whether transformers' Trainer runs its steps, which lets go of gradients behind each, before the next rollout
+    /// (`transformers/trainer.py:Trainer._inner_training_loop`, `model.zero_grad()`).
+    #[must_use]
+    pub const fn runs_in_trainer(self) -> bool {
+        matches!(self, Self::Trl | Self::Swift | Self::Unsloth)
+    }
+
     /// How it hands over weights; `cut` says whether the trainer cuts the model itself (Megatron) or only shards it.
     #[must_use]
     pub const fn semantics(self, cut: bool) -> RlSemantics {

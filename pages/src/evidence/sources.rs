@@ -21,7 +21,7 @@ pub const NEVER_FITTED: [&str; 4] = ["mlperf-405b", "mlperf-8b", "moe-modelzoo",
 
 /// Every source, in the order in which tables list them.
 #[rustfmt::skip]
-pub(super) const SOURCES: [Source; 40] = [
+pub(super) const SOURCES: [Source; 42] = [
     source("seed-narayanan2021-tab1", "Narayanan 2021, table 1", "Narayanan et al. 2021, Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM, table 1", "https://arxiv.org/abs/2104.04473"),
     source("narayanan2021-tab2", "Narayanan 2021, table 2", "The same, table 2: pipeline and tensor parallelism against ZeRO-3", "https://arxiv.org/abs/2104.04473"),
     source("seed-azure-nemo-22.06", "Azure NeMo 2022", "NeMo Megatron 22.06 on Azure NDm A100 v4, Microsoft's results of October 2022 (blog post 3655111)", "https://techcommunity.microsoft.com/"),
@@ -59,6 +59,8 @@ pub(super) const SOURCES: [Source; 40] = [
     source("trainer-h200", "Trainer on an H200", "Measured by this project in November 2026: transformers' Trainer, PEFT, bitsandbytes and Liger on one H200 (tests/record/trainer_on_gpu.py)", "https://github.com/huggingface/transformers"),
     source("trl-h200", "TRL on an H200", "Measured by this project in November 2026: TRL 1.15's SFTTrainer on one H200 (tests/record/tuning_on_gpu.py)", "https://github.com/huggingface/trl"),
     source("unsloth-h200", "unsloth on an H200", "Measured by this project in November 2026: unsloth 2026.10.9 on one H200 (tests/record/tuning_on_gpu.py)", "https://github.com/unslothai/unsloth"),
+    source("families-h200", "Trainer on an H200, other families", "Measured by this project in November 2026: transformers' Trainer and PEFT on one H200 over experts, windows, hybrids and older models (tests/record/families_on_gpu.py)", "https://github.com/huggingface/transformers"),
+    source("preferences-h200", "TRL's preferences and rollouts on an H200", "Measured by this project in November 2026: TRL 1.16's DPO, KTO, reward, GRPO and RLOO, ORPO and CPO trainers on one H200 (tests/record/preferences_on_gpu.py)", "https://github.com/huggingface/trl"),
     source("torchtune", "torchtune", "torchtune's page on memory", "https://github.com/pytorch/torchtune"),
     source("unsloth", "unsloth", "unsloth's benchmarks: the largest lengths of Llama 3.1 8B and 3.3 70B that fit GPUs of 8 to 80 GB", "https://unsloth.ai/docs/basics/unsloth-benchmarks"),
     source("nanotron", "nanotron", "nanotron's benchmark logs of a Llama of 1B, July 2024", "https://huggingface.co/nanotron/old_bench"),

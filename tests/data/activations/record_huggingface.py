@@ -41,15 +41,25 @@ class Norm(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, bias):
         statistics = torch.empty(2, *x.shape[:-1], dtype=torch.float32)
-        ctx.save_for_backward(x, statistics)
+        ctx.save_for_backward(x, statistics, weight, bias)
         return torch.nn.functional.layer_norm(x, weight.shape, weight, bias)
 
     @staticmethod
     def backward(ctx, gradient):
-        return gradient, None, None
+        _, _, weight, bias = ctx.saved_tensors
+        return gradient, torch.zeros_like(weight), torch.zeros_like(bias)
 
 
-torch.nn.LayerNorm.forward = lambda self, x: Norm.apply(x, self.weight, self.bias)
+def layer_norm(self, x):
+    """Autocast on a GPU casts all operands to fp32, on a CPU none (aten/src/ATen/autocast_mode.h:AT_FORALL_FP32)."""
+    operands = x, self.weight, self.bias
+    if torch.is_autocast_enabled("cpu"):
+        operands = (operand.float() for operand in operands)
+    with torch.autocast("cpu", enabled=False):
+        return Norm.apply(*operands)
+
+
+torch.nn.LayerNorm.forward = layer_norm
 torch.nn.Dropout.forward = lambda self, x: Drop.apply(x) if self.p and self.training else x
 
 

@@ -278,10 +278,10 @@ impl<'a> Rank<'a> {
         let load = Load { moving: activations + running, in_step: self.in_step, reducing, ..common.load };
         self.framework = Framework::new(x, load);
         let framework = self.framework.bytes();
-        // Gradients that the trainer lets go of behind the step. Where rollouts follow they are taken to stay.
+        // Gradients that the trainer lets go of behind the step. Where another trainer's rollouts follow they are taken to stay.
         let drops = recipe.software.semantics().modules.drops_gradients
             && recipe.transformers.engine != DataEngine::DeepSpeed
-            && recipe.rollout.is_none();
+            && recipe.rollout.as_ref().is_none_or(|rollout| rollout.framework.runs_in_trainer());
         let dropped = if drops { common.part(Part::Gradients) } else { Bytes::ZERO };
         Totals {
             parameters,

@@ -1,6 +1,7 @@
 //! Linear layers with their adapters and casts.
 
 use super::flow::is_adapted;
+use super::norm::is_widened;
 use super::tape::Tape;
 use shardscope_explain::Formula;
 use shardscope_plan::{LinearModule, Quantization};
@@ -209,6 +210,8 @@ impl Linear {
             // A quantized weight is unpacked in the type of the product, once more for its input's gradient.
             let kept = input.needed && !x.is_quantized(self.module);
             tape.keep(kept, self.cast_weight, &shape, x.compute_width, &self.cast_weight_formula);
+        } else if !input.cast && is_widened(x) {
+            tape.keep(trains, self.cast_input, &wide, x.compute_width, &self.cast_input_formula);
         } else {
             tape.keep(trains, name, &wide, x.width, &self.input_formula);
         }

@@ -183,7 +183,8 @@ pub(super) fn pre_mlp(tape: &mut Tape<'_, '_>) {
     let (flow, parallel) = (Flow::new(tape.x), tape.x.model().arrangement.parallel_residual);
     let needed = if parallel { flow.input } else { flow.residual };
     norm(tape, &OWN, needed, tape.x.trains);
-    if parallel && tape.x.model().normalization == Normalization::LayerNorm {
+    // Both read the stream itself, but for casts, of which each norm has its own.
+    if parallel && tape.x.model().normalization == Normalization::LayerNorm && !is_widened(tape.x) {
         tape.saved.retain(|(_, saved)| saved.name != OWN.input);
     }
 }
@@ -216,8 +217,9 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     if x.model().normalization == Normalization::LayerNorm && in_fp32(x) {
         tape.keep(needed || trains, names.input, &wide, FLOAT, &LAYER_INPUT);
         tape.keep(needed || trains, names.statistics, &[2, x.s_local], FLOAT, &MOMENTS);
-        tape.keep(there.stream, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
-        tape.keep(there.stream && there.biases, names.bias, &[x.h], FLOAT, &WIDE_BIAS);
+        let reads = (needed || trains) && there.stream;
+        tape.keep(reads, names.scale, &[x.h], FLOAT, &WIDE_WEIGHT);
+        tape.keep(reads && there.biases, names.bias, &[x.h], FLOAT, &WIDE_BIAS);
     } else if x.model().normalization == Normalization::LayerNorm {
         tape.keep(needed || trains, names.input, &wide, x.width, &KERNEL_INPUT);
         tape.keep(needed || trains, names.statistics, &[2, x.s_local], FLOAT, &MOMENTS);
@@ -253,9 +255,17 @@ fn norm(tape: &mut Tape<'_, '_>, names: &Names, needed: bool, trains: bool) {
     }
 }
 
-/// Whether a LayerNorm is in fp32 among operations in 16 bits.
+/// Whether a LayerNorm is in fp32 among operations in 16 bits: where the software says so, or autocast does on a GPU, whose list of
+/// fp32 operations has it and a CPU's has not.
 pub(super) fn in_fp32(x: &Symbols<'_>) -> bool {
-    x.recipe().software.semantics().modules.fp32_layer_norm && x.compute_width < FLOAT
+    (x.recipe().software.semantics().modules.fp32_layer_norm && x.compute_width < FLOAT) || is_widened(x)
+}
+
+/// Whether autocast makes a LayerNorm's output fp32 that 16-bit linear layers read: each casts it back and keeps its own copy.
+/// Nemotron's norm turns autocast off for itself (`modeling_nemotron.py:NemotronLayerNorm1P.forward`).
+pub(super) fn is_widened(x: &Symbols<'_>) -> bool {
+    let plain = x.model().arrangement.norm_product != NormProduct::PlusOne;
+    x.recipe().autocasts() && x.model().normalization == Normalization::LayerNorm && plain && x.width < FLOAT
 }
 
 /// How norms are written.
