@@ -8,7 +8,7 @@ use shardscope::estimate::compute::{
     CALIBRATIONS, Calibration, ISSUES, PROCESSORS, Share, Standing, assumed,
 };
 use shardscope::estimate::constants::of_generation;
-use shardscope::estimate::time::{Unknown, time, unknowns};
+use shardscope::estimate::time::{FAMILIES, Family, Unknown, time, unknowns};
 use shardscope::plan::{Generation, Plan};
 
 /// How many fitted rows feel each constant: `cargo run --example fit -- --sensitivity`.
@@ -167,7 +167,8 @@ fn sources_name_the_parts_that_were_measured_alone() {
 fn links_count_where_messages_go() {
     const BANDWIDTHS: [Share; 2] = [Share::FastLink, Share::Network];
     let of = |more: &str| {
-        let link = "accelerator=H100-SXM&num_layers=4&bf16&micro_batch_size=1&global_batch_size=64&seq_length=2048&async_tensor_model_parallel_allreduce=false";
+        let link = "accelerator=H100-SXM&num_layers=4&bf16&micro_batch_size=1&global_batch_size=64&seq_length=2048&\
+            async_tensor_model_parallel_allreduce=false";
         super::worked_out_times::plan("Llama-3-8B", &format!("{link}&{more}"))
     };
     let links = [
@@ -197,4 +198,24 @@ fn links_count_where_messages_go() {
     assert_eq!(counting(&measured), left);
     // Megatron core's fused attention is cuDNN's.
     assert!(!Share::AttentionPytorch.counts_in(&node) && !Share::AttentionTriton.counts_in(&node));
+}
+
+/// The ends of an interval are those of published runs, but on parts of which none was read: those are assumed.
+#[test]
+fn intervals_of_parts_never_measured_are_assumed() {
+    for (name, read) in [
+        ("H100-SXM", true),
+        ("A100-SXM-80GB", true),
+        ("B200", true),
+        ("MI300X", true),
+        ("L40S", false),
+        ("L4", false),
+    ] {
+        let link = format!(
+            "accelerator={name}&num_nodes=1&gpus_per_node=8&num_layers=2&bf16&seq_length=512&micro_batch_size=1&global_batch_size=8"
+        );
+        let plan = super::worked_out_times::plan("Llama-3-8B", &link);
+        assert_eq!(Family::from_plan(&plan).is_earned(), read, "{name}");
+    }
+    assert!(FAMILIES.iter().all(Family::is_earned));
 }
