@@ -197,7 +197,9 @@ fn links_count_where_messages_go() {
     left.retain(|share| !BANDWIDTHS.contains(share));
     assert_eq!(counting(&measured), left);
     // Megatron core's fused attention is cuDNN's.
-    assert!(!Share::AttentionPytorch.counts_in(&node) && !Share::AttentionTriton.counts_in(&node));
+    for other in [Share::AttentionPytorch, Share::AttentionTriton, Share::AttentionFourth] {
+        assert!(!other.counts_in(&node), "{}", other.name());
+    }
 }
 
 /// The ends of an interval are those of published runs, but on parts of which none was read: those are assumed.
