@@ -1,6 +1,7 @@
 //! Mutants against the pinned plans within one process: a number comes in by standard input, what moved first goes out.
 //! `cargo run -p mutants` puts this file into a copy of the repository, beside what it uses.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::time::{Duration, Instant};
 
@@ -78,3 +79,45 @@ fn first_that_moves(number: u32, parts: &[Part], plans: &[Plan]) -> String {
     }
     if met == 0 { "unmet\t".to_owned() } else { format!("survived\t{met} sections of plans") }
 }
+
+/// Draws plans of `SHARDSCOPE_DRAW=SEED:COUNT`, and tells those before which one of the mutants in the file `MUTANTS` moves a figure,
+/// none of which does before a plan told earlier.
+#[test]
+#[ignore = "answers `cargo run -p mutants`"]
+fn draws() {
+    let asked = std::env::var("SHARDSCOPE_DRAW").expect("SHARDSCOPE_DRAW=SEED:COUNT, or guide");
+    let wanted = std::fs::read_to_string(std::env::var("MUTANTS").expect("a file")).expect("numbers");
+    // With how many sections each was run.
+    let mut wanted: BTreeMap<u32, u32> =
+        wanted.lines().filter_map(|line| Some((line.parse().ok()?, 0))).collect();
+    std::panic::set_hook(Box::new(|_| {}));
+    for row in super::draw::rows(&asked) {
+        let Some(plan) = row.plan() else { continue };
+        let mut caught = Vec::new();
+        for section in 0..SECTIONS.len() {
+            let began = Instant::now();
+            let (without, numbers, asks) = met(|| hash(section, &plan));
+            if began.elapsed() > Duration::from_secs(2) {
+                continue;
+            }
+            for number in numbers {
+                let Some(tried) = wanted.get_mut(&number) else { continue };
+                *tried += 1;
+                let most = ENDLESS * asks + 10_000;
+                if *tried > MOST_TRIED
+                    || matches!(only(number, most, || hash(section, &plan)), Ok(same) if same == without)
+                {
+                    continue;
+                }
+                wanted.remove(&number);
+                caught.push(number.to_string());
+            }
+        }
+        if !caught.is_empty() {
+            println!("\n> {}\t{}\t{}", row.model, row.link, caught.join(" "));
+        }
+    }
+}
+
+/// A mutant that moves nothing before that many sections will hardly do so before others.
+const MOST_TRIED: u32 = 600;

@@ -43,7 +43,8 @@ pub(crate) struct Tree {
 /// # Errors
 /// Where it does not compile for another reason than a mutant.
 pub(crate) fn tree(root: &Path, folder: PathBuf, mutants: &[Mutant]) -> Result<Tree> {
-    copy(root, &folder)?;
+    let switched: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
+    copy(root, &folder, &switched)?;
     let kept = folder.with_file_name("refused.tsv");
     let (mut refused, mut constant) = known(&kept, mutants);
     for round in 1..=MOST_ROUNDS {
@@ -87,18 +88,13 @@ pub(crate) fn tree(root: &Path, folder: PathBuf, mutants: &[Mutant]) -> Result<T
     bail!("still refused after {MOST_ROUNDS} rounds")
 }
 
-/// What git knows of `root`, at `folder`, with the switch as a dependency.
-fn copy(root: &Path, folder: &Path) -> Result<()> {
+/// What git knows of `root`, at `folder`, with the switch as a dependency. Files that are `switched` are written by each round.
+fn copy(root: &Path, folder: &Path, switched: &BTreeSet<&str>) -> Result<()> {
     let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output().context("git")?;
     let files = String::from_utf8(output.stdout)?;
     for file in files.split_terminator('\0') {
         let (from, to) = (root.join(file), folder.join(file));
-        // What has switches is written by each round.
-        if !from.is_file()
-            || to.is_file()
-                && (file == PINNED
-                    || CRATES.iter().any(|name| file.starts_with(&format!("crates/{name}/src"))))
-        {
+        if !from.is_file() || to.is_file() && (file == PINNED || switched.contains(file)) {
             continue;
         }
         let mut bytes = fs::read(&from).with_context(|| file.to_owned())?;

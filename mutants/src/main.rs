@@ -4,6 +4,10 @@
 //! program, each behind a switch (`switches.rs`); what the compiler refuses is taken out (`compile.rs`). Then each mutant is switched
 //! on by itself: first before the pinned plans, within one process (`harness.rs`), then, where none of their figures moves, before
 //! the other exact tests that meet it (`programs.rs`). What no test meets survives without being run.
+//!
+//! `cargo run -p mutants -- SEED:COUNT` draws that many plans (`tests/suite/pinned_plans/draw.rs`; `guide` draws the guide's) and prints the
+//! rows of those that catch what the run before did not: `SHARDSCOPE_PIN=1 cargo test --test suite pinned` gives them their hashes, once they
+//! stand in the table.
 mod compile;
 mod list;
 mod programs;
@@ -57,6 +61,11 @@ fn main() -> Result<()> {
     write_if_changed(&pinned, &format!("{module}\nmod mutants;\n"))?;
     let built = programs::build(&tree.folder)?;
     let suite = built.iter().find(|program| is_of(program, "suite")).context("no suite")?;
+
+    if let Some(asked) = std::env::args().nth(1) {
+        let wanted = report::not_caught(&work, &mutants)?;
+        return programs::draw(suite, &tree.folder, &asked, &wanted);
+    }
 
     let mut program = Pinned::new(suite, &tree.folder);
     // In steps over the list, so that what was answered at any time is of all crates alike.

@@ -105,6 +105,34 @@ impl Pinned {
     }
 }
 
+/// Prints the rows of plans, drawn as `asked`, that catch some of `wanted`.
+///
+/// # Errors
+/// Where the program cannot be started.
+pub(crate) fn draw(suite: &Path, folder: &Path, asked: &str, wanted: &BTreeSet<u32>) -> Result<()> {
+    let file = folder.with_file_name("wanted");
+    std::fs::write(&file, wanted.iter().map(|number| format!("{number}\n")).collect::<String>())?;
+    let mut child = Command::new(suite)
+        .args(["pinned_plans::mutants::draws", "--exact", "--ignored", "--nocapture"])
+        .current_dir(folder)
+        .env("RUST_MIN_STACK", "16777216")
+        .env("MUTANT", "0")
+        .env("MUTANTS", &file)
+        .env("SHARDSCOPE_DRAW", asked)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("the suite")?;
+    let output = BufReader::new(child.stdout.take().context("its output")?);
+    for line in output.lines().map_while(Result::ok) {
+        if let Some(row) = line.strip_prefix("> ") {
+            println!("{row}");
+        }
+    }
+    ensure!(child.wait()?.success(), "no plans: {asked}");
+    Ok(())
+}
+
 /// One test of one program, as it is without a mutant.
 pub(crate) struct Test {
     pub(crate) program: PathBuf,

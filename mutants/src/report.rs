@@ -1,16 +1,15 @@
 //! What was found, to be read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::list::Mutant;
 
-/// Of a hundred viable mutants, how many are caught at least: what was reached when it was last measured, so that it only grows. 95 is
-/// the aim.
-pub(crate) const LEAST: f64 = 90.0;
+/// Of a hundred viable mutants, how many are caught at least: what was reached when it was last measured, so that it only grows.
+pub(crate) const LEAST: f64 = 99.7;
 
 /// What became of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +53,28 @@ impl Outcome {
     }
 }
 
+/// Where what became of each mutant is written.
+const OUTCOMES: &str = "outcomes.tsv";
+
+/// The mutants that the run before did not catch.
+///
+/// # Errors
+/// Where none was before.
+pub(crate) fn not_caught(work: &Path, mutants: &[Mutant]) -> Result<BTreeSet<u32>> {
+    let text = std::fs::read_to_string(work.join(OUTCOMES)).context("no run before")?;
+    let (survived, unmet) = (format!("{:?}\t", Found::Survived), format!("{:?}\t", Found::Unmet));
+    let names: BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix(&survived).or_else(|| line.strip_prefix(&unmet)))
+        .filter_map(|line| line.split('\t').next())
+        .collect();
+    Ok(mutants
+        .iter()
+        .filter(|mutant| names.contains(mutant.name.as_str()))
+        .map(|mutant| mutant.number)
+        .collect())
+}
+
 /// Writes `outcomes.tsv` into `work`, prints what was not caught and the score, and returns it: caught of a hundred viable ones.
 ///
 /// # Errors
@@ -69,7 +90,7 @@ pub(crate) fn write(work: &Path, mutants: &[Mutant], outcomes: &BTreeMap<u32, Ou
             println!("{found:?}: {} ({})", mutant.name, outcome.by);
         }
     }
-    std::fs::write(work.join("outcomes.tsv"), text)?;
+    std::fs::write(work.join(OUTCOMES), text)?;
     let count = |found| f64::from(counts.get(&found).copied().unwrap_or_default());
     let caught = count(Found::Caught) + count(Found::Endless);
     let score = 100.0 * caught / (caught + count(Found::Survived) + count(Found::Unmet));

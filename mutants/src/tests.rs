@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::list::{Genre, Mutant, Place};
+use crate::list::{Genre, Mutant, Place, left_out};
 use crate::regions::Regions;
 use crate::report::{Found, Outcome};
 use crate::switches::{Switched, place};
@@ -124,4 +124,11 @@ fn what_programs_answer_is_caught_or_not() {
     ] {
         assert_eq!(Outcome::read(answer).found, found, "{answer}");
     }
+}
+
+#[test]
+fn fields_are_left_out_as_the_configuration_says() {
+    let left_out = left_out("exclude_re = [\n  \"one.rs.*field a \",\n]\n").unwrap();
+    assert!(left_out.is_match("src/one.rs:1:2: delete field a from struct A expression in new"));
+    assert!(!left_out.is_match("src/two.rs:1:2: delete field a from struct A expression in new"));
 }

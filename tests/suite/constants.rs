@@ -8,8 +8,8 @@ use shardscope::estimate::compute::{
     CALIBRATIONS, Calibration, ISSUES, PROCESSORS, Share, Standing, assumed,
 };
 use shardscope::estimate::constants::of_generation;
-use shardscope::estimate::time::{Unknown, time, unknowns};
-use shardscope::plan::Generation;
+use shardscope::estimate::time::{FAMILIES, Family, Unknown, time, unknowns};
+use shardscope::plan::{Generation, Plan};
 
 /// How many fitted rows feel each constant: `cargo run --example fit -- --sensitivity`.
 const SENSITIVITY: &str = include_str!("../data/measured/sensitivity.tsv");
@@ -62,6 +62,11 @@ fn constants_without_rows_are_called_assumed() {
                 assert!(rows == 0 || !constant.assumed, "{name}: {rows} rows tell what is called assumed");
             }
             assert_eq!(constant.assumed, share.is_assumed(set.generation), "{name}");
+        }
+        // Nothing is assumed of what a part has not: products in fp8 on an MI250X.
+        for share in shares().filter(|share| share.value(&set) == 0.0) {
+            let constant = told.iter().find(|one| one.name == share.name()).expect("a constant");
+            assert!(!constant.assumed, "{} of {}", share.name(), set.generation.name());
         }
         // What nobody moves by name stands in no table: none is left.
         let moved: Vec<&str> = shares().map(Share::name).collect();
@@ -128,4 +133,91 @@ fn constants_that_do_not_count_move_no_step() {
             assert!((after / before - 1.0).abs() < 1e-12, "{}: {}", row.text("id"), share.name());
         }
     }
+}
+
+/// What was measured apart from any run was so on the parts that its source names.
+#[test]
+fn sources_name_the_parts_that_were_measured_alone() {
+    let alone = [Share::Exchange, Share::TailRows, Share::AttentionFourth, Share::Unaligned];
+    for set in CALIBRATIONS {
+        let told = of_generation(&set);
+        let part = match silicon(set.generation) {
+            Generation::A100 => "A100",
+            Generation::H100 => "H100",
+            Generation::B200 => "B200",
+            _ => "on no part",
+        };
+        for share in alone {
+            let constant = told.iter().find(|one| one.name == share.name()).expect("a constant");
+            let named = constant.source.contains(part);
+            assert_eq!(
+                share.is_measured_alone(set.generation),
+                named,
+                "{}: {}",
+                set.generation.name(),
+                constant.source
+            );
+        }
+    }
+}
+
+/// A link's constants count where there is somebody to reach over it, its bandwidth's where that was not measured, and what messages and
+/// arithmetic take from each other where they run at once.
+#[test]
+fn links_count_where_messages_go() {
+    const BANDWIDTHS: [Share; 2] = [Share::FastLink, Share::Network];
+    let of = |more: &str| {
+        let link = "accelerator=H100-SXM&num_layers=4&bf16&micro_batch_size=1&global_batch_size=64&seq_length=2048&\
+            async_tensor_model_parallel_allreduce=false";
+        super::worked_out_times::plan("Llama-3-8B", &format!("{link}&{more}"))
+    };
+    let links = [
+        Share::FastLink,
+        Share::FastStart,
+        Share::Contention,
+        Share::Exchange,
+        Share::Network,
+        Share::NetworkStart,
+        Share::NetworkHop,
+        Share::Straggling,
+    ];
+    let counting = |plan: &Plan| links.into_iter().filter(|share| share.counts_in(plan)).collect::<Vec<_>>();
+    let overlaps = "use_distributed_optimizer&overlap_grad_reduce&overlap_param_gather";
+    assert_eq!(counting(&of(&format!("num_nodes=1&gpus_per_node=1&{overlaps}"))), []);
+    let node = of("num_nodes=1&gpus_per_node=8");
+    assert_eq!(counting(&node), [Share::FastLink, Share::FastStart]);
+    let overlapped = of(&format!("num_nodes=1&gpus_per_node=8&{overlaps}"));
+    assert_eq!(counting(&overlapped), links[..3]);
+    let nodes = of(&format!("num_nodes=2&gpus_per_node=8&{overlaps}"));
+    assert_eq!(counting(&nodes), [&links[..3], &links[4..]].concat());
+    let measured = of(&format!(
+        "num_nodes=2&gpus_per_node=8&{overlaps}&measured_fast_bus_gbps=200&measured_network_bus_gbps=20"
+    ));
+    let mut left = counting(&nodes);
+    left.retain(|share| !BANDWIDTHS.contains(share));
+    assert_eq!(counting(&measured), left);
+    // Megatron core's fused attention is cuDNN's.
+    for other in [Share::AttentionPytorch, Share::AttentionTriton, Share::AttentionFourth] {
+        assert!(!other.counts_in(&node), "{}", other.name());
+    }
+}
+
+/// The ends of an interval are those of published runs, but on parts of which none was read: those are assumed.
+#[test]
+fn intervals_of_parts_never_measured_are_assumed() {
+    for (name, read) in [
+        ("H100-SXM", true),
+        ("A100-SXM-80GB", true),
+        ("B200", true),
+        ("MI300X", true),
+        ("L40S", false),
+        ("L4", false),
+    ] {
+        let link = format!(
+            "accelerator={name}&num_nodes=1&gpus_per_node=8&num_layers=2&bf16&seq_length=512&micro_batch_size=1&global_batch_size=8"
+        );
+        let plan = super::worked_out_times::plan("Llama-3-8B", &link);
+        assert_eq!(Family::from_plan(&plan).is_earned(), read, "{name}");
+    }
+    assert!(FAMILIES.iter().all(Family::is_earned));
 }

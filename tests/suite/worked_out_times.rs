@@ -2,8 +2,9 @@
 //! durations is.
 
 use shardscope::catalog;
+use shardscope::estimate::compute::Issue;
 use shardscope::estimate::step_fault;
-use shardscope::estimate::time::{Draft, Sections, measured_factor, time};
+use shardscope::estimate::time::{Draft, Sections, measured_factor, step_seconds, step_seconds_issued, time};
 use shardscope::explain::Breakdown;
 use shardscope::launch::resolve;
 use shardscope::plan::{PipelineSchedule, Plan};
@@ -191,4 +192,25 @@ fn few_micro_batches_go_through_the_v_as_in_torch() {
             .collect();
         assert_eq!(told.join(" "), recorded, "{micro_batches} micro-batches, rank {rank}");
     }
+}
+
+/// What the host spends of a caller's choice is what is estimated where the choice is the plan's own; twice of it is twice as long where
+/// nothing else is waited for.
+#[test]
+fn what_the_host_spends_may_be_chosen() {
+    let small = plan(
+        "Llama-3-8B",
+        "accelerator=H100-SXM&num_nodes=1&gpus_per_node=1&num_layers=8&hidden_size=256&num_attention_heads=4&\
+        num_query_groups=4&ffn_hidden_size=512&seq_length=128&micro_batch_size=1&global_batch_size=64&bf16",
+    );
+    let own = Issue::new(small.recipe(), &small.cluster().accelerator);
+    assert_eq!(step_seconds_issued(&small, own), step_seconds(&small));
+    let twice = Issue {
+        forward: own.forward * 2.0,
+        backward: own.backward * 2.0,
+        kernel: own.kernel * 2.0,
+        message: own.message * 2.0,
+        ..own
+    };
+    assert!(step_seconds_issued(&small, twice) > step_seconds(&small) * 1.5);
 }

@@ -136,4 +136,14 @@ mod tests {
         check(Algorithm::Ring, Collective::SendRecv, 2, 800);
         check(Algorithm::Ring, Collective::AllReduce, 1, 0);
     }
+
+    #[test]
+    fn a_rule_is_given_the_ranks_that_it_counts() {
+        let given = |collective| {
+            let why = explain_wire(Algorithm::Ring, collective, 8, Bytes::new(800));
+            why.symbols.iter().map(|symbol| symbol.value).collect::<Vec<_>>()
+        };
+        assert_eq!(given(Collective::AllReduce), [8.0, 800.0]);
+        assert_eq!(given(Collective::SendRecv), [800.0]);
+    }
 }

@@ -221,23 +221,49 @@ fn put(words: &mut Vec<String>, more: &str) {
     }
 }
 
-/// `count` plans that follow from `seed`.
-pub(super) fn rows(seed: u64, count: usize) -> Vec<Row> {
+/// The words of `link`, and what a page without any has.
+fn stated(link: &str) -> Vec<String> {
+    let mut words: Vec<String> = vec!["accelerator=H100-SXM".to_owned(), "gpus_per_node=8".to_owned()];
+    put(&mut words, link);
+    words
+}
+
+/// Models and settings of the guide's plans.
+fn guide() -> Vec<(&'static str, &'static str)> {
+    let columns = |row: &'static str| {
+        let mut columns = row.split('\t').skip(1);
+        Some((columns.next()?, columns.next()?))
+    };
+    GUIDE.lines().skip(1).filter_map(columns).collect()
+}
+
+/// Plans as `SHARDSCOPE_DRAW` asks for them: `SEED:COUNT` that many at random, `guide` the guide's own, with few layers where they can.
+pub(super) fn rows(asked: &str) -> Vec<Row> {
+    let row = |model: &str, words: &[String]| Row { model: model.to_owned(), link: words.join("&") };
+    if asked == "guide" {
+        let small = |(model, link): (&str, &str)| {
+            SMALL
+                .iter()
+                .map(|layers| {
+                    let mut words = stated(link);
+                    put(&mut words, layers);
+                    row(model, &words)
+                })
+                .find(|row| row.plan().is_some())
+        };
+        return guide().into_iter().filter_map(small).collect();
+    }
+    let (seed, count) = asked.split_once(':').expect("SEED:COUNT, or guide");
+    drawn(seed.parse().expect("a seed"), count.parse().expect("a count"))
+}
+
+fn drawn(seed: u64, count: usize) -> Vec<Row> {
     let mut random = Random::new(seed);
-    let guide: Vec<(&str, &str)> = GUIDE
-        .lines()
-        .skip(1)
-        .filter_map(|row| {
-            let mut columns = row.split('\t').skip(1);
-            Some((columns.next()?, columns.next()?))
-        })
-        .collect();
-    let pool = pool();
+    let (guide, pool) = (guide(), pool());
     let mut out = Vec::new();
     while out.len() < count {
         let (model, link) = guide[random.below(guide.len() as u64) as usize];
-        let mut words: Vec<String> = vec!["accelerator=H100-SXM".to_owned(), "gpus_per_node=8".to_owned()];
-        put(&mut words, link);
+        let mut words = stated(link);
         put(&mut words, SMALL[random.below(SMALL.len() as u64) as usize]);
         for _ in 0..random.below(MOST_MORE) {
             put(&mut words, MORE[random.below(MORE.len() as u64) as usize]);

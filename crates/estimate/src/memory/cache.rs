@@ -224,6 +224,9 @@ mod tests {
         // 13 and 12 layers are two groups of 13, not three of 12.
         let drafted = Cached { full: 13, windowed: 12, ..GEMMA };
         assert_eq!(paged(&drafted, 8192, 13 * 16 * 8192 * (512 + 65)).rollouts, 1);
+        // A half more is too much: 12 layers beside 8 are two groups of 8 (`max_num_layers < min_num_layers * 1.5`).
+        let half_more = Cached { full: 8, windowed: 12, ..GEMMA };
+        assert_eq!(paged(&half_more, 8192, 8 * 16 * 8192 * (512 + 2 * 65)).rollouts, 1);
         let alone = Cached { full: 0, ..GEMMA };
         assert_eq!(paged(&alone, 8192, 52 * 16 * 8192 * 65).rollouts, 1);
     }
@@ -253,5 +256,8 @@ mod tests {
         let held = pooled(&QWEN, 8192, states * 19);
         assert_eq!(held, Held { tokens: states * 10 / (10 * 2048), rollouts: 3 });
         assert_eq!(pooled(&Cached { full: 0, ..QWEN }, 8192, states * 6).rollouts, 2);
+        // So they are where half of the layers that attend see a window.
+        let half = Cached { full: 5, windowed: 5, ..QWEN };
+        assert_eq!(pooled(&half, 8192, states * 19).tokens, states * 10 * 10 / (5 * (10 + 8) * 2048));
     }
 }

@@ -150,9 +150,8 @@ fn bucket(x: &Symbols<'_>) -> Option<Term> {
 /// reduces it. A tied embedding's is added to the output layer's, which is cut.
 fn whole_words(x: &Symbols<'_>, width: u64) -> Option<Term> {
     let recipe = x.recipe();
-    let waits = recipe.defers_reduction() && recipe.num_micro_batches > 1;
     let there = recipe.transformers.dtensor_plan && x.t > 1 && recipe.tuning.embedding && !x.tied();
-    (waits && there).then(|| {
+    (recipe.defers_reduction() && there).then(|| {
         let bytes = Count::of_shape(&[x.t - 1, x.v, x.h]).bytes(width);
         let given = [("w", Count::new(width).number())];
         Term::new("word embedding's gradient of other ranks' rows", bytes, &OTHERS).given(&given).passing()

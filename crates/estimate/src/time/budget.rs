@@ -110,6 +110,7 @@ mod tests {
         let sentence = |length: &str| format!("1,000 tokens in 10 steps take {length} GPU-hours.");
         assert_eq!(told(172_800.0), sentence("2.0 days at this pace, 384"));
         assert_eq!(told(5_400.0), sentence("1.5 hours at this pace, 12"));
+        assert_eq!(told(4_500.0), sentence("1.2 hours at this pace, 10"));
         assert_eq!(told(90.0), sentence("1.5 minutes at this pace, 0.20"));
     }
 }

@@ -151,7 +151,7 @@ impl Setting<'_> {
         let width = self.x.recipe().reduce_dtype().width();
         let sent = |(count, shards): (Count, u64)| Count::new(count.get().div_ceil(shards)).bytes(width);
         let time = |bytes: Bytes| self.rings.across.time(&self.device, Collective::AllReduce, bytes);
-        shards.into_iter().map(sent).filter(|bytes| *bytes > Bytes::ZERO).map(time).sum()
+        shards.into_iter().map(sent).map(time).sum()
     }
 
     /// Copying one micro-batch's saved tensors to the host, and as long again back: on the stream that computes, so that

@@ -32,18 +32,6 @@ pub struct TrafficWarning {
     pub exposed: Bytes,
 }
 
-impl Detour {
-    /// Short stable name.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::TensorLeavesDomain => "tensor-leaves-domain",
-            Self::ExpertsCrossNetwork => "experts-cross-network",
-            Self::PipelineInsideDataOutside => "pipeline-inside-data-outside",
-        }
-    }
-}
-
 /// The warnings about `traffic` under `plan`.
 #[must_use]
 pub fn warnings(plan: &Plan, traffic: &Traffic) -> Vec<TrafficWarning> {
