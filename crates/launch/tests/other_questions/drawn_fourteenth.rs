@@ -229,3 +229,58 @@ fn the_line_of_a_program_goes_before_the_defaults_of_its_release() {
     assert_eq!(of(""), ["none", "false"]);
     assert_eq!(of("--bf16 True --gradient_checkpointing True"), ["bf16", "true"]);
 }
+
+/// NVIDIA-NeMo/Nemotron names the recipe that its settings change (`src/nemotron/recipes/ultra3/stage1_sft/config/default.yaml`), and the
+/// machines of the launch; both were asked for, and what the launch is told stopped the verdict.
+#[test]
+fn settings_that_name_their_own_recipe_are_read_over_it() {
+    let of = |recipe: &str, more: &str| {
+        let text = format!(
+            "run:\n  data: ultra3-sft-data:latest\n  env:\n    container: /containers/sft.sqsh\n    nodes: 4\n    gpus_per_node: 8\n\
+             recipe:\n  _target_: megatron.bridge.recipes.{recipe}\n{more}\
+             train:\n  train_iters: 1700\n  global_batch_size: 32\n"
+        );
+        said("default.yaml", &text, &[])
+    };
+    let stated = |read: &Resolution| {
+        [Field::NumLayers, Field::SeqLength, Field::GlobalBatchSize, Field::WorldSize]
+            .map(|field| value(read, field))
+    };
+    let data = "  per_split_data_args_path: ${art:data,path}/blend.json\n  peft: null\n";
+    let read = of("qwen.qwen3.qwen3_8b_pretrain_config", data);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    assert_eq!(stated(&read), ["36", "4096", "32", "32"]);
+    // The length that the function is given, and that of the model before it.
+    let read = of("qwen.qwen3.qwen3_8b_pretrain_config", "  seq_length: 8192\n");
+    assert_eq!(stated(&read), ["36", "8192", "32", "32"]);
+    let read = of("qwen.qwen3.qwen3_8b_pretrain_config", "  seq_length: 8192\nmodel:\n  seq_length: 2048\n");
+    assert_eq!(stated(&read), ["36", "2048", "32", "32"]);
+    // What else it is given is not known to change nothing.
+    stopped(&of("qwen.qwen3.qwen3_8b_pretrain_config", "  peft: lora\n"), &["recipe.peft"]);
+    stopped(&of("qwen.qwen3.qwen3_8b_pretrain_config", "  hf_path: Qwen/Qwen3-4B\n"), &["recipe.hf_path"]);
+    // The recipe of another release is asked for.
+    let other = of("nemotronh.nemotron_3_nano.nemotron_3_nano_finetune_config", "");
+    assert!(other.questions.iter().any(|asked| asked.name == "recipe"), "{:?}", other.questions);
+}
+
+/// FreedomIntelligence/HuatuoGPT-o1 `configs/deepspeed_zero3.yaml` has `use_cpu: true` beside DeepSpeed, which accelerate tells to a single
+/// process alone (`utils/launch.py:prepare_simple_launcher_cmd_env`). It was taken for a training on processors.
+#[test]
+fn accelerate_starts_several_processes_on_accelerators_whatever_use_cpu_says() {
+    let of = |kind: &str| {
+        let text = format!(
+            "compute_environment: LOCAL_MACHINE\ndistributed_type: {kind}\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n\
+             use_cpu: true\ndeepspeed_config:\n  zero_stage: 3\n"
+        );
+        said(
+            "accelerate.yaml",
+            &text,
+            &[("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096"), ("micro_batch_size", "1")],
+        )
+    };
+    let read = of("DEEPSPEED");
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    assert_eq!([Field::ZeroStage, Field::WorldSize].map(|field| value(&read, field)), ["3", "8"]);
+    assert!(of("MULTI_GPU").plan.is_some());
+    stopped(&of("'NO'"), &["use_cpu"]);
+}
