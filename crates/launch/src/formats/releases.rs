@@ -11,6 +11,8 @@ pub(crate) fn numbers(text: &str) -> Option<[u64; 2]> {
 /// two numbers. `before_one` is the last minor release below 1.
 #[must_use]
 pub(crate) fn installed(text: &str, package: &str, before_one: u64) -> Option<[u64; 2]> {
+    /// Bytes behind a name in which its extras end (`trl[vllm,peft]`).
+    const EXTRAS: usize = 64;
     for (at, _) in text.match_indices(package) {
         let before = text.get(..at).unwrap_or_default();
         if before.ends_with(|letter: char| letter.is_alphanumeric() || "_-.".contains(letter)) {
@@ -18,7 +20,10 @@ pub(crate) fn installed(text: &str, package: &str, before_one: u64) -> Option<[u
         }
         let rest = text.get(at + package.len()..).unwrap_or_default().trim_start();
         let rest = match rest.strip_prefix('[') {
-            Some(extras) => extras.split_once(']').map_or("", |(_, rest)| rest),
+            Some(extras) => {
+                let end = extras.bytes().take(EXTRAS).position(|byte| byte == b']');
+                end.and_then(|end| extras.get(end + 1..)).unwrap_or_default()
+            }
             None => rest,
         };
         let found = ["==", "<=", "~=", "<"].iter().find_map(|sign| Some((sign, rest.strip_prefix(sign)?)));

@@ -19,6 +19,10 @@ const OF_SFT_TRAINER: [&str; 7] = [
     "dataset_kwargs",
 ];
 
+/// Calls of trainers and of their arguments that are looked at, and places of a word in one.
+const CALLS: u32 = 16;
+const PLACES: usize = 16;
+
 /// The releases behind a program, as far as it tells them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Releases {
@@ -26,20 +30,32 @@ pub(super) struct Releases {
     pub(super) four: bool,
     /// TRL at most this.
     pub(super) trl: Option<[u64; 2]>,
+    /// Calls whose arguments were looked at.
+    looked: u32,
 }
 
 impl Releases {
     /// What the packages tell that a text installs.
     pub(super) fn installed(text: &str) -> Self {
         let of = |package, before_one| releases::installed(text, package, before_one);
-        Self { four: of("transformers", 99).is_some_and(|release| release < [5, 0]), trl: of("trl", 29) }
+        Self {
+            four: of("transformers", 99).is_some_and(|release| release < [5, 0]),
+            trl: of("trl", 29),
+            looked: 0,
+        }
     }
 
     /// Takes up a call: its arguments, or the name by which a trainer takes the tokenizer, which is `processing_class` alone in
     /// transformers 5 (`trainer.py:Trainer.__init__`, 5.23) and in TRL 0.16 and later.
     pub(super) fn add<'a>(&mut self, call: &str, arguments: impl Fn() -> &'a str) {
-        let given = |arguments: &str, key: &str| {
-            arguments.match_indices(key).any(|(at, _)| {
+        let configures = matches!(call, "TrainingArguments" | "Seq2SeqTrainingArguments");
+        if self.looked == CALLS || !(configures || call.ends_with("Trainer")) {
+            return;
+        }
+        self.looked += 1;
+        let arguments = arguments();
+        let given = |key: &str| {
+            arguments.match_indices(key).take(PLACES).any(|(at, _)| {
                 // Behind a comment on the line before it, too.
                 let line = arguments.get(..at).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
                 let behind = arguments.get(at + key.len()..).unwrap_or_default().trim_start();
@@ -47,19 +63,13 @@ impl Releases {
                 begins && !line.contains('#') && behind.starts_with('=') && !behind.starts_with("==")
             })
         };
-        let mut at_most = |release: [u64; 2]| {
-            self.four = true;
-            self.trl = Some(self.trl.map_or(release, |known| known.min(release)));
+        let at_most = match call {
+            _ if configures => None,
+            "SFTTrainer" if OF_SFT_TRAINER.into_iter().any(given) => Some([0, 12]),
+            _ => given("tokenizer").then_some([0, 15]),
         };
-        match call {
-            "TrainingArguments" | "Seq2SeqTrainingArguments" => {
-                let arguments = arguments();
-                self.four |= OF_FOUR.iter().any(|key| given(arguments, key));
-            }
-            "SFTTrainer" if OF_SFT_TRAINER.iter().any(|key| given(arguments(), key)) => at_most([0, 12]),
-            _ if call.ends_with("Trainer") && given(arguments(), "tokenizer") => at_most([0, 15]),
-            _ => {}
-        }
+        self.four |= at_most.is_some() || configures && OF_FOUR.into_iter().any(given);
+        self.trl = [self.trl, at_most].into_iter().flatten().min();
     }
 
     /// TRL's release as `fused_head` takes it: that of a text with transformers 4 is none of the newest.
@@ -146,7 +156,7 @@ mod tests {
     #[test]
     fn the_oldest_release_that_a_program_tells_counts() {
         let mut releases = Releases::installed("!pip install transformers==4.57.1 trl==0.23.0");
-        assert_eq!(releases, Releases { four: true, trl: Some([0, 23]) });
+        assert_eq!((releases.four, releases.trl), (true, Some([0, 23])));
         releases.add("ORPOTrainer", || "(tokenizer=tokenizer)");
         assert_eq!(releases.trl, Some([0, 15]));
         assert_eq!(releases.of_trl().as_deref(), Some("0.0"));
