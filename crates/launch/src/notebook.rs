@@ -1,9 +1,10 @@
-//! Notebooks: the program in their cells, and the accelerator that Colab runs them on.
+//! Notebooks: the program in their cells, the accelerator that Colab runs them on, and the libraries that they install.
 
+use super::formats::releases;
 use super::{Effect, Found, NotModelled, Origin, Reading};
 use shardscope_catalog as catalog;
 use shardscope_config_tree::{Node, Tree};
-use shardscope_plan::Field;
+use shardscope_plan::{Field, Software};
 use shardscope_source::Span;
 
 /// The program in the cells of a notebook.
@@ -27,7 +28,12 @@ pub(super) fn program(tree: &Tree) -> Option<String> {
 /// (`metadata.colab.gpuType`). Its A100 has 40 GB, and 80 GB where the runtime has more of the host's memory (`machine_shape`): of 31
 /// notebooks of unslothai/notebooks@bdda2efc7ad5 with that type, 21 print the same of the A100 that they ran on, and 2 another.
 pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
-    if reading.value(Field::Accelerator).is_some() || reading.found.is_empty() {
+    if reading.found.is_empty() {
+        return;
+    }
+    one_gpu(reading, text);
+    older_layers(reading, text);
+    if reading.value(Field::Accelerator).is_some() {
         return;
     }
     let Some((name, at)) = key(text, "gpuType").filter(|(name, _)| !name.is_empty()) else {
@@ -50,6 +56,38 @@ pub(super) fn runtime(reading: &mut Reading, text: &str, base: u32) {
     };
     let found = Found::new(Field::Accelerator, known.name, Origin::Script).by("gpuType", span);
     reading.take(found.note("the Colab runtime that the notebook asks for"));
+}
+
+/// A runtime of Colab with an accelerator has one of it: `metadata.accelerator` beside `metadata.colab`. unsloth trains on one GPU wherever
+/// it runs.
+fn one_gpu(reading: &mut Reading, text: &str) {
+    let fast = matches!(reading.software, Some((Software::Unsloth, _)));
+    let counts = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
+    if fast || reading.found.iter().any(|found| counts.contains(&found.field)) {
+        return;
+    }
+    let known = key(text, "accelerator").is_some_and(|(kind, _)| kind == "GPU");
+    if known && text.contains("\"colab\"") {
+        for field in [Field::NumNodes, Field::GpusPerNode] {
+            let found = Found::new(field, "1", Origin::Script).by("accelerator", None);
+            reading.take(found.note("a Colab runtime has one GPU"));
+        }
+    }
+}
+
+/// The first release of transformers whose Llama, Mistral and Falcon have the attention of today's (`modeling_llama.py` of 4.36:
+/// `LlamaSdpaAttention`, and a mask that is added without a copy of the scores clamped from below).
+const OF_TODAY: [u64; 2] = [4, 36];
+
+/// Stops at modules of transformers that hold other tensors than today's, where the notebook installs such a release.
+fn older_layers(reading: &mut Reading, text: &str) {
+    let of_transformers = matches!(reading.software, Some((Software::HfTransformers, _)));
+    let release = releases::installed(text, "transformers", 99).filter(|release| *release < OF_TODAY);
+    if let Some([major, minor]) = release.filter(|_| of_transformers) {
+        let what = "attention of transformers before 4.36, which holds other tensors than today's";
+        let value = format!("{major}.{minor}");
+        reading.not_modelled.push(NotModelled::new("transformers", &value, Effect::Memory, what));
+    }
 }
 
 /// Takes the accelerator that a sentence names which says where a notebook is to be run, as those of unsloth's begin: "To run this, press

@@ -158,7 +158,15 @@ fn engine(leaves: &mut Leaves<'_>) {
     if let Some(leaf) = leaves.get("deepspeed_config.deepspeed_config_file") {
         left_to_file(leaves, leaf);
     }
+    // Only what starts one process is told (`utils/launch.py:prepare_simple_launcher_cmd_env` alone sets ACCELERATE_USE_CPU): the others
+    // start on accelerators all the same.
+    let started = ["DEEPSPEED", "FSDP", "MULTI_GPU", "MEGATRON_LM"];
+    let on_accelerators = leaves.text("distributed_type").is_some_and(|kind| started.contains(&kind));
     for (path, effect, what) in LACKING {
+        if *path == "use_cpu" && on_accelerators {
+            leaves.pass(path);
+            continue;
+        }
         if let Some(leaf) =
             leaves.get(path).filter(|leaf| leaf.flag() != Some(false) && leaf.whole() != Some(1))
         {

@@ -4,7 +4,7 @@
 use super::leaves::{Leaf, Leaves, Scalars, dtype};
 use super::reader::{Claim, Reader, Role};
 use super::signs;
-use crate::{Effect, NotModelled, Origin, Reading};
+use crate::{Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
@@ -46,12 +46,14 @@ fn read(root: &Node) -> Reading {
     let scalars = Scalars::from_node(root);
     let mut leaves = Leaves::over(&scalars);
     keys(&mut leaves);
-    leaves.reading.software = Some(match left_to_trainer(&mut leaves) {
-        true => (
-            Software::HfTransformers,
-            "a DeepSpeed configuration with \"auto\", which transformers fills in".to_owned(),
-        ),
-        false => (Software::MegatronDeepspeed, "a DeepSpeed configuration".to_owned()),
+    leaves.reading.software = Some(if left_to_trainer(&mut leaves) {
+        let why = "a DeepSpeed configuration with \"auto\", which transformers fills in";
+        (Software::HfTransformers, why.to_owned())
+    } else if left_to_program(&mut leaves) {
+        let why = "a DeepSpeed configuration without a batch, which a program fills in";
+        (Software::HfTransformers, why.to_owned())
+    } else {
+        (Software::MegatronDeepspeed, "a DeepSpeed configuration".to_owned())
     });
     for path in IDLE {
         leaves.pass(path);
@@ -88,15 +90,53 @@ fn left_to_trainer(leaves: &mut Leaves<'_>) -> bool {
             leaves.state(field, value, Origin::Default, whose);
         }
     }
-    if leaves.text("bf16.enabled") == Some("auto") {
+    // The section's former name, which DeepSpeed still takes (`deepspeed/runtime/constants.py:BFLOAT16_OLD`).
+    let [now, before] = ["bf16.enabled", "bfloat16.enabled"];
+    if [now, before].iter().any(|path| leaves.text(path) == Some("auto")) {
         let note = "\"auto\": as checkpoints are, unless the Trainer is told --fp16";
         leaves.state(Field::Bf16, "true", Origin::Default, note);
-    } else if leaves.text("fp16.enabled") == Some("auto") && !leaves.has("bf16.enabled") {
-        // The Trainer fills in what is "auto" and adds no section (`integrations/deepspeed.py:trainer_config_process`).
-        let note = "\"auto\", and no section for bf16 that the Trainer could turn on";
+    } else if leaves.text("fp16.enabled") == Some("auto") && !leaves.has(now) && !leaves.has(before) {
+        // The Trainer would add a section for --bf16 (`accelerate/utils/dataclasses.py:set_mixed_precision`); who has one for fp16 alone
+        // trains in fp16.
+        let note = "\"auto\", and no section for bf16";
         leaves.state(Field::Fp16, "true", Origin::Default, note);
+    } else {
+        without_precision(leaves);
     }
     true
+}
+
+/// A configuration that DeepSpeed refuses as it stands, as it has no batch (`deepspeed/runtime/config.py:_set_batch_related_parameters`):
+/// the program that reads it adds one, and the precision.
+fn left_to_program(leaves: &mut Leaves<'_>) -> bool {
+    const BATCH: [&str; 3] =
+        ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
+    if BATCH.iter().any(|path| leaves.has(path)) {
+        return false;
+    }
+    leaves.state(Field::DataParallelEngine, "deepspeed", Origin::Derived, "a DeepSpeed configuration");
+    without_precision(leaves);
+    let mut found = Found::new(Field::MicroBatchSize, String::new(), Origin::Script);
+    found.hole = Some("the program that completes this configuration".to_owned());
+    leaves.reading.take(found);
+    leaves.reading.questions.push(Question {
+        name: Field::MicroBatchSize.name().to_owned(),
+        prompt: "Samples of a micro-batch? The DeepSpeed configuration has no batch".to_owned(),
+        choices: Vec::new(),
+        proposal: Some("1".to_owned()),
+    });
+    true
+}
+
+/// Where there is no section for a precision, the one that the trainer is told is added
+/// (`accelerate/utils/dataclasses.py:DeepSpeedPlugin.set_mixed_precision`).
+fn without_precision(leaves: &mut Leaves<'_>) {
+    const SECTIONS: [&str; 5] = ["bf16", "bfloat16", "fp16", "amp", "data_types"];
+    let section = |leaf: &Leaf| SECTIONS.contains(&leaf.path.split('.').next().unwrap_or_default());
+    if !leaves.all().iter().any(section) {
+        let note = "no section for a precision: as checkpoints are, unless the trainer is told another";
+        leaves.state(Field::Bf16, "true", Origin::Default, note);
+    }
 }
 
 /// The keys of DeepSpeed, which GPT-NeoX takes among its own.

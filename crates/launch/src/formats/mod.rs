@@ -25,6 +25,7 @@ mod primus;
 mod reader;
 pub(crate) mod recipes;
 mod register;
+pub(crate) mod releases;
 mod rl;
 mod scalars;
 mod signs;

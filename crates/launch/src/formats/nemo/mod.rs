@@ -110,7 +110,9 @@ impl Reader for Nemo {
             "train.global_batch_size",
             "ddp.use_distributed_optimizer",
         ];
-        signs::any(tree, SIGNS).or_else(|| signs::all(tree, &["trainer", "model"]))
+        let named = tree.documents.first().is_some_and(|root| named_in_settings(root).is_some());
+        let claim = named.then_some(Claim::Certain).or_else(|| signs::any(tree, SIGNS));
+        claim.or_else(|| signs::all(tree, &["trainer", "model"]))
     }
 
     fn read(&self, root: &Node) -> Reading {
@@ -198,10 +200,22 @@ const PURPOSES: [&str; 6] = ["_config", "_pretrain", "_finetune", "_sft", "_peft
 /// Options that name a recipe or factory.
 const NAMING: [&str; 5] = ["--factory", "--recipe", "--recipe-name", "--recipe_name", "--model_recipe_name"];
 
-/// Whether a file only changes a recipe of Megatron-Bridge: its groups of settings, and no model's shape.
+/// Where settings name the function of the recipe that they change (`NVIDIA-NeMo/Nemotron`, `nemotron/kit/recipe_loader.py`).
+pub(crate) const TARGET: &str = "recipe._target_";
+
+/// The name of the recipe that settings change, where they name one of Megatron-Bridge's.
+pub(crate) fn named_in_settings(root: &Node) -> Option<&str> {
+    let target = root.at(TARGET)?.text()?;
+    target.starts_with("megatron.bridge.recipes.").then(|| target.rsplit('.').next()).flatten()
+}
+
+/// Whether a file only changes a recipe of Megatron-Bridge: one that it names, or its groups of settings and no model's shape.
 pub(crate) fn is_changes(root: &Node) -> bool {
     let shaped = ["model.num_layers", "model.hidden_size", "model.config.num_layers", "trainer"];
     let groups = ["train", "ddp", "optimizer", "scheduler", "checkpoint"];
+    if named_in_settings(root).is_some() {
+        return true;
+    }
     !shaped.iter().any(|path| root.at(path).is_some())
         && groups
             .iter()

@@ -4,6 +4,7 @@
 mod bridge;
 mod bridge_layouts;
 mod bridge_towers;
+mod nemotron;
 mod olmo_core;
 mod options;
 mod overrides;

@@ -2,8 +2,9 @@
 //! (`--model_recipe_name qwen3_235b_a22b --gpu b200 --num_gpus 256 --compute_dtype bf16`, `scripts/performance`).
 
 use super::super::leaves::{Leaf, Leaves, Scalars};
+use super::super::nemo;
 use super::options::{argument, option};
-use super::{bridge, overrides, table, titan};
+use super::{bridge, nemotron, overrides, table, titan};
 use crate::{Argument, Found, Origin, Question, Reading};
 use shardscope_catalog as catalog;
 use shardscope_config_tree::Node;
@@ -127,27 +128,33 @@ fn performance(words: &[Argument]) -> Option<(String, Option<Span>)> {
 /// Reads a file of settings that change a recipe (`run_recipe.py --config_file`): with the recipe that the reader names, or
 /// else a question for it. `text` is the file's.
 pub(crate) fn read_changes(root: &Node, asked: Option<&str>, text: &str) -> Reading {
-    if let Some(name) = asked
+    let named = nemo::named_in_settings(root);
+    if let Some(name) = asked.or(named)
         && let Some(outcome) = table::outcome(name)
     {
-        let changes: Vec<Leaf> = Scalars::from_node(root).all().to_vec();
+        let leaves: Vec<Leaf> = Scalars::from_node(root).all().to_vec();
+        let changes = nemotron::changes(leaves.clone());
         let mut reading = bridge::read(&outcome, name, 0, changes);
         // The launch says how many machines; the recipe's own number is that of its own layout.
         reading.keep(&|found| found.field != Field::WorldSize);
+        nemotron::beside(&mut reading, &leaves, &outcome);
         return reading;
     }
     let lower = text.to_ascii_lowercase();
     let words: HashSet<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let named = named_models(root);
+    let models = named_models(root);
     let alike = |name: &str| {
         let of_name: Vec<&str> = name.split('_').filter(|word| word.len() > 1 && *word != "config").collect();
         let shared = of_name.iter().filter(|word| words.contains(*word)).count();
-        (of_model(name, &named), shared, std::cmp::Reverse(of_name.len()))
+        (of_model(name, &models), shared, std::cmp::Reverse(of_name.len()))
     };
     let mut offered: Vec<&str> = table::names().collect();
     offered.sort_by_cached_key(|name| std::cmp::Reverse(alike(name)));
     offered.truncate(OFFERED);
-    let message = "the recipe that these settings override is named at launch, not here";
+    let message = match named {
+        Some(name) => format!("the recipe {name} is none of the Megatron-Bridge that is known here"),
+        None => "the recipe that these settings override is named at launch, not here".to_owned(),
+    };
     let said =
         Diagnostic::error(Code::OpenValue, message).hint("name the recipe, or add the line that launches it");
     let question = Question {

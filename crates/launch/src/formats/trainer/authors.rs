@@ -203,6 +203,11 @@ fn two_lengths(leaves: &mut Leaves<'_>) {
             Some(Some(16 | 32)) => leaves.state(Field::TrainType, "lora", Origin::Derived, why),
             Some(_) => {}
         }
+        // What PEFT casts to fp32 for a training over quantized weights goes back to bf16 alone (`qlora.py:get_accelerate_model`).
+        if !matches!(leaves.reading.value(Field::Bf16), Some("true")) && leaves.flag("bf16") != Some(true) {
+            let why = "prepare_model_for_kbit_training, whose fp32 QLoRA's program keeps without bf16";
+            leaves.state(Field::UpcastNonQuantized, "true", Origin::Derived, why);
+        }
         leaves.state_all(
             &[
                 (Field::DoubleQuantization, "true"),

@@ -4,6 +4,7 @@
 
 use super::dialect::Dialect;
 use crate::formats::leaves::Leaves;
+use crate::formats::releases;
 use crate::{Effect, NotModelled, Origin};
 use shardscope_plan::Field;
 
@@ -84,7 +85,7 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if dialect != Dialect::Trl || !fused || leaves.reading.value(Field::LossKind).is_some() {
         return;
     }
-    let release = stated.as_deref().and_then(numbers);
+    let release = stated.as_deref().and_then(releases::numbers);
     if sft && release.is_some_and(|release| (CHUNKS..TILES).contains(&release)) {
         let what = "the loss of TRL 1.7 to 1.14, whose logits are made and recomputed 256 tokens at a time";
         leaves.reading.not_modelled.push(NotModelled::new(
@@ -105,55 +106,5 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if !(older || adapted || smoothed) {
         let why = "TRL 1.15 and later; older releases hold all logits at once (loss_kind torch)";
         leaves.state(Field::LossKind, "fused_tiles", Origin::Default, why);
-    }
-}
-
-/// The first two numbers of a release.
-fn numbers(text: &str) -> Option<[u64; 2]> {
-    let mut parts = text.split('.').map(|part| part.parse().ok());
-    Some([parts.next()??, parts.next().flatten().unwrap_or(0)])
-}
-
-/// The release of TRL that a text installs, where it names one or the first it must not be (`trl==0.15.2`, `trl<0.9.0`).
-pub(super) fn installed(text: &str) -> Option<String> {
-    for (at, _) in text.match_indices("trl") {
-        let before = text.get(..at).unwrap_or_default();
-        if before.ends_with(|letter: char| letter.is_alphanumeric() || "_-.".contains(letter)) {
-            continue;
-        }
-        let rest = text.get(at + "trl".len()..).unwrap_or_default().trim_start();
-        let rest = rest.strip_prefix("[vllm]").unwrap_or(rest);
-        let found = ["==", "<=", "~=", "<"].iter().find_map(|sign| Some((sign, rest.strip_prefix(sign)?)));
-        let Some((sign, rest)) = found else { continue };
-        let end = rest.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(rest.len());
-        let release = rest.get(..end).unwrap_or_default();
-        let [major, minor] = numbers(release)?;
-        // What comes before a release is the one before it.
-        return Some(match (*sign, minor) {
-            ("<", 0) => format!("{}.{}", major.saturating_sub(1), if major > 1 { 99 } else { 29 }),
-            ("<", _) => format!("{major}.{}", minor - 1),
-            _ => format!("{major}.{minor}"),
-        });
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::installed;
-
-    #[test]
-    fn a_release_is_read_where_one_is_installed() {
-        for (text, release) in [
-            ("!pip install -U trl==0.15.2 peft", Some("0.15")),
-            ("pip install \"trl<0.9.0\"", Some("0.8")),
-            ("pip install trl<1", Some("0.29")),
-            ("%pip install trl[vllm]==1.15.0", Some("1.15")),
-            ("pip install trl>=0.9", None),
-            ("import trl\nctrl==3.0", None),
-            ("pip install trl", None),
-        ] {
-            assert_eq!(installed(text).as_deref(), release, "{text}");
-        }
     }
 }

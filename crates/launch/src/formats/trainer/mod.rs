@@ -21,6 +21,7 @@ mod qwen_vl;
 mod read;
 mod rollouts;
 mod spread;
+mod tokenizer;
 mod unsloth;
 mod unsloth_compiled;
 mod unsloth_rollouts;

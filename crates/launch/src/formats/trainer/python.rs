@@ -20,6 +20,7 @@ use program::{MOST, Program};
 use shardscope_plan::Field;
 use shardscope_source::Span;
 use std::collections::HashMap;
+use versions::Releases;
 
 mod argparse;
 mod calls;
@@ -85,7 +86,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let others = owned::other_adapters(text);
     let mut other_adapter = None;
     let (mut own_trainer, mut own_model) = (None, None);
-    let mut four = false;
+    let mut releases = Releases::installed(text);
     while let Some((name, open)) = program.next_call(at) {
         at = open + 1;
         let last = name.rsplit('.').next().unwrap_or(name);
@@ -103,8 +104,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
             looked += 1;
             known &= is_used(&program.names, text, open - name.len());
         }
-        four =
-            four || versions::is_of_four(last, || text.get(open..call_end(text, open)).unwrap_or_default());
+        releases.add(last, || text.get(open..call_end(text, open)).unwrap_or_default());
         let checkpoints = last == "gradient_checkpointing_enable";
         let replaces = last.contains("monkey_patch") || last.starts_with("replace_") && last.contains("attn");
         let mut runs = Some(true);
@@ -225,12 +225,13 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let computed = std::mem::take(&mut program.computed);
     let open = std::mem::take(&mut program.open);
     let plain = is_called(&ARGUMENTS[..2]) && !is_called(&ARGUMENTS[2..]) && !is_called(&PREFERENCES);
-    let stated = |key: &str| {
-        program.leaves.iter().any(|leaf| leaf.path == key)
-            || open.iter().any(|(field, ..)| field.name() == key)
-    };
-    let more = versions::defaults(dialect, plain, has("LoraConfig") && !by_line, &stated);
-    program.leaves.extend(more);
+    if !by_line {
+        let stated = |key: &str| {
+            program.leaves.iter().any(|leaf| leaf.path == key)
+                || open.iter().any(|(field, ..)| field.name() == key)
+        };
+        program.leaves.extend(versions::defaults(dialect, plain, releases.trl, has("LoraConfig"), &stated));
+    }
     let long = |leaf: &Leaf| matches!(vocabulary::find(&leaf.path), Some(Meaning::Take(Field::SeqLength)));
     if dialect == Dialect::Transformers && !by_line && !program.leaves.iter().any(long) {
         program.cut();
@@ -258,8 +259,12 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
             }
         }
     }
-    let release = if four { Some("0.0".to_owned()) } else { fused_head::installed(text) };
-    leaves.extend(release.map(|value| Leaf {
+    if by_line {
+        // Once the line has said what it says.
+        let stated = |key: &str| leaves.iter().any(|leaf| leaf.path == key);
+        leaves.extend(versions::defaults(dialect, plain, releases.trl, false, &stated));
+    }
+    leaves.extend(releases.of_trl().map(|value| Leaf {
         path: fused_head::RELEASE.to_owned(),
         value,
         ..Leaf::default()
@@ -269,7 +274,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     if loaded && dialect == Dialect::Trl {
         in_its_own_format(&mut reading);
     }
-    if four && loaded && !dialect.is_unsloth() {
+    if releases.four && loaded && !dialect.is_unsloth() {
         versions::loads_in_fp32(&mut reading);
     }
     if !dialect.is_unsloth() {

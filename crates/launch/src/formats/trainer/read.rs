@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
     adapters, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, grouped, kernels, objective,
-    offloading, spread, unsloth, unsloth_compiled, vision, words,
+    offloading, spread, tokenizer, unsloth, unsloth_compiled, vision, words,
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::names;
@@ -95,6 +95,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     fused_head::read(&mut leaves, dialect);
     weights(&mut leaves, dialect);
     checkpoint::model(&mut leaves, dialect);
+    tokenizer::read(&mut leaves, dialect);
     leaves.pass(checkpoint::CAUSAL);
     if fast {
         unsloth::with_model(&mut leaves);

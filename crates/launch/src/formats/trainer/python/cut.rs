@@ -1,4 +1,5 @@
-//! How long samples are where the program cuts them itself: `tokenizer(text, truncation=True, max_length=512)`.
+//! How long samples are where the program cuts them itself: `tokenizer(text, truncation=True, max_length=512)`, or
+//! `input_ids = input_ids[:512]`.
 
 use super::known::Known;
 use super::literal::call_end;
@@ -34,7 +35,39 @@ pub(super) fn length(text: &str, known: &Known<'_>) -> Option<(String, usize)> {
             None => found = Some((cut, start)),
         }
     }
+    if found.is_none() {
+        found = sliced(text, known)?;
+    }
     found.filter(|(cut, _)| cut.parse::<u64>().is_ok_and(|tokens| tokens > 0))
+}
+
+/// The length to which the program cuts the tokens of its samples by a slice, and where the first stands; none within where there is no
+/// slice, and none at all where slices differ or one of them is not known.
+fn sliced(text: &str, known: &Known<'_>) -> Option<Option<(String, usize)>> {
+    /// What the tokens of a sample are called.
+    const TOKENS: &str = "input_ids";
+    let mut found: Option<(String, usize)> = None;
+    for (at, _) in text.match_indices(TOKENS).take(MOST) {
+        // `input_ids = input_ids[:LONGEST]`, the same with the key of a sample or with an attribute.
+        let line = text.get(..at)?.rsplit('\n').next().unwrap_or_default();
+        let behind = text.get(at + TOKENS.len()..)?;
+        let behind =
+            behind.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_prefix(']')).unwrap_or(behind);
+        let Some((cut, _)) = behind.strip_prefix("[:").and_then(|rest| rest.split_once(']')) else {
+            continue;
+        };
+        let assigned = line.contains(TOKENS) && line.contains('=') && !line.trim_start().starts_with('#');
+        if !assigned || cut.is_empty() || cut.contains([',', '\n']) {
+            continue;
+        }
+        let cut = known.value(cut.trim(), at)?;
+        match &found {
+            Some((before, _)) if *before != cut => return None,
+            Some(_) => {}
+            None => found = Some((cut, at)),
+        }
+    }
+    Some(found)
 }
 
 fn is_name(byte: u8) -> bool {
@@ -71,5 +104,38 @@ mod tests {
         ] {
             assert_eq!(cut(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn samples_are_as_long_as_the_slice_that_is_left_of_them() {
+        let by = |slice: &str| {
+            format!(
+                "def process(row):\n    LONGEST = 1024\n    ids = tokenizer(row['text'])\n    input_ids = ids['input_ids']\n    \
+                 if len(input_ids) > LONGEST:\n        {slice}\n    return {{'input_ids': input_ids}}\n"
+            )
+        };
+        for slice in [
+            "input_ids = input_ids[:LONGEST]",
+            "row['input_ids'] = row['input_ids'][:1024]",
+            "x.input_ids = x.input_ids[:2 * 512]",
+        ] {
+            assert_eq!(cut(&by(slice)).as_deref(), Some("1024"), "{slice}");
+        }
+        for slice in [
+            "input_ids = input_ids[:longest()]",
+            "input_ids = input_ids[:-1]",
+            "print(input_ids[:16])",
+            "# input_ids = input_ids[:16]",
+            "input_ids = input_ids[:, :16]",
+            "input_ids = input_ids[:512]\n        input_ids = input_ids[:256]",
+        ] {
+            assert_eq!(cut(&by(slice)), None, "{slice}");
+        }
+        // The tokenizer's own cut goes before it.
+        let both = format!(
+            "{}tokenizer(row, truncation=True, max_length=64)\n",
+            by("input_ids = input_ids[:LONGEST]")
+        );
+        assert_eq!(cut(&both).as_deref(), Some("64"));
     }
 }

@@ -200,6 +200,9 @@ fn hostile_programs_end_soon() {
         format!("if a:\n  x=1\n{}LoraConfig(r=x)\n", "elif b:\n  x=2\n".repeat(10_000)),
         format!("x=1\n{}LoraConfig(r=x)\n", "x = x if x else x\n".repeat(10_000)),
         "x = y[z] if not a and b else c or d\nLoraConfig(r=x)\n".repeat(2_000),
+        "SFTTrainer(tokenizer,\n".repeat(10_000),
+        format!("TrainingArguments()\n{}", "transformers[".repeat(40_000)),
+        format!("TrainingArguments()\n{}", "input_ids = input_ids[:".repeat(20_000)),
     ];
     for text in texts {
         let whole = format!("{parser}{text}");

@@ -1,30 +1,81 @@
-//! What the arguments of a call tell of the libraries behind it: which release of transformers has them, and whose defaults count.
+//! What the arguments of a call and the packages that are installed tell of the libraries behind a program: which release of transformers
+//! has them, and whose defaults count.
 
 use super::super::dialect::Dialect;
 use super::super::fused_head::OF_FOUR;
+use crate::formats::releases;
 use crate::formats::scalars::Leaf;
 use crate::{Found, Origin, Reading};
 use shardscope_plan::Field;
 
-/// Whether a call can only be one of transformers 4: of its arguments, or of a trainer that takes the tokenizer by the name it had until
-/// then (`trainer.py:Trainer.__init__`, 5.23, has `processing_class` alone; so have TRL's trainers).
-pub(super) fn is_of_four<'a>(call: &str, arguments: impl Fn() -> &'a str) -> bool {
-    let given = |arguments: &str, key: &str| {
-        arguments.match_indices(key).any(|(at, _)| {
-            let before = arguments.get(..at).unwrap_or_default().trim_end();
-            let behind = arguments.get(at + key.len()..).unwrap_or_default().trim_start();
-            let line = before.rsplit('\n').next().unwrap_or_default();
-            before.ends_with(['(', ',']) && !line.contains('#') && behind.starts_with('=')
-                || before.ends_with('\n') && behind.starts_with('=')
-        })
-    };
-    match call {
-        "TrainingArguments" | "Seq2SeqTrainingArguments" => {
-            let arguments = arguments();
-            OF_FOUR.iter().any(|key| given(arguments, key))
+/// What `SFTTrainer` itself took until TRL 0.12, and `SFTConfig` has held since 0.13 (`trl/trainer/sft_trainer.py:SFTTrainer.__init__`).
+const OF_SFT_TRAINER: [&str; 7] = [
+    "dataset_text_field",
+    "packing",
+    "max_seq_length",
+    "num_of_sequences",
+    "neftune_noise_alpha",
+    "model_init_kwargs",
+    "dataset_kwargs",
+];
+
+/// Calls of trainers and of their arguments that are looked at, and places of a word in one.
+const CALLS: u32 = 16;
+const PLACES: usize = 16;
+
+/// The releases behind a program, as far as it tells them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Releases {
+    /// Transformers 4.
+    pub(super) four: bool,
+    /// TRL at most this.
+    pub(super) trl: Option<[u64; 2]>,
+    /// Calls whose arguments were looked at.
+    looked: u32,
+}
+
+impl Releases {
+    /// What the packages tell that a text installs.
+    pub(super) fn installed(text: &str) -> Self {
+        let of = |package, before_one| releases::installed(text, package, before_one);
+        Self {
+            four: of("transformers", 99).is_some_and(|release| release < [5, 0]),
+            trl: of("trl", 29),
+            looked: 0,
         }
-        _ if call.ends_with("Trainer") => given(arguments(), "tokenizer"),
-        _ => false,
+    }
+
+    /// Takes up a call: its arguments, or the name by which a trainer takes the tokenizer, which is `processing_class` alone in
+    /// transformers 5 (`trainer.py:Trainer.__init__`, 5.23) and in TRL 0.16 and later.
+    pub(super) fn add<'a>(&mut self, call: &str, arguments: impl Fn() -> &'a str) {
+        let configures = matches!(call, "TrainingArguments" | "Seq2SeqTrainingArguments");
+        if self.looked == CALLS || !(configures || call.ends_with("Trainer")) {
+            return;
+        }
+        self.looked += 1;
+        let arguments = arguments();
+        let given = |key: &str| {
+            arguments.match_indices(key).take(PLACES).any(|(at, _)| {
+                // Behind a comment on the line before it, too.
+                let line = arguments.get(..at).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
+                let behind = arguments.get(at + key.len()..).unwrap_or_default().trim_start();
+                let begins = line.trim().is_empty() || line.trim_end().ends_with(['(', ',']);
+                begins && !line.contains('#') && behind.starts_with('=') && !behind.starts_with("==")
+            })
+        };
+        let at_most = match call {
+            _ if configures => None,
+            "SFTTrainer" if OF_SFT_TRAINER.into_iter().any(given) => Some([0, 12]),
+            _ => given("tokenizer").then_some([0, 15]),
+        };
+        self.four |= at_most.is_some() || configures && OF_FOUR.into_iter().any(given);
+        self.trl = [self.trl, at_most].into_iter().flatten().min();
+    }
+
+    /// TRL's release as `fused_head` takes it: that of a text with transformers 4 is none of the newest.
+    pub(super) fn of_trl(self) -> Option<String> {
+        let old = self.four.then(|| "0.0".to_owned());
+        old.or_else(|| self.trl.map(|[major, minor]| format!("{major}.{minor}")))
     }
 }
 
@@ -35,16 +86,18 @@ pub(super) fn loads_in_fp32(reading: &mut Reading) {
     let quantized = !matches!(reading.value(Field::BaseQuantization), None | Some("" | "none"));
     let engine = reading.value(Field::DataParallelEngine) == Some("deepspeed");
     if !quantized && !engine && reading.found.iter().any(by_default) {
-        let note = "transformers 4, whose arguments these are, loads models in fp32 by default";
+        let note = "transformers 4, which the text tells, loads models in fp32 by default";
         reading.take(Found::new(Field::ParamsDtype, "fp32", Origin::Default).note(note));
     }
 }
 
 /// Where TRL's trainer is given transformers' own arguments it fills its own in from them (`sft_trainer.py`: `SFTConfig(**args.to_dict())`),
-/// so that their defaults count; and `LoraConfig` has PEFT's (`peft/tuners/lora/config.py`), not those of TRL's command line.
+/// so that their defaults count; and `LoraConfig` has PEFT's (`peft/tuners/lora/config.py`), not those of TRL's command line. TRL's own
+/// arguments turn bf16 on since 0.19 and checkpointing since 0.22 (`sft_config.py`, `orpo_config.py` and the others at those tags).
 pub(super) fn defaults(
     dialect: Dialect,
     plain: bool,
+    trl: Option<[u64; 2]>,
     adapters: bool,
     stated: &dyn Fn(&str) -> bool,
 ) -> Vec<Leaf> {
@@ -54,8 +107,11 @@ pub(super) fn defaults(
             leaves.push(Leaf { path: key.to_owned(), value: value.to_owned(), ..Leaf::default() });
         }
     };
-    if dialect == Dialect::Trl && plain {
+    let before = |release: [u64; 2]| plain || trl.is_some_and(|trl| trl < release);
+    if dialect == Dialect::Trl && before([0, 22]) {
         state("gradient_checkpointing", "false");
+    }
+    if dialect == Dialect::Trl && before([0, 19]) {
         state("bf16", "false");
     }
     if dialect == Dialect::Trl && adapters {
@@ -68,16 +124,44 @@ pub(super) fn defaults(
 
 #[cfg(test)]
 mod tests {
-    use super::is_of_four;
+    use super::Releases;
+
+    fn of(call: &str, arguments: &'static str) -> (bool, Option<[u64; 2]>) {
+        let mut releases = Releases::default();
+        releases.add(call, || arguments);
+        (releases.four, releases.trl)
+    }
 
     #[test]
     fn arguments_that_the_next_release_refuses_tell_the_release() {
-        assert!(is_of_four("TrainingArguments", || "(output_dir='a',\n    evaluation_strategy=\"no\")"));
-        assert!(is_of_four("TrainingArguments", || "(logging_dir='a')"));
-        assert!(!is_of_four("TrainingArguments", || "(eval_strategy='no', report_logging_dir=1)"));
-        assert!(!is_of_four("TrainingArguments", || "(a=1, # evaluation_strategy='no'\n b=2)"));
-        assert!(is_of_four("Trainer", || "(model=model, tokenizer=tokenizer)"));
-        assert!(!is_of_four("Trainer", || "(model=model, processing_class=tokenizer)"));
-        assert!(!is_of_four("pipeline", || "(model=model, tokenizer=tokenizer)"));
+        for (call, arguments, told) in [
+            ("TrainingArguments", "(output_dir='a',\n    evaluation_strategy=\"no\")", (true, None)),
+            ("TrainingArguments", "(logging_dir='a')", (true, None)),
+            ("TrainingArguments", "(eval_strategy='no', report_logging_dir=1)", (false, None)),
+            ("TrainingArguments", "(a=1, # evaluation_strategy='no'\n b=2)", (false, None)),
+            ("Trainer", "(model=model, tokenizer=tokenizer)", (true, Some([0, 15]))),
+            ("Trainer", "(model=model, processing_class=tokenizer)", (false, None)),
+            ("TrainingArguments", "(a=1,  # first\n    logging_dir='a')", (true, None)),
+            ("TrainingArguments", "(a=1 if logging_dir == '' else 2)", (false, None)),
+            ("SFTTrainer", "(model=model, packing=True)", (true, Some([0, 12]))),
+            ("SFTTrainer", "(model, tokenizer=tokenizer,\n dataset_kwargs={})", (true, Some([0, 12]))),
+            ("SFTTrainer", "(model=model, args=args, peft_config=config)", (false, None)),
+            ("DPOTrainer", "(model=model, packing=True)", (false, None)),
+            ("pipeline", "(model=model, tokenizer=tokenizer)", (false, None)),
+        ] {
+            assert_eq!(of(call, arguments), told, "{call}{arguments}");
+        }
+    }
+
+    #[test]
+    fn the_oldest_release_that_a_program_tells_counts() {
+        let mut releases = Releases::installed("!pip install transformers==4.57.1 trl==0.23.0");
+        assert_eq!((releases.four, releases.trl), (true, Some([0, 23])));
+        releases.add("ORPOTrainer", || "(tokenizer=tokenizer)");
+        assert_eq!(releases.trl, Some([0, 15]));
+        assert_eq!(releases.of_trl().as_deref(), Some("0.0"));
+        let newer = Releases::installed("pip install transformers==5.2 trl==1.15.0");
+        assert_eq!((newer.four, newer.of_trl().as_deref()), (false, Some("1.15")));
+        assert_eq!(Releases::installed("pip install trl"), Releases::default());
     }
 }
