@@ -168,21 +168,43 @@ fn is_beside(words: &[Word], source: &Source) -> bool {
 /// options.
 type Score = (bool, usize, bool, bool, usize);
 
+/// Says that other commands run too. Where they train, the answer is for one of several trainings: a warning, with its place among them.
 fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)]) {
-    let mut spans: Vec<Span> = Vec::new();
-    for (rival, span, score) in rivals {
-        if *rival != index && score.3 && Some(*span) != chosen.span && spans.last() != Some(span) {
-            spans.push(*span);
+    let own = chosen.span;
+    let is_own = |(rival, span, _): &&(usize, Span, Score)| *rival == index || Some(*span) == own;
+    let mut running: Vec<&(usize, Span, Score)> =
+        rivals.iter().filter(|rival| rival.2.3 || is_own(rival)).collect();
+    running.dedup_by_key(|(_, span, _)| *span);
+    let trains = |rival: &&(usize, Span, Score)| rival.2.0;
+    if !running.iter().any(|rival| !is_own(rival)) {
+        return;
+    }
+    let trainings: Vec<_> = running.iter().copied().filter(trains).collect();
+    match trainings.iter().position(|rival| is_own(rival)) {
+        Some(place) if trainings.len() > 1 => tell_trainings(chosen, place, trainings.len()),
+        _ => {
+            let message = format!("{} commands have training options; one of them is read", running.len());
+            chosen.diagnostics.push(Diagnostic::note(Code::SeveralCommands, message).hint(ONE).at_some(own));
         }
     }
-    if let Some(first) = spans.first() {
-        let count = spans.len() + 1;
-        let message = format!("{count} commands have training options; one of them is read");
-        let note = Diagnostic::note(Code::SeveralCommands, message)
-            .hint("paste the one command that is meant, or remove the others")
-            .at_some(chosen.span.or(Some(*first)));
-        chosen.diagnostics.push(note);
-    }
+}
+
+/// What to do where several commands train.
+const ONE: &str = "paste the one command that is meant, or remove the others";
+
+/// The answer is for the training at `place` of so many.
+fn tell_trainings(chosen: &mut Chosen, place: usize, count: usize) {
+    let which = match (place, ["first", "second", "third"].get(place)) {
+        (last, _) if last + 1 == count => "the last".to_owned(),
+        (_, Some(word)) => format!("the {word}"),
+        (other, None) => format!("number {}", other + 1),
+    };
+    let program = told(&chosen.words).or_else(|| program_of(&chosen.words));
+    let program = program.map_or_else(String::new, |program| format!(" ({})", program.text()));
+    let message = format!("{count} commands start a training; the estimate is for {which}{program}");
+    chosen
+        .diagnostics
+        .push(Diagnostic::warning(Code::SeveralCommands, message).hint(ONE).at_some(chosen.span));
 }
 
 /// Whether the program has no other purpose than training.
@@ -224,7 +246,9 @@ fn core(words: &[Word]) -> usize {
 
 /// A command that a launcher starts without a setting of a training: the last one, as training comes last.
 fn started(script: &Script, source: &Source, kind: CommandKind) -> Option<Chosen> {
-    for command in script.commands.iter().rev().filter(|command| command.kind == kind) {
+    let mut last: Option<Chosen> = None;
+    let mut trainings = 0;
+    for command in script.commands.iter().filter(|command| command.kind == kind) {
         let mut diagnostics = Vec::new();
         let words = tidy::words(&command.words, source, &mut diagnostics);
         let chosen = Chosen {
@@ -244,10 +268,15 @@ fn started(script: &Script, source: &Source, kind: CommandKind) -> Option<Chosen
             .as_ref()
             .is_some_and(|program| program.text().ends_with(".py") || program.text().contains('.'));
         if launched && program {
-            return Some(chosen);
+            trainings += usize::from(trains(&chosen.words));
+            last = Some(chosen);
         }
     }
-    None
+    let mut chosen = last?;
+    if kind == CommandKind::Run && trainings > 1 && trains(&chosen.words) {
+        tell_trainings(&mut chosen, trainings - 1, trainings);
+    }
+    Some(chosen)
 }
 
 /// Options without a command: strings and arrays that nothing uses, or lines of bare options.
