@@ -99,6 +99,12 @@ fn commands_count_in_the_order_in_which_they_stand() {
         several(&resolved(&[("all.py", bare)])),
         ["2 commands start a training; the estimate is for the last (axolotl.cli.train)"]
     );
+    // Data that is checked behind a training is none.
+    let checked = "import subprocess\nsubprocess.run(['torchrun', '-m', 'train.main', 'a.yaml'])\n\
+        subprocess.run(['torchrun', 'preprocess_data.py', 'a.yaml'])\n";
+    let read = resolved(&[("all.py", checked)]);
+    assert_eq!(several(&read), [""; 0]);
+    assert!(read.diagnostics.iter().all(|said| said.code != Code::NoTraining), "{:?}", read.diagnostics);
     // A command that is put together as the program runs is not read, and that is said.
     let more = format!("{program}\ncmd = ['python']\ncmd += rest\nsubprocess.run(cmd)\n");
     let told =
@@ -142,10 +148,7 @@ fn of_trainings_behind_each_other_in_a_program_the_last_has_its_own_settings() {
             (Field::TrainingObjective, "dpo"),
         ],
     );
-    assert_eq!(
-        several(&read),
-        ["the program runs 2 trainings behind each other; the estimate is for the last"]
-    );
+    assert_eq!(several(&read), ["the program has 2 trainings; the estimate is for the last"]);
     assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
     // Trained the other way around, no preference is left of the first.
     let (tunes, prefers) = (STAGES.find("tuner =").expect("SFT"), STAGES.find("trainer = DPO").expect("DPO"));
@@ -159,6 +162,15 @@ fn of_trainings_behind_each_other_in_a_program_the_last_has_its_own_settings() {
     // One that goes on from where it stopped, or is looked at afterwards, is one training.
     let once = STAGES.replace("trainer = DPOTrainer", "other = Evaluated").replace("DPOConfig", "Other");
     assert_eq!(several(&resolved(&[("stages.py", &once)])), [""; 0]);
+    // Adapters that were handed to the first trainer may be merged when the second trains; those of the model itself stay.
+    let adapted = STAGES.replace("max_length=512)", "max_length=512), peft_config=LoraConfig(r=8)");
+    let stops: Vec<String> =
+        resolved(&[("stages.py", &adapted)]).not_modelled.iter().map(|item| item.message.clone()).collect();
+    assert_eq!(stops, ["adapters of an earlier training in the program"]);
+    let kept = STAGES.replace("tuner =", "model = get_peft_model(model, LoraConfig(r=8))\ntuner =");
+    let kept = resolved(&[("stages.py", &kept)]);
+    holds(&kept, &[(Field::LoraRank, "8"), (Field::TrainType, "lora")]);
+    assert!(kept.not_modelled.is_empty(), "{:?}", kept.not_modelled);
     // What is loaded for the second may be another model.
     let loads = STAGES.replace(
         "trainer = DPO",

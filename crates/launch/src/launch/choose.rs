@@ -267,13 +267,18 @@ fn started(script: &Script, source: &Source, kind: CommandKind) -> Option<Chosen
             .program
             .as_ref()
             .is_some_and(|program| program.text().ends_with(".py") || program.text().contains('.'));
-        if launched && program {
-            trainings += usize::from(trains(&chosen.words));
+        if !(launched && program) {
+            continue;
+        }
+        // Data that is checked behind a training takes nothing of it.
+        let is_one = trains(&chosen.words);
+        trainings += usize::from(is_one);
+        if is_one || trainings == 0 {
             last = Some(chosen);
         }
     }
     let mut chosen = last?;
-    if kind == CommandKind::Run && trainings > 1 && trains(&chosen.words) {
+    if kind == CommandKind::Run && trainings > 1 {
         tell_trainings(&mut chosen, trainings - 1, trainings);
     }
     Some(chosen)

@@ -284,8 +284,8 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let reading_rewards = reading.value(Field::TrainingObjective) == Some("reward");
     let mut lack =
         |name: &str, effect, what: &str| reading.not_modelled.push(NotModelled::new(name, "", effect, what));
-    if several.is_some_and(|several| several.reloads) {
-        lack("from_pretrained", Effect::Model, "a model loaded for a second training");
+    for (name, what) in several.iter().flat_map(stages::Several::unsure) {
+        lack(name, Effect::Model, what);
     }
     if let Some(class) = other_adapter {
         lack(class, Effect::Memory, "adapters other than LoRA");

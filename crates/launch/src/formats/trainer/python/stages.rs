@@ -22,7 +22,10 @@ pub(super) struct Stages<'a> {
 pub(super) struct Several {
     count: usize,
     /// Whether the last may train another model than the one that is read.
-    pub(super) reloads: bool,
+    reloads: bool,
+    /// Whether the adapters that are read were handed to an earlier trainer and the last makes none: it may go on with them, with a model
+    /// that they were merged into, or with none.
+    of_earlier: bool,
 }
 
 fn is_arguments(name: &str) -> bool {
@@ -98,6 +101,9 @@ impl<'a> Stages<'a> {
             return None;
         }
         let adapted = later.iter().any(|(name, _)| adapts(name));
+        let of_earlier = !adapted
+            && earlier.iter().any(|(name, _)| adapts(name))
+            && !earlier.iter().any(|(name, _)| name.ends_with("get_peft_model"));
         let other = |index: usize, name: &str| {
             index < first && (is_arguments(name) || is_trainer(name) || adapted && adapts(name))
         };
@@ -117,17 +123,22 @@ impl<'a> Stages<'a> {
         let count = starts.filter(|states| *states).count();
         let open = self.trained.last().is_none_or(|(calls, _)| *calls <= last);
         let reloads = self.reloaded.is_some_and(|at| at <= last);
-        Some(Several { count: count + usize::from(open), reloads })
+        Some(Several { count: count + usize::from(open), reloads, of_earlier })
     }
 }
 
 impl Several {
+    /// What the last training has that the program does not tell: the calls, and what each is.
+    pub(super) fn unsure(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let loads = self.reloads.then_some(("from_pretrained", "a model loaded for a second training"));
+        let adapts =
+            self.of_earlier.then_some(("LoraConfig", "adapters of an earlier training in the program"));
+        loads.into_iter().chain(adapts)
+    }
+
     /// That the answer is for one of them.
     pub(super) fn said(&self) -> Diagnostic {
-        let message = format!(
-            "the program runs {} trainings behind each other; the estimate is for the last",
-            self.count
-        );
+        let message = format!("the program has {} trainings; the estimate is for the last", self.count);
         let hint = "paste the part of the one that is meant";
         Diagnostic::warning(Code::SeveralCommands, message).hint(hint)
     }
