@@ -110,6 +110,10 @@ impl Reader for Nemo {
             "train.global_batch_size",
             "ddp.use_distributed_optimizer",
         ];
+        // verl's generation has groups of the same names beside its engine's.
+        if signs::any(tree, &["rollout.response_length"]).is_some() {
+            return None;
+        }
         signs::any(tree, SIGNS).or_else(|| signs::all(tree, &["trainer", "model"]))
     }
 
