@@ -104,6 +104,14 @@ fn commands_count_in_the_order_in_which_they_stand() {
         subprocess.run(['torchrun', 'preprocess_data.py', 'a.yaml'])\n";
     let read = resolved(&[("all.py", checked)]);
     assert_eq!(several(&read), [""; 0]);
+    let mistral =
+        "python -m utils.validate_data --train_yaml 7B.yaml\ntorchrun --nproc-per-node 1 -m train 7B.yaml\n";
+    let read = resolved(&[("run.sh", mistral)]);
+    assert!(read.diagnostics.iter().all(|said| said.code != Code::NoTraining), "{:?}", read.diagnostics);
+    // Nor is a server of rewards beside it (lmm-r1's train_fre_text.sh).
+    let beside =
+        "python -m openrlhf.models.remote_rm.math_verifier\ntorchrun -m openrlhf.cli.train_ppo_ray\n";
+    assert_eq!(several(&resolved(&[("run.sh", beside)])), [""; 0]);
     assert!(read.diagnostics.iter().all(|said| said.code != Code::NoTraining), "{:?}", read.diagnostics);
     // A command that is put together as the program runs is not read, and that is said.
     let more = format!("{program}\ncmd = ['python']\ncmd += rest\nsubprocess.run(cmd)\n");

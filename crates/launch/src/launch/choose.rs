@@ -8,6 +8,7 @@ use super::tidy;
 use crate::formats;
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Source, Span};
+use std::collections::HashSet;
 
 /// Options that only a training command has, in Megatron's spelling.
 const CORE: [&str; 12] = [
@@ -172,9 +173,13 @@ type Score = (bool, usize, bool, bool, usize);
 fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)]) {
     let own = chosen.span;
     let is_own = |(rival, span, _): &&(usize, Span, Score)| *rival == index || Some(*span) == own;
-    let mut running: Vec<&(usize, Span, Score)> =
-        rivals.iter().filter(|rival| rival.2.3 || is_own(rival)).collect();
-    running.dedup_by_key(|(_, span, _)| *span);
+    // A loop runs one command of the text many times.
+    let mut seen: HashSet<(u32, u32)> = HashSet::new();
+    let running: Vec<&(usize, Span, Score)> = rivals
+        .iter()
+        .filter(|rival| rival.2.3 || is_own(rival))
+        .filter(|(_, span, _)| seen.insert((span.start, span.end)))
+        .collect();
     let trains = |rival: &&(usize, Span, Score)| rival.2.0;
     if !running.iter().any(|rival| !is_own(rival)) {
         return;
@@ -217,12 +222,14 @@ fn trains(words: &[Word]) -> bool {
 
 /// Whether the program's name says that it trains; modules are taken at their options.
 fn is_training(words: &[Word]) -> bool {
-    program_of(words).map(Word::text).filter(|program| program.ends_with(".py")).is_none_or(|program| {
-        let name = base_name(program);
-        ["pretrain", "train", "finetune", "sft", "main", "run", "deepy"]
-            .iter()
-            .any(|word| name.contains(word))
-    })
+    program_of(words)
+        .map(Word::text)
+        .filter(|program| program.ends_with(".py"))
+        .is_none_or(|program| names_training(base_name(program)))
+}
+
+fn names_training(name: &str) -> bool {
+    ["pretrain", "train", "finetune", "sft", "main", "run", "deepy"].iter().any(|word| name.contains(word))
 }
 
 /// Options where a command should stand.
@@ -263,15 +270,20 @@ fn started(script: &Script, source: &Source, kind: CommandKind) -> Option<Chosen
         let launched = line
             .launcher()
             .is_some_and(|launcher| launcher != Launcher::Python || is_training(&chosen.words));
-        let program = line
-            .program
-            .as_ref()
-            .is_some_and(|program| program.text().ends_with(".py") || program.text().contains('.'));
+        let program = line.program.as_ref().is_some_and(|program| {
+            let text = program.text();
+            // `torchrun -m train` of mistral-finetune.
+            let module = line.launcher() == Some(Launcher::Torch)
+                && names_training(text)
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            text.ends_with(".py") || text.contains('.') || module
+        });
         if !(launched && program) {
             continue;
         }
-        // Data that is checked behind a training takes nothing of it.
-        let is_one = trains(&chosen.words);
+        // Data that is checked behind a training, or a server beside it, takes nothing of it.
+        let named = line.program.as_ref().is_some_and(|program| names_training(base_name(program.text())));
+        let is_one = trains(&chosen.words) && (line.launcher() != Some(Launcher::Python) || named);
         trainings += usize::from(is_one);
         if is_one || trainings == 0 {
             last = Some(chosen);
