@@ -185,7 +185,7 @@ fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)
         return;
     }
     let trainings: Vec<_> = running.iter().copied().filter(trains).collect();
-    match trainings.iter().position(|rival| is_own(rival)) {
+    match trainings.iter().position(is_own) {
         Some(place) if trainings.len() > 1 => tell_trainings(chosen, place, trainings.len()),
         _ => {
             let message = format!("{} commands have training options; one of them is read", running.len());
