@@ -6,7 +6,7 @@ use super::formats::workload_accelerator as accelerator;
 use shardscope_plan::Field;
 use shardscope_python::statements::statement_end;
 use shardscope_python::syntax::{Node, node};
-use std::fmt::Write as _;
+use shardscope_source::{Code, Diagnostic};
 
 /// Commands taken from one program.
 const MOST_COMMANDS: usize = 16;
@@ -27,57 +27,74 @@ const STARTERS: [&str; 7] = [
     "get_ipython().system(",
 ];
 
-/// The commands of `program` as one script, and the machines that it asks for; none where it starts nothing.
+/// The commands of `program` as one script in the order in which they stand, and the machines that it asks for; none where it starts
+/// nothing.
 pub(super) fn workload(program: &str) -> Option<Workload> {
-    let mut script = String::new();
-    let mut commands = cells(program, &mut script);
-    for starter in STARTERS {
-        for (at, _) in program.match_indices(starter) {
-            if commands == MOST_COMMANDS {
-                break;
-            }
-            if let Some(line) = started(program, at) {
-                script.push_str(&line);
-                script.push('\n');
+    let mut pieces = Vec::new();
+    let mut commands = cells(program, &mut pieces);
+    let starts = STARTERS.iter().flat_map(|starter| program.match_indices(starter));
+    let mut starts: Vec<usize> = starts.map(|(at, _)| at).collect();
+    starts.sort_unstable();
+    let mut unread = 0;
+    for at in starts {
+        if commands == MOST_COMMANDS {
+            break;
+        }
+        match started(program, at) {
+            Some(line) => {
+                pieces.push((at, line + "\n"));
                 commands += 1;
             }
+            None => unread += 1,
         }
     }
     (commands > 0).then(|| {
+        pieces.sort_by_key(|(at, _)| *at);
+        let script = pieces.into_iter().map(|(_, piece)| piece).collect();
         let mut work = Workload { script, ..Workload::default() };
+        if unread > 0 {
+            let message = format!("{unread} more of the commands that this program starts are put together as it runs, and are not read");
+            work.reading.diagnostics.push(Diagnostic::note(Code::SeveralCommands, message));
+        }
         modal(program, &mut work);
         work
     })
 }
 
-/// Writes the lines that a notebook hands to a shell, with what they set; how many they are.
-fn cells(program: &str, script: &mut String) -> usize {
+/// The lines that a notebook hands to a shell, with what they set, each with its place; how many commands they are.
+fn cells(program: &str, pieces: &mut Vec<(usize, String)>) -> usize {
     let mut commands = 0;
-    let mut lines = program.lines();
-    while let Some(line) = lines.next() {
-        let line = line.trim_start();
+    let mut start = 0;
+    let mut lines = program.split_inclusive('\n');
+    while let Some(whole) = lines.next() {
+        let at = start;
+        start += whole.len();
+        let line = whole.trim_end_matches(['\n', '\r']).trim_start();
         // `%env NAME=VALUE` and `%env NAME VALUE` of IPython.
         if let Some(set) = line.strip_prefix("%env ") {
             let set = set.trim();
             if let Some((name, value)) = set.split_once('=').or_else(|| set.split_once(' '))
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             {
-                _ = writeln!(script, "export {name}={}", quoted(value.trim()));
+                pieces.push((at, format!("export {name}={}\n", quoted(value.trim()))));
             }
             continue;
         }
         let Some(first) = line.strip_prefix('!').filter(|_| commands < MOST_COMMANDS) else { continue };
         commands += 1;
+        let mut command = String::new();
         let mut part = first;
         loop {
-            script.push_str(&filled(part));
-            script.push('\n');
+            command.push_str(&filled(part));
+            command.push('\n');
             if !part.trim_end().ends_with('\\') {
                 break;
             }
             let Some(next) = lines.next() else { break };
-            part = next;
+            start += next.len();
+            part = next.trim_end_matches(['\n', '\r']);
         }
+        pieces.push((at, command));
     }
     commands
 }

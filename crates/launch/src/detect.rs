@@ -219,7 +219,7 @@ fn chart(root: &Node) -> Option<Diagnostic> {
 }
 
 /// Settings that start no training by themselves, told by their keys: what there is to paste in their place.
-const BESIDE: [(&[&str], &str, &str); 26] = [
+const BESIDE: [(&[&str], &str, &str); 27] = [
     (
         &["input", "output_prefix", "tokenizer_type"],
         "settings for data preparation, not for training",
@@ -318,6 +318,11 @@ const BESIDE: [(&[&str], &str, &str); 26] = [
         &["transformer_layer_cls_to_wrap", "cpu_ram_efficient_loading"],
         "FSDP settings for the transformers Trainer (--fsdp_config)",
         "paste the script that names it, with its options",
+    ),
+    (
+        &["rollout.response_length", "data.output_path"],
+        "verl generation settings (main_generation), not a training run",
+        "paste the command of main_ppo, or its settings",
     ),
     (
         &["stream", "max_new_tokens"],

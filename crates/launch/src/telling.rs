@@ -84,7 +84,8 @@ const OF_A_LOSS: [&str; 4] = ["loss_weight", "loss_coef", "loss_coeff", "_weight
 /// What stops at an unknown setting: none where it only marks the verdict. `path` may have groups before the name, and dashes.
 pub(crate) fn stop(path: &str, value: &str) -> Option<NotModelled> {
     let what = if tells(path, value) { WHAT } else { UNKNOWN };
-    (what == WHAT || !is_around(path, value)).then(|| NotModelled::new(path, value, Effect::Model, what))
+    (what == WHAT || !is_around(path, value))
+        .then(|| NotModelled::new(path, value, Effect::Model, what).unknown())
 }
 
 /// Whether the name of an unknown setting says that it changes what trains, what is held or how it is sharded, and its value

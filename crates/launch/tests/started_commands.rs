@@ -3,7 +3,7 @@
 use shardscope_bash::Environment;
 use shardscope_launch::{Request, Resolution, read};
 use shardscope_plan::Field;
-use shardscope_source::{Code, Source};
+use shardscope_source::{Code, Severity, Source};
 
 fn resolved(files: &[(&str, &str)]) -> Resolution {
     let source = Source::from_files(files.iter().copied());
@@ -50,6 +50,143 @@ fn a_notebook_of_commands_has_the_gpu_of_its_runtime() {
     let colab = NOTEBOOK
         .replace("\"nbformat\": 4", "\"metadata\": {\"colab\": {\"gpuType\": \"L4\"}}, \"nbformat\": 4");
     holds(&resolved(&[("train.ipynb", &colab)]), &[(Field::Accelerator, "L4"), (Field::LoraRank, "16")]);
+}
+
+/// What is said of several trainings, where it is said beside the verdict.
+fn several(read: &Resolution) -> Vec<&str> {
+    let said = read.diagnostics.iter().filter(|said| said.code == Code::SeveralCommands);
+    said.filter(|said| said.severity == Severity::Warning).map(|said| said.message.as_str()).collect()
+}
+
+/// shibing624/MedicalGPT `notebooks/run_training_dpo_pipeline.ipynb` trains three times, each on what the last one made.
+const PIPELINE: &str = r#"{"cells": [
+    {"cell_type": "code", "source": ["!python training/pretraining.py --model_name_or_path Qwen/Qwen2.5-0.5B \\\n",
+        "  --per_device_train_batch_size 3 --gradient_accumulation_steps 1 --use_peft True --bf16 --block_size 512"]},
+    {"cell_type": "code", "source": ["!python tools/merge_peft_adapter.py --base_model Qwen/Qwen2.5-0.5B --output_dir pt"]},
+    {"cell_type": "code", "source": ["!python training/supervised_finetuning.py --model_name_or_path pt \\\n",
+        "  --per_device_train_batch_size 4 --gradient_accumulation_steps 1 --use_peft True --bf16 --model_max_length 512"]},
+    {"cell_type": "code", "source": ["!python training/dpo_training.py --model_name_or_path ./sft \\\n",
+        "  --per_device_train_batch_size 3 --use_peft True --bf16 True --max_steps 100"]}], "nbformat": 4}"#;
+
+#[test]
+fn of_several_trainings_it_is_said_which_one_is_answered() {
+    let read = resolved(&[("pipeline.ipynb", PIPELINE)]);
+    // The one that states most.
+    holds(&read, &[(Field::MicroBatchSize, "4"), (Field::SeqLength, "512")]);
+    assert_eq!(
+        several(&read),
+        ["3 commands start a training; the estimate is for the second (training/supervised_finetuning.py)"]
+    );
+    // A single training, whatever else is started.
+    assert_eq!(several(&resolved(&[("train.ipynb", NOTEBOOK)])), [""; 0]);
+}
+
+#[test]
+fn commands_count_in_the_order_in_which_they_stand() {
+    let options = "--model_name_or_path Qwen/Qwen2.5-7B --max_seq_length 2048 --bf16 True --per_device_train_batch_size";
+    // `os.system` before `subprocess.run`, which is looked for first.
+    let program = format!(
+        "import os, subprocess\nos.system('accelerate launch --num_processes 2 train_pt.py {options} 2')\n\
+         subprocess.run('accelerate launch --num_processes 2 sft.py {options} 4', shell=True)\n"
+    );
+    let read = resolved(&[("all.py", &program)]);
+    holds(&read, &[(Field::MicroBatchSize, "2")]);
+    assert_eq!(several(&read), ["2 commands start a training; the estimate is for the first (train_pt.py)"]);
+    // Commands without a setting: the last is read.
+    let bare = "import subprocess\nsubprocess.run(['accelerate', 'launch', '-m', 'axolotl.cli.train', 'a.yml'])\n\
+        subprocess.run(['accelerate', 'launch', '-m', 'axolotl.cli.train', 'b.yml'])\n";
+    assert_eq!(
+        several(&resolved(&[("all.py", bare)])),
+        ["2 commands start a training; the estimate is for the last (axolotl.cli.train)"]
+    );
+    // Data that is checked behind a training is none.
+    let checked = "import subprocess\nsubprocess.run(['torchrun', '-m', 'train.main', 'a.yaml'])\n\
+        subprocess.run(['torchrun', 'preprocess_data.py', 'a.yaml'])\n";
+    let read = resolved(&[("all.py", checked)]);
+    assert_eq!(several(&read), [""; 0]);
+    let mistral =
+        "python -m utils.validate_data --train_yaml 7B.yaml\ntorchrun --nproc-per-node 1 -m train 7B.yaml\n";
+    let read = resolved(&[("run.sh", mistral)]);
+    assert!(read.diagnostics.iter().all(|said| said.code != Code::NoTraining), "{:?}", read.diagnostics);
+    // Nor is a server of rewards beside it (lmm-r1's train_fre_text.sh).
+    let beside =
+        "python -m openrlhf.models.remote_rm.math_verifier\ntorchrun -m openrlhf.cli.train_ppo_ray\n";
+    assert_eq!(several(&resolved(&[("run.sh", beside)])), [""; 0]);
+    assert!(read.diagnostics.iter().all(|said| said.code != Code::NoTraining), "{:?}", read.diagnostics);
+    // A command that is put together as the program runs is not read, and that is said.
+    let more = format!("{program}\ncmd = ['python']\ncmd += rest\nsubprocess.run(cmd)\n");
+    let told =
+        "1 more of the commands that this program starts are put together as it runs, and are not read";
+    let read = resolved(&[("all.py", &more)]);
+    assert!(read.diagnostics.iter().any(|said| said.message == told), "{:?}", read.diagnostics);
+}
+
+#[test]
+fn an_evaluation_behind_a_training_is_none() {
+    let script = "torchrun --nproc_per_node 2 train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True \
+        --max_seq_length 2048 --per_device_train_batch_size 2\n\
+        python evaluate.py --model_name_or_path out --max_seq_length 2048\n";
+    assert_eq!(several(&resolved(&[("run.sh", script)])), [""; 0]);
+    let twice = format!(
+        "{script}torchrun --nproc_per_node 2 train.py --model_name_or_path out --bf16 True --max_length 512\n"
+    );
+    assert_eq!(
+        several(&resolved(&[("run.sh", &twice)])),
+        ["2 commands start a training; the estimate is for the first (train.py)"]
+    );
+}
+
+/// Supervised fine-tuning and preferences in one program, as notebooks have them.
+const STAGES: &str = "from trl import SFTTrainer, SFTConfig, DPOTrainer, DPOConfig\n\
+    model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B')\n\
+    tuner = SFTTrainer(model=model, args=SFTConfig(per_device_train_batch_size=8, gradient_accumulation_steps=16, max_length=512))\n\
+    tuner_trainer = tuner\ntuner_trainer.train()\n\
+    trainer = DPOTrainer(model=model, args=DPOConfig(per_device_train_batch_size=1, max_length=2048, bf16=True))\n\
+    trainer.train()\n";
+
+#[test]
+fn of_trainings_behind_each_other_in_a_program_the_last_has_its_own_settings() {
+    let read = resolved(&[("stages.py", STAGES)]);
+    holds(
+        &read,
+        &[
+            (Field::MicroBatchSize, "1"),
+            (Field::NumMicroBatches, "1"),
+            (Field::SeqLength, "2048"),
+            (Field::TrainingObjective, "dpo"),
+        ],
+    );
+    assert_eq!(several(&read), ["the program has 2 trainings; the estimate is for the last"]);
+    assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+    // Trained the other way around, no preference is left of the first.
+    let (tunes, prefers) = (STAGES.find("tuner =").expect("SFT"), STAGES.find("trainer = DPO").expect("DPO"));
+    let turned = format!("{}{}{}", &STAGES[..tunes], &STAGES[prefers..], &STAGES[tunes..prefers]);
+    let read = resolved(&[("stages.py", &turned)]);
+    holds(&read, &[(Field::MicroBatchSize, "8"), (Field::NumMicroBatches, "16"), (Field::SeqLength, "512")]);
+    assert_eq!(
+        read.setting(Field::TrainingObjective).map(|found| found.value.written()).as_deref(),
+        Some("")
+    );
+    // One that goes on from where it stopped, or is looked at afterwards, is one training.
+    let once = STAGES.replace("trainer = DPOTrainer", "other = Evaluated").replace("DPOConfig", "Other");
+    assert_eq!(several(&resolved(&[("stages.py", &once)])), [""; 0]);
+    // Adapters that were handed to the first trainer may be merged when the second trains; those of the model itself stay.
+    let adapted = STAGES.replace("max_length=512)", "max_length=512), peft_config=LoraConfig(r=8)");
+    let stops: Vec<String> =
+        resolved(&[("stages.py", &adapted)]).not_modelled.iter().map(|item| item.message.clone()).collect();
+    assert_eq!(stops, ["adapters of an earlier training in the program"]);
+    let kept = STAGES.replace("tuner =", "model = get_peft_model(model, LoraConfig(r=8))\ntuner =");
+    let kept = resolved(&[("stages.py", &kept)]);
+    holds(&kept, &[(Field::LoraRank, "8"), (Field::TrainType, "lora")]);
+    assert!(kept.not_modelled.is_empty(), "{:?}", kept.not_modelled);
+    // What is loaded for the second may be another model.
+    let loads = STAGES.replace(
+        "trainer = DPO",
+        "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-0.5B')\ntrainer = DPO",
+    );
+    let stops: Vec<String> =
+        resolved(&[("stages.py", &loads)]).not_modelled.iter().map(|item| item.message.clone()).collect();
+    assert_eq!(stops, ["a model loaded for a second training"]);
 }
 
 const MODAL: &str = r#"

@@ -50,6 +50,8 @@ pub struct NotModelled {
     pub message: String,
     /// Where it stands.
     pub span: Option<Span>,
+    /// Whether it is known what it changes; of a fork's own option only its name is.
+    pub is_known: bool,
 }
 
 impl NotModelled {
@@ -62,7 +64,15 @@ impl NotModelled {
             effect,
             message: message.to_owned(),
             span: None,
+            is_known: true,
         }
+    }
+
+    /// The same, of which it is not known what it changes.
+    #[must_use]
+    pub fn unknown(mut self) -> Self {
+        self.is_known = false;
+        self
     }
 
     /// The same, standing at a place.
@@ -75,6 +85,12 @@ impl NotModelled {
     /// The sentence that takes the verdict's place.
     #[must_use]
     pub fn sentence(&self) -> String {
+        format!("not modelled: {} ({})", self.message, self.stated())
+    }
+
+    /// Name and value, as far as a sentence can hold them.
+    #[must_use]
+    pub fn stated(&self) -> String {
         /// Characters of a value that a sentence can hold.
         const LONGEST: usize = 60;
         let mut stated = self.name.clone();
@@ -85,7 +101,7 @@ impl NotModelled {
                 stated.push('…');
             }
         }
-        format!("not modelled: {} ({stated})", self.message)
+        stated
     }
 
     /// Whether the reader means it by `name`: leading dashes may be left out, and joining signs are alike.

@@ -67,6 +67,9 @@ pub struct Reading {
     pub software: Option<(Software, String)>,
     /// On how many accelerators it was run, as it says beside its settings; what says more comes first.
     pub machines: Vec<Machines>,
+    /// What to add where the number of accelerators is open, as its framework states it; empty where the text's framework has no way of
+    /// its own.
+    pub states_machines: String,
 }
 
 /// A number of accelerators that nothing states for the run and something of the text speaks for: what is proposed where the number is

@@ -340,7 +340,7 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
     message.push_str(&left);
     let places = [Field::NumNodes, Field::GpusPerNode, Field::WorldSize];
     let place = places.iter().find_map(|field| table.left_to(*field)?.1);
-    let hint = "add the launch line (torchrun --nnodes 2 --nproc_per_node 8 …), or answer the questions";
+    let hint = format!("{}, or answer the questions", table.states_machines);
     // Nothing is underlined for what stands nowhere.
-    table.say(Diagnostic::error(Code::NoWorldSize, message), hint, place);
+    table.say(Diagnostic::error(Code::NoWorldSize, message), &hint, place);
 }

@@ -76,7 +76,7 @@ pub enum Event {
         /// Its value.
         value: String,
     },
-    /// A setting that is not modelled is gone on without, and the verdict marked with it.
+    /// Settings that are not modelled are gone on without, and the verdict marked with them: their names, with blanks between them.
     Without(String),
     /// A value given by hand is forgotten.
     Unset(String),

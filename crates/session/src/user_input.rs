@@ -185,8 +185,8 @@ impl UserInput {
         self.values(&name).push((name, value));
     }
 
-    /// Goes on without a setting that is not modelled, beside those already gone without.
-    pub(super) fn go_without(&mut self, name: &str) {
+    /// Goes on without settings that are not modelled, names with blanks between them, beside those already gone without.
+    pub(super) fn go_without(&mut self, more: &str) {
         let without = Field::Without.name();
         // One setting with several names, since a link has each setting once.
         let mut names = self
@@ -194,13 +194,15 @@ impl UserInput {
             .iter()
             .find(|(known, _)| known == without)
             .map_or_else(String::new, |(_, names)| names.clone());
-        if names.split_ascii_whitespace().any(|known| known == name) {
-            return;
+        for name in more.split_ascii_whitespace() {
+            if names.split_ascii_whitespace().any(|known| known == name) {
+                continue;
+            }
+            if !names.is_empty() {
+                names.push(' ');
+            }
+            names.push_str(name);
         }
-        if !names.is_empty() {
-            names.push(' ');
-        }
-        names.push_str(name);
         self.set(without.to_owned(), names);
     }
 
@@ -308,10 +310,10 @@ mod tests {
     #[test]
     fn what_is_gone_without_is_named_once() {
         let mut input = UserInput::from_text("TP=2");
-        for name in ["a", "b", "a"] {
+        for name in ["a", "b", "a", "c a d"] {
             input.go_without(name);
         }
-        assert_eq!(input.settings, [("without".to_owned(), "a b".to_owned())]);
+        assert_eq!(input.settings, [("without".to_owned(), "a b c d".to_owned())]);
     }
 
     #[test]

@@ -60,16 +60,31 @@ pub(crate) fn questions(props: &Props) -> Html {
             }
         }
     };
-    let go_on = |item: &NotModelled| {
-        let name = item.name.clone();
+    // A fork's own options are one question: a reader who knows the fork has one answer for all of them.
+    let (unknown, known): (Vec<&NotModelled>, Vec<&NotModelled>) =
+        stopping.iter().copied().partition(|item| !item.is_known && stopping.len() > 1);
+    let go_on = |items: &[&NotModelled]| {
+        let names = items.iter().map(|item| item.name.as_str()).collect::<Vec<_>>().join(" ");
+        let (told, button) = match items {
+            [item] => (item.sentence(), "Continue without it".to_owned()),
+            items => {
+                let stated: Vec<String> = items.iter().map(|item| item.stated()).collect();
+                let count = items.len();
+                let told = format!(
+                    "not modelled: {count} unknown options that may change the model, the data, memory or sharding: {}",
+                    stated.join(", ")
+                );
+                (told, format!("Continue without these {count}"))
+            }
+        };
         html! {
-            <div key={item.name.clone()} class="question not-modelled">
-                <span>{ sentence(&item.sentence()) }</span>
+            <div key={names.clone()} class="question not-modelled">
+                <span>{ sentence(&told) }</span>
                 <button
                     type="button"
                     class="button"
-                    onclick={send(&dispatch, move || Event::Without(name.clone()).into())}
-                >{ "Continue without it" }</button>
+                    onclick={send(&dispatch, move || Event::Without(names.clone()).into())}
+                >{ button }</button>
             </div>
         }
     };
@@ -81,7 +96,10 @@ pub(crate) fn questions(props: &Props) -> Html {
                     { "Each of these changes the result. An estimate without them leaves their effect out, and its verdict says so." }
                 </p>
             }
-            { for stopping.into_iter().map(go_on) }
+            { for known.iter().map(|item| go_on(&[item])) }
+            if !unknown.is_empty() {
+                { go_on(&unknown) }
+            }
             if !questions.is_empty() {
                 <p class="soft small">{ props.about }{ " Your script is not changed." }</p>
                 <form {onsubmit}>

@@ -21,6 +21,10 @@ impl Reader for Accelerate {
         "an accelerate configuration"
     }
 
+    fn states_machines(&self) -> &'static str {
+        "state num_machines and num_processes, or add the launch line (accelerate launch --num_machines 2 --num_processes 16 …)"
+    }
+
     fn about(&self) -> &'static str {
         "machines, precision, DeepSpeed or FSDP, as `accelerate config` writes them"
     }

@@ -18,6 +18,10 @@ impl Reader for DeepSpeed {
         "a DeepSpeed configuration"
     }
 
+    fn states_machines(&self) -> &'static str {
+        "add the launch line (deepspeed --num_nodes 2 --num_gpus 8 train.py …)"
+    }
+
     fn about(&self) -> &'static str {
         "ZeRO stage, precision, batch, optimizer, offloading"
     }

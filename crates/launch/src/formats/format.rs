@@ -21,6 +21,7 @@ impl Format {
     pub fn read_tree(self, tree: &Tree) -> Reading {
         let nothing = Node::null(Span::default());
         let mut reading = self.read(tree.documents.first().unwrap_or(&nothing));
+        reading.states_machines = self.states_machines().to_owned();
         let own = std::mem::replace(&mut reading.diagnostics, tree.diagnostics.clone());
         reading.diagnostics.extend(own);
         reading

@@ -20,6 +20,12 @@ pub trait Reader: Debug + Sync {
     /// What is read of it, in a line of the guide.
     fn about(&self) -> &'static str;
 
+    /// What to add to a settings file of it that leaves the number of accelerators open: the line that starts its training, which gives
+    /// the number where it is read; empty where `torchrun` starts it.
+    fn states_machines(&self) -> &'static str {
+        ""
+    }
+
     /// What its texts decide, and so which text counts where two differ.
     fn role(&self) -> Role {
         Role::Training

@@ -8,6 +8,7 @@ use super::tidy;
 use crate::formats;
 use shardscope_bash::{CommandKind, Script, Word, base_name};
 use shardscope_source::{Code, Diagnostic, Source, Span};
+use std::collections::HashSet;
 
 /// Options that only a training command has, in Megatron's spelling.
 const CORE: [&str; 12] = [
@@ -168,21 +169,47 @@ fn is_beside(words: &[Word], source: &Source) -> bool {
 /// options.
 type Score = (bool, usize, bool, bool, usize);
 
+/// Says that other commands run too. Where they train, the answer is for one of several trainings: a warning, with its place among them.
 fn tell_rivals(chosen: &mut Chosen, index: usize, rivals: &[(usize, Span, Score)]) {
-    let mut spans: Vec<Span> = Vec::new();
-    for (rival, span, score) in rivals {
-        if *rival != index && score.3 && Some(*span) != chosen.span && spans.last() != Some(span) {
-            spans.push(*span);
+    let own = chosen.span;
+    let is_own = |(rival, span, _): &&(usize, Span, Score)| *rival == index || Some(*span) == own;
+    // A loop runs one command of the text many times.
+    let mut seen: HashSet<(u32, u32)> = HashSet::new();
+    let running: Vec<&(usize, Span, Score)> = rivals
+        .iter()
+        .filter(|rival| rival.2.3 || is_own(rival))
+        .filter(|(_, span, _)| seen.insert((span.start, span.end)))
+        .collect();
+    let trains = |rival: &&(usize, Span, Score)| rival.2.0;
+    if !running.iter().any(|rival| !is_own(rival)) {
+        return;
+    }
+    let trainings: Vec<_> = running.iter().copied().filter(trains).collect();
+    match trainings.iter().position(is_own) {
+        Some(place) if trainings.len() > 1 => tell_trainings(chosen, place, trainings.len()),
+        _ => {
+            let message = format!("{} commands have training options; one of them is read", running.len());
+            chosen.diagnostics.push(Diagnostic::note(Code::SeveralCommands, message).hint(ONE).at_some(own));
         }
     }
-    if let Some(first) = spans.first() {
-        let count = spans.len() + 1;
-        let message = format!("{count} commands have training options; one of them is read");
-        let note = Diagnostic::note(Code::SeveralCommands, message)
-            .hint("paste the one command that is meant, or remove the others")
-            .at_some(chosen.span.or(Some(*first)));
-        chosen.diagnostics.push(note);
-    }
+}
+
+/// What to do where several commands train.
+const ONE: &str = "paste the one command that is meant, or remove the others";
+
+/// The answer is for the training at `place` of so many.
+fn tell_trainings(chosen: &mut Chosen, place: usize, count: usize) {
+    let which = match (place, ["first", "second", "third"].get(place)) {
+        (last, _) if last + 1 == count => "the last".to_owned(),
+        (_, Some(word)) => format!("the {word}"),
+        (other, None) => format!("number {}", other + 1),
+    };
+    let program = told(&chosen.words).or_else(|| program_of(&chosen.words));
+    let program = program.map_or_else(String::new, |program| format!(" ({})", program.text()));
+    let message = format!("{count} commands start a training; the estimate is for {which}{program}");
+    chosen
+        .diagnostics
+        .push(Diagnostic::warning(Code::SeveralCommands, message).hint(ONE).at_some(chosen.span));
 }
 
 /// Whether the program has no other purpose than training.
@@ -195,12 +222,14 @@ fn trains(words: &[Word]) -> bool {
 
 /// Whether the program's name says that it trains; modules are taken at their options.
 fn is_training(words: &[Word]) -> bool {
-    program_of(words).map(Word::text).filter(|program| program.ends_with(".py")).is_none_or(|program| {
-        let name = base_name(program);
-        ["pretrain", "train", "finetune", "sft", "main", "run", "deepy"]
-            .iter()
-            .any(|word| name.contains(word))
-    })
+    program_of(words)
+        .map(Word::text)
+        .filter(|program| program.ends_with(".py"))
+        .is_none_or(|program| names_training(base_name(program)))
+}
+
+fn names_training(name: &str) -> bool {
+    ["pretrain", "train", "finetune", "sft", "main", "run", "deepy"].iter().any(|word| name.contains(word))
 }
 
 /// Options where a command should stand.
@@ -224,7 +253,9 @@ fn core(words: &[Word]) -> usize {
 
 /// A command that a launcher starts without a setting of a training: the last one, as training comes last.
 fn started(script: &Script, source: &Source, kind: CommandKind) -> Option<Chosen> {
-    for command in script.commands.iter().rev().filter(|command| command.kind == kind) {
+    let mut last: Option<Chosen> = None;
+    let mut trainings = 0;
+    for command in script.commands.iter().filter(|command| command.kind == kind) {
         let mut diagnostics = Vec::new();
         let words = tidy::words(&command.words, source, &mut diagnostics);
         let chosen = Chosen {
@@ -239,15 +270,30 @@ fn started(script: &Script, source: &Source, kind: CommandKind) -> Option<Chosen
         let launched = line
             .launcher()
             .is_some_and(|launcher| launcher != Launcher::Python || is_training(&chosen.words));
-        let program = line
-            .program
-            .as_ref()
-            .is_some_and(|program| program.text().ends_with(".py") || program.text().contains('.'));
-        if launched && program {
-            return Some(chosen);
+        let program = line.program.as_ref().is_some_and(|program| {
+            let text = program.text();
+            // `torchrun -m train` of mistral-finetune.
+            let module = line.launcher() == Some(Launcher::Torch)
+                && names_training(text)
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            text.ends_with(".py") || text.contains('.') || module
+        });
+        if !(launched && program) {
+            continue;
+        }
+        // Data that is checked behind a training, or a server beside it, takes nothing of it.
+        let named = line.program.as_ref().is_some_and(|program| names_training(base_name(program.text())));
+        let is_one = trains(&chosen.words) && (line.launcher() != Some(Launcher::Python) || named);
+        trainings += usize::from(is_one);
+        if is_one || trainings == 0 {
+            last = Some(chosen);
         }
     }
-    None
+    let mut chosen = last?;
+    if kind == CommandKind::Run && trainings > 1 {
+        tell_trainings(&mut chosen, trainings - 1, trainings);
+    }
+    Some(chosen)
 }
 
 /// Options without a command: strings and arrays that nothing uses, or lines of bare options.

@@ -40,7 +40,7 @@ const VERBS: &[(&str, &str)] = &[
         CONVERTS,
     ),
     ("test tests diagnostics", CHECKS),
-    ("preprocess preprocessing tokenize prepare download make_dataset analyze", PREPARES),
+    ("preprocess preprocessing tokenize prepare download make_dataset analyze validate_data", PREPARES),
 ];
 
 /// Programs that install software.
@@ -187,6 +187,7 @@ mod tests {
             "tasks/main.py",
             "./tasks/msdp/main.py",
             "../analyze_data.py",
+            "utils.validate_data",
             "generate_samples_gpt.py",
             "hf2mcore_qwen2.5.py",
             "/w/deepseek_v3_hf_to_mg.py",

@@ -2,6 +2,7 @@
 
 use super::{launch, said, script, stopped, value};
 use shardscope_plan::Field;
+use shardscope_source::Code;
 
 #[test]
 fn an_option_that_nobody_knows_stops_the_verdict() {
@@ -18,6 +19,56 @@ fn an_option_that_nobody_knows_stops_the_verdict() {
         let marks = marked.plan.as_ref().map(|plan| plan.recipe().marks.clone()).unwrap_or_default();
         assert_eq!(marks.not_read, [name]);
     }
+}
+
+/// A reader who knows the fork goes on without all of its options at once: they are told from what is known and not modelled.
+#[test]
+fn options_that_nobody_knows_are_told_from_those_that_are_not_modelled() {
+    let read = script(&launch("pretrain_gpt.py", "--my-own-attention 3 --optimizer came --my-own-moe 8"));
+    let told: Vec<(&str, bool)> =
+        read.not_modelled.iter().map(|item| (item.name.as_str(), item.is_known)).collect();
+    assert_eq!(told, [("--my-own-attention", false), ("--my-own-moe", false), ("optimizer", true)]);
+}
+
+/// What frameworks' and forks' sources show to change nothing (`options/*.txt` name them), and settings that train nothing.
+#[test]
+fn options_whose_source_was_read_are_no_strangers() {
+    let unread = |read: &shardscope_launch::Resolution| {
+        let names = read.not_modelled.iter().map(|item| item.name.clone());
+        (names.collect::<Vec<_>>(), value(read, Field::NotRead))
+    };
+    // mlcommons/training, retired_benchmarks/gpt3/megatron-lm/run_gpt3.sh.
+    let mlperf = "--do-layernorm-bias-weight-decay --no-scaled-init --no-seq-len-plus-one-tokens";
+    let read = script(&launch("pretrain_gpt.py", mlperf));
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    assert_eq!(unread(&read), (Vec::new(), String::new()));
+    // argilla-io/notus, v1/fine-tune/configs/accelerate/a100_40gb/deepspeed_zero3.yaml.
+    let accelerate = "compute_environment: LOCAL_MACHINE\ndeepspeed_config:\n  bf16_enabled: true\n  offload_optimizer_device: cpu\n  \
+        offload_param_device: cpu\n  offload_param_pin_memory: true\n  zero_stage: 3\ndistributed_type: DEEPSPEED\n\
+        mixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n";
+    assert_eq!(unread(&said("zero3.yaml", accelerate, &[])), (Vec::new(), String::new()));
+    // NVIDIA/NeMo-Framework-Launcher, launcher_scripts/conf/training/llama/llama3_1_8b.yaml.
+    let nemo = "trainer:\n  num_nodes: 1\n  devices: 8\n  precision: bf16\nmodel:\n  micro_batch_size: 1\n  global_batch_size: 8\n  \
+        num_layers: 2\n  hidden_size: 64\n  num_attention_heads: 4\n  encoder_seq_length: 32\n  scale_positional_embedding: true\n";
+    assert_eq!(unread(&said("llama.yaml", nemo, &[])), (Vec::new(), String::new()));
+}
+
+/// verl's `trainer/config/generation.yaml` was read as NeMo settings with fourteen unknown options.
+#[test]
+fn settings_of_a_generation_are_no_training() {
+    let text = "trainer:\n  nnodes: 1\n  n_gpus_per_node: 8\ndata:\n  path: test.parquet\n  n_samples: 5\n  output_path: out.parquet\n  \
+        batch_size: 128\nmodel:\n  path: Qwen2-7B-Instruct\nrollout:\n  name: vllm\n  prompt_length: 1536\n  response_length: 512\n  \
+        tensor_model_parallel_size: 1\n";
+    let read = said("generation.yaml", text, &[]);
+    assert!(read.plan.is_none());
+    let told = read.diagnostics.iter().find(|said| said.code == Code::NoTraining);
+    let message = told.map(|said| said.message.as_str());
+    assert_eq!(message, Some("verl generation settings (main_generation), not a training run"));
+    assert!(read.not_modelled.is_empty(), "{:?}", read.not_modelled);
+    // With an actor it trains.
+    let trains = format!("{text}actor_rollout_ref:\n  model:\n    path: Qwen/Qwen3-8B\n");
+    let read = said("ppo.yaml", &trains, &[]);
+    assert!(!read.diagnostics.iter().any(|said| said.code == Code::NoTraining));
 }
 
 /// nanotron-infini's memory, torchtitan's DiLoCo and MaskLLM's masks were answered as plain training, with a mark.

@@ -43,8 +43,17 @@ pub(super) struct Table {
     decided: Vec<(&'static str, String)>,
     /// Numbers of accelerators that something of the texts speaks for.
     pub(super) machines: Vec<Machines>,
+    /// What to add where that number is open.
+    pub(super) states_machines: String,
     /// Models beside the one that trains, by the settings that name them.
     pub(super) others: Vec<(Field, Model)>,
+}
+
+/// What the last of the readings says that has a way of its own to state the machines, else torchrun's.
+fn states_machines(readings: &[Reading]) -> &str {
+    let own =
+        readings.iter().rev().map(|reading| reading.states_machines.as_str()).find(|own| !own.is_empty());
+    own.unwrap_or("add the launch line (torchrun --nnodes 2 --nproc_per_node 8 …)")
 }
 
 impl Table {
@@ -62,6 +71,7 @@ impl Table {
             decided: Vec::new(),
             others: Vec::new(),
             machines: readings.iter().flat_map(|reading| reading.machines.clone()).collect(),
+            states_machines: states_machines(readings).to_owned(),
         };
         let mut set = Vec::new();
         for (name, _) in overrides {

@@ -110,6 +110,10 @@ impl Reader for Nemo {
             "train.global_batch_size",
             "ddp.use_distributed_optimizer",
         ];
+        // verl's generation has groups of the same names beside its engine's.
+        if signs::any(tree, &["rollout.response_length"]).is_some() {
+            return None;
+        }
         let named = tree.documents.first().is_some_and(|root| named_in_settings(root).is_some());
         let claim = named.then_some(Claim::Certain).or_else(|| signs::any(tree, SIGNS));
         claim.or_else(|| signs::all(tree, &["trainer", "model"]))

@@ -47,6 +47,25 @@ impl Dialect {
         }
     }
 
+    /// What starts its training on a number of accelerators, or names the file (TRL's and axolotl's documentation of accelerate,
+    /// `llamafactory/launcher.py`, `swift/cli/main.py`).
+    pub(super) const fn states_machines(self) -> &'static str {
+        match self {
+            Self::LlamaFactory => {
+                "add the launch line (FORCE_TORCHRUN=1 NNODES=2 NPROC_PER_NODE=8 llamafactory-cli train …)"
+            }
+            Self::Axolotl => {
+                "add the launch line (accelerate launch --num_machines 2 --num_processes 16 -m axolotl.cli.train …)"
+            }
+            Self::Swift => "add the launch line (NNODES=2 NPROC_PER_NODE=8 swift sft …)",
+            Self::Trl | Self::OpenInstruct => {
+                "add the launch line (accelerate launch --num_machines 2 --num_processes 16 train.py …)"
+            }
+            Self::DeepSpeedChat => "add the launch line (deepspeed --num_nodes 2 --num_gpus 8 main.py …)",
+            Self::Transformers | Self::LlamaCookbook | Self::Unsloth | Self::UnslothArguments => "",
+        }
+    }
+
     /// Settings that it has without being told. Sources: `transformers/training_args.py` (batch of 8, no accumulation, no
     /// checkpointing, AdamW), `trl/trainer/base_config.py` and `sft_config.py` (checkpointing, 1,024 tokens, weights in
     /// fp32 under autocast), `llamafactory/hparams` (2,048 tokens, checkpointing unless disabled), axolotl's schema

@@ -28,6 +28,10 @@ impl Reader for Trainer {
         }
     }
 
+    fn states_machines(&self) -> &'static str {
+        self.0.states_machines()
+    }
+
     fn about(&self) -> &'static str {
         match self.0 {
             Dialect::Transformers => {

@@ -19,6 +19,7 @@ use prepared::Preparation;
 use program::{MOST, Program};
 use shardscope_plan::Field;
 use shardscope_source::Span;
+use stages::Stages;
 use std::collections::HashMap;
 use versions::Releases;
 
@@ -35,6 +36,7 @@ mod options;
 mod owned;
 mod prepared;
 mod program;
+mod stages;
 mod versions;
 
 /// Reads the calls of a program called `file` together with the words of the line that starts it, where there is one; none where it
@@ -63,15 +65,14 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let mut seen: Vec<&str> = Vec::new();
     let mut at = 0;
     // What is loaded once more behind the training, or behind unsloth's own call, is for inference.
-    let (mut loaded, mut trained) = (false, false);
+    let mut loaded = false;
+    let mut stages = Stages::default();
     let mut adapters = false;
     // Where adapters of a checkpoint are loaded.
     let mut of_checkpoint = None;
     // Adapters under a condition that is not decided.
     let mut unsure = false;
     let (mut trainers, mut other): (Vec<&str>, Option<&str>) = (Vec::new(), None);
-    // What supervised fine-tuning is told.
-    let mut supervised: Vec<std::ops::Range<usize>> = Vec::new();
     let (mut parses, mut has_trainer) = (false, false);
     let mut replaced = None;
     let mut preparation = Preparation::default();
@@ -151,12 +152,16 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         }
         // A folder of adapters names no model.
         let of_adapters = loads && name.contains("Peft");
-        if of_adapters && !trained {
+        if of_adapters && !stages.has_trained() {
             of_checkpoint = Some(open);
         }
-        adapters |= of_adapters && !trained;
+        adapters |= of_adapters && !stages.has_trained();
         let loads = loads && !of_adapters;
-        let again = loads && (trained || loaded && seen.iter().any(|seen| seen.starts_with("Fast")));
+        if loads {
+            stages.load();
+        }
+        let again =
+            loads && (stages.has_trained() || loaded && seen.iter().any(|seen| seen.starts_with("Fast")));
         loaded |= loads;
         if loads && !again && OTHER_MODELS.iter().any(|part| name.contains(part)) {
             other = other.or(name.split('.').next());
@@ -164,16 +169,17 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         if last == "DPOTrainer" || PREFERENCE_TRAINERS.contains(&last) {
             trainers.push(last);
         }
-        trained |= last == "train" && name.contains("rainer");
+        if last == "train" && name.contains("rainer") {
+            stages.train(trainers.len());
+        }
         if (known || loads && !again) && seen.len() < MOST {
             seen.push(name);
             let from = program.leaves.len();
             program.arguments(last, open, loads);
-            if last.starts_with("SFT") {
-                supervised.push(from..program.leaves.len());
-            }
+            stages.call(name, from..program.leaves.len());
         }
     }
+    let several = stages.last(&mut seen, &mut trainers, &mut program.leaves);
     let has = |part: &str| seen.iter().any(|name| name.contains(part));
     let is_called =
         |names: &[&str]| seen.iter().any(|name| names.contains(&name.rsplit('.').next().unwrap_or(name)));
@@ -203,11 +209,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let objective = objective.filter(|(.., word)| [DPO, GRPO].contains(word) || !fast);
     // Policies are often tuned in the same program first, whose arguments are not theirs.
     if objective.is_some_and(|(config, ..)| *config != "DPOConfig" && has(config)) {
-        let mut at = 0;
-        program.leaves.retain(|_| {
-            at += 1;
-            !supervised.iter().any(|range| range.contains(&(at - 1)))
-        });
+        stages.without_tuning(&mut program.leaves);
     }
     if fast && is_on_standby(text) {
         program.state(super::unsloth_rollouts::STANDBY, "true");
@@ -283,9 +285,13 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
             preparation.tell(&mut reading);
         }
     }
+    reading.diagnostics.extend(several.as_ref().map(stages::Several::said));
     let reading_rewards = reading.value(Field::TrainingObjective) == Some("reward");
     let mut lack =
         |name: &str, effect, what: &str| reading.not_modelled.push(NotModelled::new(name, "", effect, what));
+    for (name, what) in several.iter().flat_map(stages::Several::unsure) {
+        lack(name, Effect::Model, what);
+    }
     if let Some(class) = other_adapter {
         lack(class, Effect::Memory, "adapters other than LoRA");
     }

@@ -44,6 +44,10 @@ impl Reader for Torchtune {
         TORCHTUNE.name()
     }
 
+    fn states_machines(&self) -> &'static str {
+        "add the launch line (tune run --nnodes 2 --nproc_per_node 8 RECIPE --config …)"
+    }
+
     fn about(&self) -> &'static str {
         TORCHTUNE.about()
     }

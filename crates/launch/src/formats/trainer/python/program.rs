@@ -54,7 +54,7 @@ const COMPUTED: [&str; 18] = [
 ];
 /// Calls that describe adapters, and their keywords that give some linear layers other ranks than the rest, or none. They are mostly
 /// dictionaries and ranges, which are no settings of their own: as they are written they tell that there is one.
-const ADAPTERS: [&str; 2] = ["LoraConfig", "get_peft_model"];
+pub(super) const ADAPTERS: [&str; 2] = ["LoraConfig", "get_peft_model"];
 const OF_SOME_LAYERS: [&str; 10] = [
     "rank_pattern",
     "layers_pattern",
