@@ -21,6 +21,7 @@ mod norm;
 mod preferences;
 mod sampled_head;
 mod saved;
+mod scored_states;
 mod tape;
 mod tiles;
 mod transient;

@@ -23,6 +23,7 @@ mod rollouts;
 mod spread;
 mod unsloth;
 mod unsloth_compiled;
+mod unsloth_preferences;
 mod unsloth_rollouts;
 mod vision;
 mod vocabulary;

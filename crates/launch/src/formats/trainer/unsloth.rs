@@ -2,7 +2,7 @@
 //! what it chooses, what it overrules of the trainer's arguments, and what of it has no figures.
 
 use super::dialect::Dialect;
-use super::{authors, checkpoint, unsloth_rollouts};
+use super::{authors, checkpoint, unsloth_preferences, unsloth_rollouts};
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::formats::names;
 use crate::{Effect, NotModelled, Origin};
@@ -322,8 +322,7 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
     let policy = leaves.reading.value(Field::RlFramework) == Some("unsloth");
     let compares = leaves.reading.value(Field::TrainingObjective).is_some_and(|said| said != "next_token");
     if compares && (!policy || compiled) {
-        let what = "a preference, reward or policy loss as unsloth compiles it";
-        leaves.reading.not_modelled.push(NotModelled::new("unsloth", "", Effect::Memory, what));
+        unsloth_preferences::with_model(leaves, compiled);
     }
     let Some(leaf) = leaf else { return };
     let base = last.strip_suffix("-bnb-4bit").unwrap_or(last);
