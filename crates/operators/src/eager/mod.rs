@@ -7,6 +7,7 @@
 
 mod again;
 mod attention;
+mod capped_scores;
 mod ends;
 mod experts;
 mod flow;
