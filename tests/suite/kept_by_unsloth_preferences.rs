@@ -19,34 +19,35 @@ const ON_HOST: u64 = 8;
 /// The loss and its gradient, fp32.
 const SCALARS: u64 = 8;
 
+const COMMON: [(&str, &str); 23] = [
+    ("software", "unsloth"),
+    ("accelerator", "A100-SXM-40GB"),
+    ("num_nodes", "1"),
+    ("gpus_per_node", "1"),
+    ("num_layers", "2"),
+    ("swiglu", "true"),
+    ("hidden_size", "512"),
+    ("ffn_hidden_size", "1024"),
+    ("num_attention_heads", "8"),
+    ("vocab_size", "32000"),
+    ("untie_embeddings_and_output_weights", "true"),
+    ("normalization", "RMSNorm"),
+    ("position_embedding_type", "rope"),
+    ("seq_length", "1024"),
+    ("micro_batch_size", "2"),
+    ("num_micro_batches", "1"),
+    ("params_dtype", "bf16"),
+    ("autocast", "bf16"),
+    ("attn_implementation", "flash_attention_2"),
+    ("train_type", "lora"),
+    ("lora_rank", "8"),
+    ("training_objective", "dpo"),
+    ("loss_kind", "torch"),
+];
+
 fn plan(set: &[(&str, &str)]) -> Plan {
-    let common = [
-        ("software", "unsloth"),
-        ("accelerator", "A100-SXM-40GB"),
-        ("num_nodes", "1"),
-        ("gpus_per_node", "1"),
-        ("num_layers", "2"),
-        ("swiglu", "true"),
-        ("hidden_size", "512"),
-        ("ffn_hidden_size", "1024"),
-        ("num_attention_heads", "8"),
-        ("vocab_size", "32000"),
-        ("untie_embeddings_and_output_weights", "true"),
-        ("normalization", "RMSNorm"),
-        ("position_embedding_type", "rope"),
-        ("seq_length", "1024"),
-        ("micro_batch_size", "2"),
-        ("num_micro_batches", "1"),
-        ("params_dtype", "bf16"),
-        ("autocast", "bf16"),
-        ("attn_implementation", "flash_attention_2"),
-        ("train_type", "lora"),
-        ("lora_rank", "8"),
-        ("training_objective", "dpo"),
-        ("loss_kind", "torch"),
-    ];
     let settings: Vec<_> =
-        common.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        COMMON.iter().chain(set).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let resolution = resolve(&[], &settings);
     resolution.plan.unwrap_or_else(|| panic!("no plan: {:?}", resolution.diagnostics))
 }
@@ -257,6 +258,24 @@ fn releases_of_trl_and_lengths_are_told_apart() {
 
 #[test]
 fn what_was_not_recorded_stops_by_name() {
+    // By settings alone: none of unsloth's ways in other software, and no other in unsloth.
+    for (software, word, known) in [
+        ("unsloth", "states", true),
+        ("unsloth", "own", false),
+        ("unsloth", "dropped", false),
+        ("hf_transformers", "own", true),
+        ("hf_transformers", "states", false),
+    ] {
+        let set = [("software", software), ("preference_logits", word)];
+        let settings: Vec<_> = COMMON
+            .iter()
+            .filter(|(name, _)| *name != "software")
+            .chain(&set)
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let lacking = resolve(&[], &settings).not_modelled;
+        assert_eq!(lacking.iter().all(|item| item.name != "preference_logits"), known, "{software} {word}");
+    }
     for (more, name) in [
         ("loss_type = \"ipo\"", "loss_type"),
         ("rpo_alpha = 1.0", "rpo_alpha"),
