@@ -104,9 +104,11 @@ fn what_stands_beside_sampled_tokens_is_a_tile_of_their_logits() {
     let rows = 2048;
     let beside = rows * (32_000 + 512) * 4 + states;
     assert_eq!(tile(&[("rollout_response", "600")]), [rows, 32_000, beside, kept]);
-    // On devices of 24 GB and less, and of 4,096 tokens and more, some words of 4,096 tokens at most.
+    // On devices of 24 GB and less, and of 4,096 tokens and more, some words of 4,096 tokens at most, of vocabularies of more than two tiles.
+    assert_eq!(tile(&[("rollout_response", "600"), ("accelerator", "L4")]), [rows, 32_000, beside, kept]);
     let beside = 2400 * (16_384 + 512) * 4 + states;
-    assert_eq!(tile(&[("rollout_response", "600"), ("accelerator", "L4")]), [2400, 16_384, beside, kept]);
+    let wide = [("rollout_response", "600"), ("accelerator", "L4"), ("vocab_size", "32776")];
+    assert_eq!(tile(&wide), [2400, 16_384, beside, kept]);
     let long = [("seq_length", "2048"), ("vocab_size", "128256")];
     assert_eq!(tile(&long)[..2], [4096, 16_384]);
     let [.., kept] = tile(&long);

@@ -57,6 +57,7 @@ mod kept_by_trl;
 mod kept_by_unsloth;
 mod kept_by_unsloth_compiled;
 mod kept_by_unsloth_grpo;
+mod kept_by_unsloth_preferences;
 mod kernels;
 mod kernels_of_a_layer;
 mod launch_bound;

@@ -30,6 +30,15 @@ pub enum PreferenceLogits {
     ContrastOfMeans,
     /// That difference alone: the cross entropy has no weight and is not taken (TRL's SimPO with `cpo_alpha` 0).
     Means,
+    /// Has none: log-probabilities come of last hidden states, of all tokens but the last of each sequence (unsloth with DPO of TRL 0.29 to
+    /// 1.14).
+    States,
+    /// The same of all tokens, and every layer's input has a name until the loss is there (unsloth with DPO of TRL before 0.29).
+    AllStates,
+    /// The same of tokens with a label, of which their states are kept too (unsloth with TRL 1.15).
+    LabelledStates,
+    /// The same as `States` with the cross entropy of chosen samples and the odds of both (unsloth with TRL's ORPO).
+    StatesOdds,
 }
 
 impl PreferenceLogits {
@@ -37,6 +46,12 @@ impl PreferenceLogits {
     #[must_use]
     pub const fn has_chosen(self) -> bool {
         matches!(self, Self::Odds | Self::Contrast | Self::ContrastOfMeans)
+    }
+
+    /// Whether log-probabilities come of last hidden states, so that there are no logits behind the model.
+    #[must_use]
+    pub const fn of_states(self) -> bool {
+        matches!(self, Self::States | Self::AllStates | Self::LabelledStates | Self::StatesOdds)
     }
 
     /// Whether the log-probabilities of a sequence are divided by the count of its tokens.

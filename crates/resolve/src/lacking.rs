@@ -149,6 +149,7 @@ pub(super) fn find(table: &mut Table, software: Software) {
     super::whole::lacking(table);
     on_the_host(table, software);
     super::lacking_modules::compiled(table, software);
+    super::lacking_modules::scored_states(table, software);
     offload::lacking(table, software);
     if let Some(library) = library {
         over_expert_tensor(table, library);

@@ -156,6 +156,18 @@ pub(super) fn compiled(table: &mut Table, software: Software) {
     }
 }
 
+/// Preferences whose log-probabilities come of last hidden states are those of unsloth, which has them in no other way.
+pub(super) fn scored_states(table: &mut Table, software: Software) {
+    let states = ["states", "all_states", "labelled_states", "states_orpo"];
+    let of_states = states.contains(&table.word(Field::PreferenceLogits));
+    let compares = table.says(Field::TrainingObjective, "dpo");
+    if compares && of_states != (software == Software::Unsloth) {
+        let value = table.word(Field::PreferenceLogits).to_owned();
+        let message = "a preference loss that takes its logits in this way, in this software";
+        table.lack(Field::PreferenceLogits, &value, Effect::Memory, message);
+    }
+}
+
 /// Layers that unsloth compiles were recorded beside adapters without dropout, in bf16 and, of Qwen's models, in fp16, which it computes in
 /// on Turing. There a model on its list runs in fp32, and no layer of it is compiled as a whole (`unsloth_zoo/model_lists.py:FORCE_FLOAT32`,
 /// `unsloth/models/_block_compile.py:patch_block_compile`); of those recorded these are Gemma's, which attend by flex attention.

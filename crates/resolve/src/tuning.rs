@@ -365,6 +365,10 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
             "cpo" => PreferenceLogits::Contrast,
             "cpo_simpo" => PreferenceLogits::ContrastOfMeans,
             "simpo" => PreferenceLogits::Means,
+            "states" => PreferenceLogits::States,
+            "all_states" => PreferenceLogits::AllStates,
+            "labelled_states" => PreferenceLogits::LabelledStates,
+            "states_orpo" => PreferenceLogits::StatesOdds,
             _ => PreferenceLogits::Dropped,
         },
     }

@@ -22,7 +22,7 @@ fn of_software(software: Software) -> &'static str {
         Software::HfTransformers => "Hugging Face transformers with its Trainer, PEFT and TRL",
         Software::Torchtune => "torchtune after 0.6.1, with its own modules and adapters",
         Software::Unsloth => {
-            "unsloth's FastLanguageModel with its own kernels and backward passes, GRPO by vLLM on its weights too"
+            "unsloth's FastLanguageModel with its own kernels and backward passes, DPO and ORPO, and GRPO by vLLM on its weights"
         }
         Software::Automodel => "NeMo Automodel's own modules of Llama, Qwen2 and Qwen3",
         Software::Olmo => "OLMo's own trainer and modules (`allenai/OLMo`) on FSDP",

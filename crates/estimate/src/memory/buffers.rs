@@ -81,15 +81,22 @@ static RETURNING: Formula = Formula::new(
     SMART,
 );
 
+static MASKS: Formula = Formula::new(
+    "2·s·s·B",
+    "The masks of causality and of a window, of all tokens by all tokens, which the model makes at its first pass.",
+    "unsloth/models/llama.py:LlamaModel_fast_forward, SWA_mask and GA_mask",
+);
+
 /// What a stage with `counts` sections holds for good.
 pub(super) fn buffers(x: &Symbols<'_>, units: &Units, counts: &Counts) -> Vec<Term> {
-    let mut out = Vec::with_capacity(7);
+    let mut out = Vec::with_capacity(8);
     out.extend(stand_ins(x, units, counts));
     out.extend(growing(x, counts));
     out.extend(deferred(x, counts));
     out.extend(dequantized(x, counts));
     out.extend(returning(x, counts));
     out.extend(reference_logits(x, counts));
+    out.extend(masks(x, counts));
     // Those of a program that a compiler lays out are among its tensors.
     if !x.recipe().left_out.workspaces && !x.recipe().software.semantics().compiled_step {
         out.extend(workspaces(x));
@@ -163,6 +170,17 @@ fn returning(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
     let bytes = Count::of_shape(&[x.s_local, x.h]).bytes(x.residual_width) * 2;
     (buffers_inputs(x) && SectionKind::layers(counts) > 0)
         .then(|| Term::new("buffers of returning inputs", bytes, &RETURNING))
+}
+
+/// Masks of a model with capped scores, which attention that torch.compile compiles adds to them.
+fn masks(x: &Symbols<'_>, counts: &Counts) -> Option<Term> {
+    let recipe = x.recipe();
+    let compiled =
+        recipe.software.semantics().modules.compiles_capped_scores && !recipe.fusions.compiled_layers;
+    let unfused = recipe.attention_kernel == AttentionKernel::Unfused;
+    let capped = x.model().arrangement.attention_softcap;
+    (compiled && unfused && capped && SectionKind::layers(counts) > 0)
+        .then(|| Term::new("masks of all tokens", Count::of_shape(&[2, x.s, x.s]).bytes(x.width), &MASKS))
 }
 
 /// The logits of a preference's reference, which a trainer names until the next ones are there.

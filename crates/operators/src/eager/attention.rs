@@ -1,5 +1,6 @@
 //! Self-attention: projections, norms of heads, the core in one of its implementations, the output projection.
 
+use super::capped_scores;
 use super::flow::Flow;
 use super::linear::{Input, KEY, OUTPUT, QKV, QUERY, VALUE};
 use super::tape::{Step, Tape};
@@ -192,6 +193,7 @@ fn rotates(x: &Symbols<'_>) -> bool {
 
 fn core(tape: &mut Tape<'_, '_>, flow: &Flow) {
     match tape.x.recipe().attention_kernel {
+        AttentionKernel::Unfused if capped_scores::is_region(tape.x) => capped_scores::kept(tape, flow),
         AttentionKernel::Unfused => eager(tape, flow),
         kernel => fused(tape, flow, kernel),
     }

@@ -7,6 +7,7 @@
 
 mod again;
 mod attention;
+mod capped_scores;
 mod ends;
 mod experts;
 mod flow;
@@ -21,6 +22,7 @@ mod norm;
 mod preferences;
 mod sampled_head;
 mod saved;
+mod scored_states;
 mod tape;
 mod tiles;
 mod transient;

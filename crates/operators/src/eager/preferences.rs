@@ -91,6 +91,10 @@ pub(super) fn preference(tape: &mut Tape<'_, '_>) {
         | PreferenceLogits::Contrast
         | PreferenceLogits::ContrastOfMeans
         | PreferenceLogits::Means => with_chosen(tape),
+        PreferenceLogits::States
+        | PreferenceLogits::AllStates
+        | PreferenceLogits::LabelledStates
+        | PreferenceLogits::StatesOdds => super::scored_states::kept(tape),
         PreferenceLogits::Own | PreferenceLogits::Dropped => by_sequence(tape),
     }
 }

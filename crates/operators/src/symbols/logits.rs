@@ -28,6 +28,9 @@ const SAMPLED_WORDS: u64 = 16_384;
 const SMALL_CARD: u64 = 49 << 29;
 const SAMPLED_LOGITS: u64 = 512 * 151_936;
 const SAMPLED_ROWS: u64 = 512;
+/// Bytes of logits that such a chunk has at most (`_budget_bytes`), and tiles of words that a vocabulary must be more than (`_tiled_vocab`).
+const SAMPLED_BUDGET: u64 = 2 << 30;
+const FEWEST_TILES: u64 = 2;
 
 impl Symbols<'_> {
     /// Sampled tokens of a sequence, of a length that a policy trains on.
@@ -36,6 +39,14 @@ impl Symbols<'_> {
         let behind = self.s.saturating_sub(1);
         let response = self.recipe().rollout.map_or(0, |rollout| rollout.response);
         if response == 0 { behind } else { response.min(behind) }
+    }
+
+    /// Whether log-probabilities come of last hidden states by unsloth's function, which has logits of a tile at a time.
+    #[must_use]
+    pub fn scores_states(&self) -> bool {
+        let compares = self.recipe().tuning.objective.reference().is_some();
+        self.log_probs() == LogProbs::FusedHead
+            || compares && self.recipe().transformers.preference_logits.of_states()
     }
 
     /// Bytes of an element of the gradient that unsloth's log-probabilities keep: fp16 would lose what is small.
@@ -47,6 +58,9 @@ impl Symbols<'_> {
 
     /// Whether unsloth goes through tiles of words for the log-probabilities of sampled tokens, and not through all words of some tokens.
     fn tiles_sampled(&self) -> bool {
+        if self.v.div_ceil(SAMPLED_WORDS) <= FEWEST_TILES {
+            return false;
+        }
         let small = self.plan.cluster().accelerator.memory.get() <= SMALL_CARD;
         small || self.b * self.sampled_tokens() >= SAMPLED_TOKENS
     }
@@ -76,12 +90,17 @@ impl Symbols<'_> {
         if let Some(rows) = self.log_prob_rows() {
             return rows;
         }
-        if self.log_probs() == LogProbs::FusedHead {
+        if self.scores_states() {
             let all = self.b * self.sampled_tokens();
             // As many as Liger takes, a power of two, within bounds.
             let least = power_below(SAMPLED_LOGITS / self.v.max(1)).clamp(SAMPLED_ROWS, SAMPLED_TOKENS);
             let rows = power_below(all * self.h / self.v.max(1)).max(least);
-            return all.min(if self.tiles_sampled() { SAMPLED_TOKENS } else { rows.min(SAMPLED_TOKENS) });
+            let room = (SAMPLED_BUDGET / (FP32 * self.v.max(1))).max(2);
+            return all.min(if self.tiles_sampled() {
+                SAMPLED_TOKENS
+            } else {
+                rows.min(SAMPLED_TOKENS).min(room)
+            });
         }
         if self.recipe().loss == LossKind::ChunkedRows {
             // With adapters of each sequence, else of the batch.
@@ -133,7 +152,7 @@ impl Symbols<'_> {
     /// Words of the vocabulary whose logits a loss in tiles has alive at once.
     #[must_use]
     pub fn tile_words(&self) -> u64 {
-        if self.log_probs() == LogProbs::FusedHead {
+        if self.scores_states() {
             let words = if self.tiles_sampled() { self.v.min(SAMPLED_WORDS) } else { self.v };
             return words.next_multiple_of(8);
         }

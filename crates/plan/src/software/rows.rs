@@ -266,6 +266,7 @@ pub(super) const TRANSFORMERS_MODULES: Modules = Modules {
     quantizes_output: false,
     unpacks_in_fp16: false,
     fuses_adapters: false,
+    compiles_capped_scores: false,
     originals_away: false,
     loss_chunks: 1,
     logits_chunk: None,
@@ -337,13 +338,11 @@ pub(super) const LITGPT: Semantics = Semantics {
     ..HF_TRANSFORMERS
 };
 
-/// Most that unsloth lets one chunk of logits and what is made of them take: 4 GiB, less where less than 8 GiB are free when the
-/// first loss runs (`unsloth_zoo/fused_losses/cross_entropy_loss.py:_get_chunk_multiplier, _CE_TARGET_GB_CAP`).
+/// Most that a chunk of logits and what is made of them takes (`unsloth_zoo/fused_losses/cross_entropy_loss.py:_CE_TARGET_GB_CAP`).
 const UNSLOTH_LOGITS: u64 = 4 << 30;
 
-/// unsloth (`kernels/fast_lora.py`, `kernels/rms_layernorm.py`, `kernels/rope_embedding.py`, `utils/attention_dispatch.py`): keys
-/// and values are repeated for xFormers, which its installation brings; flash-attn, which it prefers where it is there, needs
-/// none of that. Its rotation is in buffers of each device.
+/// unsloth (`kernels/fast_lora.py`, `kernels/rms_layernorm.py`, `kernels/rope_embedding.py`, `utils/attention_dispatch.py`): keys and
+/// values are repeated for xFormers, which its installation brings, not for flash-attn. Its rotation is in buffers of each device.
 pub(super) const UNSLOTH: Semantics = Semantics {
     modules: Modules {
         name: "unsloth",
@@ -352,6 +351,7 @@ pub(super) const UNSLOTH: Semantics = Semantics {
         repeats_groups: true,
         views_one_group: true,
         fuses_adapters: true,
+        compiles_capped_scores: true,
         originals_away: true,
         logits_chunk: Some(UNSLOTH_LOGITS),
         drops_gradients: true,

@@ -169,6 +169,9 @@ pub struct Modules {
     /// Whether projections with adapters, and an MLP of them, are one autograd function each, with a backward pass written by
     /// hand: it keeps the input, and of an MLP what goes into the activation.
     pub fuses_adapters: bool,
+    /// Attention of models with capped scores is one region that torch.compile compiles, and the model holds a causal mask and a window's
+    /// of its whole length.
+    pub compiles_capped_scores: bool,
     /// Whether the frozen originals of modules that train as copies are taken off the device.
     pub originals_away: bool,
     /// Parts in which a chunked loss takes a micro-batch.

@@ -108,3 +108,14 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         leaves.state(Field::LossKind, "fused_tiles", Origin::Default, why);
     }
 }
+
+/// The release that a text installs, or its arguments tell.
+pub(super) fn release(leaves: &Leaves<'_>) -> Option<[u64; 2]> {
+    leaves.get(RELEASE).and_then(|leaf| releases::numbers(&leaf.value))
+}
+
+/// Whether a program around unsloth has an argument that only older releases, or those of transformers 4, have. The model's length has the
+/// name of one.
+pub(super) fn is_older(leaves: &Leaves<'_>) -> bool {
+    OF_OLDER.iter().chain(&OF_FOUR).any(|key| *key != "max_seq_length" && leaves.has(key))
+}

@@ -24,6 +24,7 @@ mod spread;
 mod tokenizer;
 mod unsloth;
 mod unsloth_compiled;
+mod unsloth_preferences;
 mod unsloth_rollouts;
 mod vision;
 mod vocabulary;

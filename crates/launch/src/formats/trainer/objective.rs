@@ -40,7 +40,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         "kto" if matches!(dialect, Dialect::Trl | Dialect::Axolotl) => signs(leaves, leaf),
         // axolotl's is TRL's trainer (`axolotl/core/trainers/trl.py:AxolotlORPOTrainer`).
         // So are ms-swift's of both (`swift/rlhf_trainers/orpo_trainer.py`, `cpo_trainer.py`, `rlhf_mixin.py:concatenated_forward`).
-        "orpo" if matches!(dialect, Dialect::Trl | Dialect::Axolotl | Dialect::Swift) => {
+        "orpo"
+            if matches!(dialect, Dialect::Trl | Dialect::Axolotl | Dialect::Swift)
+                || dialect.is_unsloth() =>
+        {
             with_chosen(leaves, leaf, dialect, "orpo")
         }
         "cpo" if matches!(dialect, Dialect::Trl | Dialect::Swift) => {

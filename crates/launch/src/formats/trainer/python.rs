@@ -8,7 +8,7 @@ use super::read::{changes, read_scalars};
 use super::vocabulary::{self, Meaning};
 use crate::{Argument, Effect, Found, NotModelled, Origin, Reading};
 use calls::{
-    ARGUMENTS, CONFIGS, DPO, GRPO, OBJECTIVES, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES,
+    ARGUMENTS, CONFIGS, DPO, GRPO, OBJECTIVES, ORPO, OTHER_MODELS, PARSERS, PREFERENCE_TRAINERS, PREFERENCES,
 };
 use known::Known;
 use literal::call_end;
@@ -206,7 +206,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
         program.state(super::unsloth::COMPILED, "true");
     }
     let objective = OBJECTIVES.iter().find(|(config, trainer, ..)| has(config) || trainers.contains(trainer));
-    let objective = objective.filter(|(.., word)| [DPO, GRPO].contains(word) || !fast);
+    let objective = objective.filter(|(.., word)| [DPO, GRPO, ORPO].contains(word) || !fast);
     // Policies are often tuned in the same program first, whose arguments are not theirs.
     if objective.is_some_and(|(config, ..)| *config != "DPOConfig" && has(config)) {
         stages.without_tuning(&mut program.leaves);

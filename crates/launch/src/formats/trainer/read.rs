@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
     adapters, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, grouped, kernels, objective,
-    offloading, spread, tokenizer, unsloth, unsloth_compiled, vision, words,
+    offloading, spread, tokenizer, unsloth, unsloth_compiled, unsloth_preferences, vision, words,
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::names;
@@ -67,6 +67,9 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     spread::spread(&mut leaves);
     spread::sequences(&mut leaves);
     objective::read(&mut leaves, dialect);
+    if dialect.is_unsloth() {
+        unsloth_preferences::read(&mut leaves);
+    }
     offloading::read(&mut leaves, dialect);
     vision::read(&mut leaves, dialect);
     evaluation::read(&mut leaves, dialect);

@@ -2,7 +2,7 @@
 //! what it chooses, what it overrules of the trainer's arguments, and what of it has no figures.
 
 use super::dialect::Dialect;
-use super::{authors, checkpoint, unsloth_rollouts};
+use super::{authors, checkpoint, unsloth_preferences, unsloth_rollouts};
 use crate::formats::leaves::{Leaf, Leaves};
 use crate::formats::names;
 use crate::{Effect, NotModelled, Origin};
@@ -77,6 +77,9 @@ const SAVED: [&str; 2] = ["embed_tokens", "lm_head"];
 
 /// Beginnings of names of Gemma's first models, whose layers differ from Llama's by kernels alone (`models/gemma.py`).
 const FIRST_GEMMA: [&str; 4] = ["gemma-2b", "gemma-7b", "gemma-1.1-", "codegemma-"];
+
+/// Beginnings of names of Gemma 2, whose scores are capped in a region that torch.compile compiles (`models/gemma2.py`).
+const SECOND_GEMMA: &str = "gemma-2-";
 
 /// Names of Phi that unsloth has as a Llama or a Mistral, with a projection each for queries, keys, values, gate and up: what its
 /// notebooks print of them ("Fast Llama patching", "Fast Mistral patching", layers of QKV, and 29,884,416 or 65,536,000 trainable
@@ -304,6 +307,10 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
     let last = last.as_str();
     let compiled = is_compiled(leaves);
     let gemma = FIRST_GEMMA.iter().any(|start| last.starts_with(start));
+    let second = last.starts_with(SECOND_GEMMA) && !compiled;
+    if second {
+        capped_scores(leaves);
+    }
     for field in [
         Field::NumExperts,
         Field::MultiLatentAttention,
@@ -312,7 +319,8 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         Field::Fp32Norms,
         Field::ModuleVariants,
     ] {
-        let is_known = compiled || gemma && field == Field::Fp32Norms;
+        let is_known =
+            compiled || (gemma || second) && field == Field::Fp32Norms || second && field == Field::PostNorms;
         if !is_known && leaves.reading.value(field).is_some_and(|said| said != "false") {
             let what = "layers of this model as unsloth runs them";
             leaves.reading.not_modelled.push(NotModelled::new(field.name(), "", Effect::Memory, what));
@@ -322,8 +330,7 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
     let policy = leaves.reading.value(Field::RlFramework) == Some("unsloth");
     let compares = leaves.reading.value(Field::TrainingObjective).is_some_and(|said| said != "next_token");
     if compares && (!policy || compiled) {
-        let what = "a preference, reward or policy loss as unsloth compiles it";
-        leaves.reading.not_modelled.push(NotModelled::new("unsloth", "", Effect::Memory, what));
+        unsloth_preferences::with_model(leaves, compiled);
     }
     let Some(leaf) = leaf else { return };
     let base = last.strip_suffix("-bnb-4bit").unwrap_or(last);
@@ -332,7 +339,7 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         let fused = [Field::FusedQkv, Field::FusedGateUp];
         leaves.reading.keep(&|found| !fused.contains(&found.field));
     }
-    if !(unfused || gemma || compiled) && OTHERS.iter().any(|start| last.starts_with(start)) {
+    if !(unfused || gemma || second || compiled) && OTHERS.iter().any(|start| last.starts_with(start)) {
         lack(leaves, leaf, Effect::Memory, "layers of this model as unsloth runs them");
     }
     let dynamic = names::words("unsloth").any(|name| match name.strip_suffix('*') {
@@ -348,6 +355,20 @@ pub(super) fn with_model(leaves: &mut Leaves<'_>) {
         let last = last.get(..base.len()).unwrap_or(last);
         checkpoint::ask_for_whole(leaves, leaf, &format!("unsloth/{last}-unsloth-bnb-4bit"));
     }
+}
+
+/// Gemma 2's attention, unless flash-attn is installed, which caps scores since 2.6.3.
+fn capped_scores(leaves: &mut Leaves<'_>) {
+    let of_others = [Field::AttnImplementation, Field::AttentionKernel];
+    let stated = leaves.reading.found.iter().any(|found| {
+        of_others.contains(&found.field) && found.origin == Origin::Script && found.value.contains("flash")
+    });
+    if stated {
+        return;
+    }
+    leaves.reading.keep(&|found| !of_others.contains(&found.field));
+    let why = "unsloth compiles Gemma 2's capped attention where flash-attn 2.6.3 or later is not installed";
+    leaves.state(Field::AttnImplementation, "eager", Origin::Default, why);
 }
 
 impl Dialect {

@@ -1,5 +1,6 @@
 //! Backward of attention and MLP: gradients, and what their linear layers have beside them.
 
+use super::super::capped_scores;
 use super::super::flow::is_adapted;
 use super::super::manual;
 use super::super::tape::Step;
@@ -181,7 +182,12 @@ pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
         of_output.tensors(x, &[Output])
     });
     let mut core = vec![residual(x), output, inputs];
-    if x.recipe().attention_kernel == AttentionKernel::Unfused {
+    let mut gone = returned(Operator::SelfAttention, x, &[Step::Last]);
+    if capped_scores::is_region(x) {
+        core = vec![residual(x), output];
+        core.extend(capped_scores::backward(x));
+        gone += Bytes::new(capped_scores::returned(x));
+    } else if x.recipe().attention_kernel == AttentionKernel::Unfused {
         let scores = [x.b, x.a, x.s, x.s];
         core.push(Saved::new("gradient of the probabilities", &scores, width, &SCORES));
         core.push(Saved::new("fp32 gradients of the softmax", &[2 * x.b, x.a, x.s, x.s], FLOAT, &SOFTMAX));
@@ -202,11 +208,7 @@ pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
         dora_norm(x, &[Output, Query, Key, Value], [wide, x.h], &NORMED).into_iter().collect();
     out.extend([
         Transient::new("backward of o_proj", Bytes::ZERO, projection),
-        Transient::new(
-            "backward of the attention",
-            returned(Operator::SelfAttention, x, &[Step::Last]),
-            core,
-        ),
+        Transient::new("backward of the attention", gone, core),
         Transient::new(
             "backward of q_proj, k_proj and v_proj",
             returned(Operator::SelfAttention, x, &[Step::Last, Step::Core]),

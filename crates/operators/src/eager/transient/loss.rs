@@ -4,8 +4,8 @@ use super::super::fused_head::{self, gathered_head};
 use super::super::manual;
 use super::super::tape::Step;
 use super::layers::in_full;
-use super::sampled_head;
 use super::shared::{AUTOGRAD, FLOAT, INPUT, LOSS, NARROW, returned};
+use super::{sampled_head, scored_states};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
 use shardscope_plan::{
@@ -250,6 +250,9 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     }
     if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::FusedHead {
         return sampled_head::transients(x);
+    }
+    if x.scores_states() {
+        return scored_states::transients(x);
     }
     let (wide, behind) = ([x.n, x.v], x.s.saturating_sub(1));
     let narrow = width < FLOAT;

@@ -6,6 +6,7 @@ mod layers;
 mod logits;
 mod loss;
 mod sampled_head;
+mod scored_states;
 mod shared;
 
 use super::flow::is_adapted;

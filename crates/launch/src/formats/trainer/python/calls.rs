@@ -35,12 +35,13 @@ pub(super) const OBJECTIVES: [(&str, &str, &str, &str); 7] = [
     ("GRPOConfig", "GRPOTrainer", "rl", GRPO),
     ("RLOOConfig", "RLOOTrainer", "rl", "rloo"),
     ("KTOConfig", "KTOTrainer", "rl", "kto"),
-    ("ORPOConfig", "ORPOTrainer", "rl", "orpo"),
+    ("ORPOConfig", "ORPOTrainer", "rl", ORPO),
     ("CPOConfig", "CPOTrainer", "rl", "cpo"),
     ("RewardConfig", "RewardTrainer", "center_rewards_coefficient", "0"),
 ];
 pub(super) const DPO: &str = "dpo";
 pub(super) const GRPO: &str = "grpo";
+pub(super) const ORPO: &str = "orpo";
 /// Trainers of those, which older programs give transformers' own `TrainingArguments`.
 pub(super) const PREFERENCE_TRAINERS: [&str; 14] = [
     "GRPOTrainer",
