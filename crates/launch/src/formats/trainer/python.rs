@@ -274,7 +274,7 @@ pub(crate) fn read_started(text: &str, base: u32, file: &str, words: &[Argument]
     let scalars = Scalars::from_leaves(leaves);
     let mut reading = read_scalars(dialect, &scalars);
     if loaded && dialect == Dialect::Trl {
-        in_its_own_format(&mut reading);
+        versions::in_its_own_format(&mut reading);
     }
     if releases.four && loaded && !dialect.is_unsloth() {
         versions::loads_in_fp32(&mut reading);
@@ -388,16 +388,6 @@ fn left_open(reading: &mut Reading, open: Vec<(Field, String, Span)>) {
             found.hole = Some(value);
             reading.take(found);
         }
-    }
-}
-
-/// TRL loads a model in fp32 where it is given a name; one that the program loads itself is in the checkpoint's format.
-fn in_its_own_format(reading: &mut Reading) {
-    let by_default = |found: &Found| found.field == Field::ParamsDtype && found.origin == Origin::Default;
-    let format = if reading.value(Field::Fp16) == Some("true") { "fp16" } else { "bf16" };
-    if reading.found.iter().any(by_default) {
-        let note = "the checkpoint's dtype, which transformers 5 keeps";
-        reading.take(Found::new(Field::ParamsDtype, format, Origin::Default).note(note));
     }
 }
 

@@ -122,6 +122,16 @@ pub(super) fn defaults(
     leaves
 }
 
+/// TRL loads a model in fp32 where it is given a name; one that the program loads itself is in the checkpoint's format.
+pub(super) fn in_its_own_format(reading: &mut Reading) {
+    let by_default = |found: &Found| found.field == Field::ParamsDtype && found.origin == Origin::Default;
+    let format = if reading.value(Field::Fp16) == Some("true") { "fp16" } else { "bf16" };
+    if reading.found.iter().any(by_default) {
+        let note = "the checkpoint's dtype, which transformers 5 keeps";
+        reading.take(Found::new(Field::ParamsDtype, format, Origin::Default).note(note));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Releases;
