@@ -109,28 +109,3 @@ pub(crate) fn document(file: &str, name: &str, about: &str, scripts: &[&str], bo
     };
     document.into_string()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_page_can_be_sealed_and_leads_to_every_other() {
-        for page in pages() {
-            let html = framed(&page);
-            assert_eq!(html.matches("INLINE-SCRIPTS").count(), 1, "{}", page.file);
-            assert_eq!(html.matches(" style=").count(), 0, "{}: the policy forbids inline styles", page.file);
-            for other in pages() {
-                assert!(
-                    html.contains(&format!("href=\"{}\"", other.file)),
-                    "{} to {}",
-                    page.file,
-                    other.file
-                );
-            }
-            for script in page.scripts {
-                assert!(assets().iter().any(|(name, _)| name == script), "{script}");
-            }
-        }
-    }
-}

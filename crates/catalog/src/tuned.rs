@@ -1,5 +1,7 @@
 //! Which model of the catalog a checkpoint of another name was probably tuned from.
 
+use std::sync::OnceLock;
+
 use crate::hub::{self, Entry, last};
 
 /// Words at the end of a catalog's name that say what it was tuned for, not how large it is.
@@ -11,22 +13,47 @@ const ENDS: [&str; 7] = ["hf", "base", "instruct", "chat", "it", "pt", "thinking
 #[must_use]
 pub fn tuned_from(name: &str) -> Option<&'static str> {
     let wanted = words(last(name.trim_end_matches('/')));
-    let mut best: Option<(&'static str, usize, usize)> = None;
-    for known in hub::entries().flat_map(Entry::names) {
-        let all = words(last(known));
-        let core = core(&all);
-        if !has_size(core) || !wanted.windows(core.len()).any(|part| part == core) {
+    let mut best: Option<&Known> = None;
+    for known in known() {
+        let core = &known.core;
+        if !wanted.windows(core.len()).any(|part| part == core) {
             continue;
         }
         // Of those that match as well, the plainest name.
-        let better = best.is_none_or(|(_, length, whole)| {
-            core.len() > length || core.len() == length && all.len() < whole
+        let better = best.is_none_or(|best| {
+            core.len() > best.core.len() || core.len() == best.core.len() && known.words < best.words
         });
         if better {
-            best = Some((known, core.len(), all.len()));
+            best = Some(known);
         }
     }
-    best.map(|(known, ..)| known)
+    best.map(|known| known.name)
+}
+
+/// A name of the catalog that has a size.
+struct Known {
+    name: &'static str,
+    /// Family, version and size.
+    core: Vec<String>,
+    /// How many words the whole name has.
+    words: usize,
+}
+
+/// The names that something can be tuned from. None while the page's programs have not been given the table.
+fn known() -> &'static [Known] {
+    // Their words are told apart once: a text is compared with all of them many times.
+    static KNOWN: OnceLock<Vec<Known>> = OnceLock::new();
+    if hub::entries().next().is_none() {
+        return &[];
+    }
+    KNOWN.get_or_init(|| {
+        let known = |name| {
+            let all = words(last(name));
+            let core = core(&all);
+            has_size(core).then(|| Known { name, core: core.to_vec(), words: all.len() })
+        };
+        hub::entries().flat_map(Entry::names).filter_map(known).collect()
+    })
 }
 
 /// Runs of letters and runs of digits, in lower case.

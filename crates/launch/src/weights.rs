@@ -55,7 +55,8 @@ pub(super) fn of_nothing_else<'r>(
             && reading.not_modelled.is_empty()
             && !reading.diagnostics.iter().any(|said| said.code == Code::NoTraining)
     });
-    named_in(text).filter(|_| nothing).into_iter().collect()
+    // The whole catalog is compared with every few words, which only a text without anything else is worth.
+    if nothing { named_in(text).into_iter().collect() } else { Vec::new() }
 }
 
 fn named_in(text: &str) -> Option<Question> {

@@ -1,27 +1,25 @@
 //! The guide is whole: every formula, setting, accelerator and machine of the engine is in it, each with its source, and
 //! every link leads somewhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pages::{framed, guide, pages};
+use pages::guide;
 use shardscope::catalog::{accelerator, accelerator_names, model_names, platforms};
 use shardscope::explain::{anchor, glossary};
 use shardscope::plan::Field;
+
+use crate::page_of;
 
 /// `text` as it stands in a page.
 fn escape(text: &str) -> String {
     maud::html! { (text) }.into_string()
 }
 
-/// The pages of the guide as they are written, by file.
-fn written() -> Vec<(&'static str, String)> {
-    guide::pages().iter().map(|page| (page.file, framed(page))).collect()
-}
-
-fn page_of(file: &str) -> String {
-    written().into_iter().find(|(name, _)| *name == file).map(|(_, html)| html).expect("a page of the guide")
+/// The pages of the guide, by file.
+fn written() -> impl Iterator<Item = (&'static str, &'static str)> {
+    guide::pages().into_iter().map(|page| (page.file, page_of(page.file)))
 }
 
 /// The engine's sources.
@@ -146,7 +144,7 @@ fn formulas_said_to_be_out_of_reach_are() {
 fn every_formula_of_the_engine_is_there_with_its_source() {
     let all = meanings();
     assert!(all.len() > 180, "{} formulas were found in the sources", all.len());
-    let page = page_of("formulas.html") + &page_of("guide.html");
+    let page = page_of("formulas.html").to_owned() + page_of("guide.html");
     let missing: BTreeSet<String> = all
         .iter()
         .filter(|(_, meaning)| !page.contains(&escape(meaning)))
@@ -196,21 +194,23 @@ fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
 
 #[test]
 fn every_link_leads_somewhere_and_no_place_has_two_names() {
-    let all: Vec<(&str, String)> = pages().iter().map(|page| (page.file, framed(page))).collect();
+    let places: BTreeMap<&str, BTreeSet<&str>> = crate::written()
+        .iter()
+        .map(|(file, html)| (*file, attributes(html, "id").into_iter().collect()))
+        .collect();
     for (file, html) in written() {
-        let ids = attributes(&html, "id");
+        let ids = attributes(html, "id");
         let single: BTreeSet<&str> = ids.iter().copied().collect();
         assert_eq!(single.len(), ids.len(), "{file}: an id is there twice");
-        for link in attributes(&html, "href") {
+        for link in attributes(html, "href") {
             let (page, place) = link.split_once('#').unwrap_or((link, ""));
             // Plans open in the main page; files beside the pages are looked after by the frame's own test.
             if page == "./" || link.ends_with(".css") || link.ends_with(".svg") {
                 continue;
             }
             let page = if page.is_empty() { file } else { page };
-            let target = all.iter().find(|(name, _)| *name == page);
-            let (_, target) = target.unwrap_or_else(|| panic!("{file}: {link} leads to no page"));
-            assert!(place.is_empty() || target.contains(&format!("id=\"{place}\"")), "{file}: {link}");
+            let target = places.get(page).unwrap_or_else(|| panic!("{file}: {link} leads to no page"));
+            assert!(place.is_empty() || target.contains(place), "{file}: {link}");
         }
     }
 }
