@@ -115,22 +115,27 @@ fn measured_memory_is_met_family_by_family() {
 /// The bars that the families together must clear.
 #[test]
 fn the_bars_are_cleared() {
-    let mut outside = Vec::new();
+    // What is reserved or shown by nvidia-smi: in published runs, and in this project's own of one H200, whose allocator's slack
+    // is a larger part.
+    let (mut published, mut own) = (Vec::new(), Vec::new());
     let mut ci = Vec::new();
     for run in runs() {
         for figure in run.figures() {
             let (family, Figure { measured, predicted, .. }) = (family(run, figure), figure);
             let off = error(measured, predicted, 0.0);
             if family.ends_with("device") || family.ends_with("reserved") {
-                outside.push(off);
+                if family.contains("-h200 ") { own.push(off) } else { published.push(off) }
             } else if family.starts_with("megatron-ci") {
                 ci.push(off);
             }
         }
     }
-    // 5 % without the runs of one GPU that this project measured: the slack of small ones is counted too high, that of checkpointed
-    // ones too low.
-    assert!(median(&outside) <= 6.3, "reserved and device: median {:.2} %", median(&outside));
+    // Small runs are told too much slack, checkpointed ones too little.
+    for (errors, bar, of) in [(&published, 4.1, "published"), (&own, 8.3, "on one H200")] {
+        let off = median(errors);
+        println!("reserved and device, {of}: {} figures, median {off:.2} %", errors.len());
+        assert!(off <= bar, "reserved and device, {of}: median {off:.2} %");
+    }
     let near = ci.iter().filter(|error| error.abs() <= 4.0).count() as f64 / ci.len() as f64;
     assert!(
         median(&ci) <= 1.0 && near >= 0.9,
