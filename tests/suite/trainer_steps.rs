@@ -16,8 +16,8 @@ const BARS: [(&str, usize, f64, f64); 5] = [
     ("lora", 11, 3.5, 12.5),
     ("qlora", 5, 6.5, 17.5),
     // Of these families' layers not every kernel is counted.
-    ("families", 12, 20.5, 55.5),
-    ("experts", 11, 33.0, 124.5),
+    ("families", 12, 11.5, 49.0),
+    ("experts", 11, 25.0, 71.5),
 ];
 
 #[test]

@@ -21,7 +21,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let copied = if parts > 1 { [(x.a + x.k) * x.d, 0] } else { [0, packed] };
     work.extend(around_products(x, "attention_input", parts, copied));
     if model.linear_bias != LinearBias::None {
-        work.push(bias_gradient(x, "linear_qkv.bias", packed));
+        work.push(bias_gradient(x, "linear_qkv.bias", packed, parts));
     }
     if model.qk_layernorm {
         work.push(norm::heads(x, (x.a + x.k) * x.d));
@@ -44,6 +44,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     for part in work.iter_mut().filter(|part| part.modules().is_empty()) {
         Work::within(std::slice::from_mut(part), ATTENTION);
     }
+    work.extend(norm::behind(x, "post_self_attn_layernorm"));
     work.push(residual_addition(x, "self_attn_bda"));
     work
 }
