@@ -66,6 +66,13 @@ pub(crate) fn heads(x: &Symbols<'_>, columns: u64) -> Work {
     row_sums("qk_layernorm", [forward, backward], launches.map(|each| 2 * each))
 }
 
+/// A norm of `columns` columns of a latent in latent attention, where it is written in operations of plain PyTorch.
+pub(crate) fn latent(x: &Symbols<'_>, name: &'static str, columns: u64) -> Option<Work> {
+    let widths = [x.projected_width, x.width];
+    let bytes = pieces(x, widths).map(|each| Bytes::new(x.s_local * columns * each));
+    in_pieces(x).then(|| row_sums(name, bytes, launches_in_pieces(x, widths)))
+}
+
 /// Bytes that one kernel moves for an element, forward and backward, by the widths of its input and of its output.
 const fn one_kernel([input, output]: [u64; 2]) -> [u64; 2] {
     [input + output, output + 3 * input]
