@@ -5,11 +5,11 @@ type and under autocast, with fused attention and without, and a linear layer wi
     python kernels_of_a_layer.py > ../data/measured/kernels_of_a_layer.tsv
 
 Runs on a CPU. Products, fused attention and layer norms (other kernels on a GPU) are left out, and operands of fewer elements than there are tokens and columns: statistics
-of a row, weights of norms, tables of sines. `slice_backward` is a fill with zeros and a copy, which is how CUDA runs it; the others are
+of a row, weights of norms, tables of sines. `slice_backward` and `select_backward` are a fill with zeros and a copy, which is how CUDA runs them; the others are
 a kernel each. A linear layer runs under autocast in bf16, as transformers' Trainer has it.
 
 Where a GPU dispatches otherwise, this does as the GPU: dropout is one kernel each way (`native_dropout`), and autocast takes a third
-power in fp32 (`aten/src/ATen/autocast_mode.h:AT_FORALL_FP32`). GPT-2's attention runs without its own dropout, which is within the
+power and sums in fp32 (`aten/src/ATen/autocast_mode.h:AT_FORALL_FP32, AT_FORALL_FP32_SET_OPT_DTYPE`). GPT-2's attention runs without its own dropout, which is within the
 fused kernel there.
 """
 import contextlib
@@ -20,7 +20,9 @@ from transformers.masking_utils import create_causal_mask
 from transformers.optimization import Adafactor
 from peft import LoraConfig, get_peft_model
 
-PRODUCTS = ("mm", "addmm", "bmm")
+PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "_grouped_mm")
+# Memory is taken, and no kernel runs.
+ALLOCATIONS = ("empty", "empty_like", "new_empty", "new_empty_strided")
 B, S, H = 2, 64, 256
 
 
@@ -32,7 +34,13 @@ def power(x, exponent):
     return POWER(x.float() if torch.is_autocast_enabled("cpu") else x, exponent)
 
 
+def total(x, *args, **more):
+    single = torch.is_autocast_enabled("cpu") and x.is_floating_point() and "dtype" not in more
+    return SUM(x, *args, **more, dtype=torch.float32) if single else SUM(x, *args, **more)
+
+
 POWER, torch.pow = torch.pow, power
+SUM, torch.Tensor.sum = torch.Tensor.sum, total
 torch.nn.functional.dropout = dropout
 
 
@@ -58,7 +66,7 @@ class Count(TorchDispatchMode):
         held = {t.untyped_storage().data_ptr() for t in ins}
         in_place = name.endswith("_") and not name.startswith("_")
         view = all(t.untyped_storage().data_ptr() in held for t in outs)
-        if name in PRODUCTS or "attention" in name or "layer_norm" in name or (view and not in_place):
+        if name in PRODUCTS + ALLOCATIONS or "attention" in name or "layer_norm" in name or (view and not in_place):
             return out
 
         def touched(t):
@@ -67,12 +75,13 @@ class Count(TorchDispatchMode):
                 n *= size if stride != 0 or size == 1 else 1
             return n * t.element_size() if n >= self.least else 0
 
-        moved = sum(touched(t) for t in ins) + sum(touched(t) for t in outs)
+        # Of the tensor that new zeros are made after only the type is asked.
+        moved = sum(touched(t) for t in (() if name == "new_zeros" else ins)) + sum(touched(t) for t in outs)
         biggest = max((t.numel() for t in ins + outs), default=0)
         if biggest >= self.least:
             self.bytes += moved
         self.kernels += 1
-        if name == "slice_backward":
+        if name in ("slice_backward", "select_backward"):
             self.kernels += 1
             self.bytes += touched(ins[0])
         return out
@@ -130,22 +139,6 @@ def adapted(**more):
     return run
 
 
-print("case\tpass\tkernels\tbytes")
-sizes = dict(hidden_size=H, intermediate_size=768, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=64, vocab_size=512)
-both("llama", layer(LlamaConfig(**sizes)), 8192)
-both("qwen3", layer(Qwen3Config(**sizes)), 8192)
-single = dict(dtype=torch.float32)
-gpt2 = GPT2Config(n_embd=H, n_layer=3, n_head=4, vocab_size=512, attn_pdrop=0.0)
-both("llama autocast", layer(LlamaConfig(**sizes), autocast=True, **single), 8192)
-both("qwen3 autocast", layer(Qwen3Config(**sizes), autocast=True, **single), 8192)
-both("gpt2", layer(gpt2, **single), 8192)
-both("gpt2 autocast", layer(gpt2, autocast=True, **single), 8192)
-both("llama eager", layer(LlamaConfig(**sizes), attention="eager"), 8192)
-both("llama eager, all heads", layer(LlamaConfig(**{**sizes, "num_key_value_heads": 4}), attention="eager"), 8192)
-both("lora", adapted(), 16 * 256)
-both("dora", adapted(use_dora=True), 16 * 256)
-
-
 def update(shape, dtype):
     parameter = torch.nn.Parameter(torch.randn(shape, dtype=dtype))
     optimizer = Adafactor([parameter], lr=1e-3, scale_parameter=False, relative_step=False)
@@ -160,6 +153,22 @@ def update(shape, dtype):
     return run
 
 
-for name, dtype in (("bf16", torch.bfloat16), ("fp32", torch.float32)):
-    both(f"adafactor, matrix in {name}", update((128, 256), dtype), 128 * 256)
-    both(f"adafactor, vector in {name}", update((256,), dtype), 128 * 256)
+if __name__ == "__main__":
+    print("case\tpass\tkernels\tbytes")
+    sizes = dict(hidden_size=H, intermediate_size=768, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=64, vocab_size=512)
+    both("llama", layer(LlamaConfig(**sizes)), 8192)
+    both("qwen3", layer(Qwen3Config(**sizes)), 8192)
+    single = dict(dtype=torch.float32)
+    gpt2 = GPT2Config(n_embd=H, n_layer=3, n_head=4, vocab_size=512, attn_pdrop=0.0)
+    both("llama autocast", layer(LlamaConfig(**sizes), autocast=True, **single), 8192)
+    both("qwen3 autocast", layer(Qwen3Config(**sizes), autocast=True, **single), 8192)
+    both("gpt2", layer(gpt2, **single), 8192)
+    both("gpt2 autocast", layer(gpt2, autocast=True, **single), 8192)
+    both("llama eager", layer(LlamaConfig(**sizes), attention="eager"), 8192)
+    both("llama eager, all heads", layer(LlamaConfig(**{**sizes, "num_key_value_heads": 4}), attention="eager"), 8192)
+    both("lora", adapted(), 16 * 256)
+    both("dora", adapted(use_dora=True), 16 * 256)
+
+    for name, dtype in (("bf16", torch.bfloat16), ("fp32", torch.float32)):
+        both(f"adafactor, matrix in {name}", update((128, 256), dtype), 128 * 256)
+        both(f"adafactor, vector in {name}", update((256,), dtype), 128 * 256)

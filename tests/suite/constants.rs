@@ -135,6 +135,22 @@ fn constants_that_do_not_count_move_no_step() {
     }
 }
 
+/// Messages of tensor ranks run beside backward where there are several of them: contention is no matter of one.
+#[test]
+fn contention_counts_where_something_overlaps() {
+    let flags = "--num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 512 --max-position-embeddings 512 \
+        --micro-batch-size 1 --global-batch-size 8 --vocab-size 32000 --bf16";
+    let counts = |more: &str| {
+        let plan = shardscope::launch::plan_from_flags(&format!("{flags} {more}"), 8, 8, "H100-SXM")
+            .expect("a plan");
+        assert!(plan.recipe().overlap.tensor_backward, "{more}");
+        Share::Contention.counts_in(&plan)
+    };
+    assert!(!counts(""));
+    assert!(counts("--tensor-model-parallel-size 2"));
+    assert!(counts("--use-distributed-optimizer --overlap-grad-reduce"));
+}
+
 /// What was measured apart from any run was so on the parts that its source names.
 #[test]
 fn sources_name_the_parts_that_were_measured_alone() {

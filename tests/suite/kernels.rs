@@ -27,7 +27,7 @@ const BARS: [(&str, usize, f64, f64); 5] = [
 ];
 
 /// The same of constants read from these rows.
-const READ: [(&str, usize, f64, f64); 13] = [
+const READ: [(&str, usize, f64, f64); 14] = [
     ("copies and additions of 64 MiB and more", 12, -1.0, 3.0),
     ("cuDNN's attention", 54, -8.0, -3.0),
     ("flash-attn 2", 54, -7.0, -2.0),
@@ -35,6 +35,7 @@ const READ: [(&str, usize, f64, f64); 13] = [
     ("fp8 products without fast accumulation", 20, 2.0, 8.0),
     ("fused AdamW and clipping, 16 bits", 1, -3.0, 3.0),
     ("fused AdamW and clipping, fp32", 1, -3.0, 3.0),
+    ("grouped products", 171, -2.0, 2.0),
     ("large products", 123, -1.0, 3.0),
     ("losses", 2, 10.0, 20.0),
     ("norms in pieces", 9, -3.0, 3.0),
@@ -150,6 +151,16 @@ fn constants_read_from_kernels_are_theirs() {
             }
             "fp8" if op == "tensorwise" => {
                 ("fp8 products without fast accumulation", product([m, n, k], true).time(&low).time)
+            }
+            "grouped" if matches!(op, "forward" | "input" | "weight") => {
+                let each = size("each");
+                let [m, n, k] = match op {
+                    "input" => [each, k, n],
+                    "weight" => [n, k, each],
+                    _ => [each, n, k],
+                };
+                let product = Product { batch: size("experts"), grouped: true, ..product([m, n, k], false) };
+                ("grouped products", product.time(&sdpa).time)
             }
             "stream" if op != "cast bf16 to fp32" && sizes["bytes"] >= 128.0 * 1024.0 * 1024.0 => {
                 ("copies and additions of 64 MiB and more", sdpa.kernel(sizes["bytes"], 1))

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use shardscope::estimate::compute::EAGER_MODULES;
 use shardscope::estimate::time::time;
 use shardscope::launch::resolve;
 use shardscope::operators::{
@@ -13,6 +14,9 @@ use shardscope::units::Bytes;
 
 /// Case, pass, kernels that are no products, bytes.
 const RECORDED: &str = include_str!("../data/measured/kernels_of_a_layer.tsv");
+
+/// Model, kernels and saved tensors of a forward pass; seconds of one, of both passes, and of both with checkpoints.
+const CHECKPOINTED: &str = include_str!("../data/measured/checkpoint_hooks.tsv");
 
 /// Model, seconds of a forward and a backward pass, kernels.
 const HOST: &str = include_str!("../data/measured/host.tsv");
@@ -137,6 +141,25 @@ fn other_software_has_kernels_of_its_own() {
     let bytes = |each: u64| 128 * 256 * each;
     assert_eq!(of(&[("software", "megatron_core_te")]), [(1, bytes(4)), (2, bytes(8))]);
     assert_eq!(of(&[]), [(8, bytes(36)), (16, bytes(92))]);
+}
+
+/// What non-reentrant checkpoints cost the host: hooks for each tensor that a layer saves, taken per kernel of its forward pass. The constant
+/// is the middle of what was measured.
+#[test]
+fn checkpoints_cost_the_host_what_was_measured() {
+    let mut each: Vec<f64> = Vec::new();
+    for line in CHECKPOINTED.lines().skip(1) {
+        let [_, launches, _, forward, both, checkpointed] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let figure = |text: &str| text.parse::<f64>().expect("a figure");
+        each.push((figure(checkpointed) - figure(both) - figure(forward)) / figure(launches) * 1e6);
+    }
+    each.sort_by(f64::total_cmp);
+    println!("{each:.1?} µs");
+    let said = EAGER_MODULES.saved.get() * 1e6;
+    assert_eq!(each.len(), 12);
+    assert!((0.9..1.1).contains(&(said / each[6])), "{said} {each:?}");
 }
 
 /// Layers so small that the device waits for the host, which is a virtual machine's and not the quickest: within three tenths of

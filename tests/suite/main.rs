@@ -60,6 +60,7 @@ mod kept_by_unsloth_grpo;
 mod kept_by_unsloth_preferences;
 mod kernels;
 mod kernels_of_a_layer;
+mod kernels_of_families;
 mod launch_bound;
 mod linear_names;
 mod llava;

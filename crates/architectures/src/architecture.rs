@@ -46,6 +46,8 @@ pub struct Architecture {
     pub arrangement: Arrangement,
     /// Where its modules differ from Llama's beyond that, by the names of the setting `module_variants`.
     pub variants: Vec<String>,
+    /// Operations of its modules beyond Llama's that keep nothing, by the names of the setting `kernel_variants`.
+    pub operations: Vec<String>,
     /// What of it is not estimated.
     pub gaps: Vec<Gap>,
     /// What Megatron's layers count for the same shape: the engine's count.
@@ -223,6 +225,7 @@ fn sizes(e: &Evaluation<'_>, model_type: &str) -> Result<Architecture, Stop> {
             final_softcap: e.holds("final_logit_softcapping")?,
         },
         variants: variants(e)?,
+        operations: e.words("operations")?,
         shape,
         gaps,
         in_megatron,

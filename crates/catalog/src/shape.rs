@@ -221,6 +221,9 @@ fn arrangement(out: &mut Settings, architecture: &Architecture) {
     if !variants.is_empty() {
         out.say(Field::ModuleVariants, &variants.join(" "));
     }
+    if !architecture.operations.is_empty() {
+        out.say(Field::KernelVariants, &architecture.operations.join(" "));
+    }
     let usual = !architecture.variants.iter().any(|variant| variant == "unrecorded");
     // Shapes of the others are exact too; but what their modules keep for backward was never recorded.
     let known = architecture.is_recorded() && usual && (KERNELS.contains(&act) || STEPS.contains(&act));

@@ -184,21 +184,37 @@ pub fn of_generation(set: &Calibration) -> Vec<Constant> {
 fn single_kernels() -> Vec<Constant> {
     let measured = "measured one kernel at a time on an H200 (tests/data/measured/kernels.tsv); no step had a part in it";
     // Taken apart by name: a new figure must be told of here.
-    let super::compute::SingleKernels { half, fp8, fp32, wave, plain, row_sums, sdpa, flash, optimizer } =
-        HOPPER;
+    let super::compute::SingleKernels {
+        half,
+        fp8,
+        fp32,
+        wave,
+        grouped,
+        plain,
+        row_sums,
+        sdpa,
+        flash,
+        optimizer,
+    } = HOPPER;
     let of = |name, value, unit, meaning| Constant::new((name, value, unit), meaning, measured);
     vec![
         of("half", half, "", "share of the dense peak that large bf16 GEMMs reach under sustained load"),
         of("fp8", fp8, "", "the same of the fp8 peak"),
         of("fp32", fp32, "", "the same of the fp32 peak, outside of tensor cores"),
         of("wave", wave.get() * 1e6, "µs", "fixed cost of one wave of output tiles"),
+        of("grouped", grouped, "", "share of a GEMM's rate that grouped GEMMs of experts reach"),
         of(
             "plain",
             plain,
             "",
             "share of the memory's bandwidth that copies, sums and products of tensors reach",
         ),
-        of("row_sums", row_sums, "", "the same of kernels that cast and sum over rows: norms, losses, casts"),
+        of(
+            "row_sums",
+            row_sums,
+            "",
+            "the same of kernels that cast, sum over rows or read one operand for many elements: norms, losses, masks",
+        ),
         of(
             "sdpa",
             sdpa,

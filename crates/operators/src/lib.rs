@@ -40,6 +40,7 @@ mod work;
 
 pub use creation::Creation;
 pub use eager::worked_out_again;
+pub use experts::ExpertProducts;
 pub use letters::{LETTERS, letter_meaning};
 pub use linear::linear_as_megatron_counts;
 pub use message::{Collective, Dimension, Message, Pass};

@@ -3,36 +3,81 @@
 //! kernel, and the casts of autocast. The stream is `residual_width` wide, weights `width`, products `compute_width`, and what they
 //! hand on `projected_width`.
 
-use super::{Kernel, Symbols, Work};
-use shardscope_plan::{ActivationSteps, LinearBias};
+use super::{Kernel, Symbols, Work, norm};
+use shardscope_plan::{ActivationSteps, JointParts, LinearBias, RotationTables};
 use shardscope_units::Bytes;
 
 /// Bytes of an fp32 number.
-const FLOAT: u64 = 4;
+pub(super) const FLOAT: u64 = 4;
 
 fn kernel(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]) -> Work {
     Work::Kernel(Kernel::new(name, bytes, launches))
 }
 
 /// Kernels and bytes of an element, or of several.
-type Moved = (u64, u64);
+pub(super) type Moved = (u64, u64);
 
 /// A cast of an element between formats of these widths, where they differ.
-const fn cast(one: u64, other: u64) -> Moved {
+pub(super) const fn cast(one: u64, other: u64) -> Moved {
     if one == other { (0, 0) } else { (1, one + other) }
 }
 
 /// `rotate_half` of transformers for `columns` columns of queries and keys, one after the other: two products with tables as wide
 /// as the weights, a negation, a join, a sum; backward each half is filled with zeros and copied, and three gradients are added.
 /// Under autocast the kernel's operands are cast, and backward each product's gradient. Behind norms of their own, queries and keys
-/// are as wide as the weights.
+/// are as wide as the weights, unless these keep the type that they were given. Tables may be in fp32 (OLMo 2), or half as wide
+/// (gpt-oss): then each half of a head is four products, a difference and a sum, and a join.
 pub(super) fn rotary(x: &Symbols<'_>, columns: u64) -> Work {
-    let w = x.width;
-    let p = if x.model().qk_layernorm { w } else { x.projected_width };
+    let arranged = &x.model().arrangement;
+    let w = if arranged.fp32_rotation { FLOAT } else { x.width };
+    let widened = x.model().qk_layernorm && !norm::keeps_type(x);
+    let p = if widened { x.width } else { x.projected_width };
+    if arranged.rotation_tables == RotationTables::Half {
+        return halves(x, columns, [p, w]);
+    }
     let ((casts, moved), (back_casts, back_moved)) = (cast(w, x.compute_width), cast(w, p));
     let forward = 5 * p + 5 * w + moved;
     let backward = moved + 4 * w + 2 * back_moved + 11 * p;
-    let launches = [10 + 2 * casts, 18 + 2 * casts + 4 * back_casts];
+    let mut launches = [10 + 2 * casts, 18 + 2 * casts + 4 * back_casts];
+    let mut bytes = [forward, backward].map(|each| each * x.n * columns);
+    if x.model().latent.is_none() && (x.rotated < x.d || arranged.passed_rotation) {
+        // Of each head a part is rotated, and the rest joined to it; backward both gradients are written into zeros and added.
+        let part = bytes.map(|bytes| bytes / x.d * x.rotated);
+        let parts = if x.rotated < x.d { [5, 7] } else { [3, 4] };
+        launches = [launches[0] + 2, launches[1] + 2 * parts[0]];
+        bytes = [part[0] + 2 * p * x.n * columns, part[1] + parts[1] * p * x.n * columns];
+    }
+    kernel("rotary", bytes.map(Bytes::new), launches)
+}
+
+/// What backward joins the gradients of queries, keys and values by where one layer makes them, `packed` columns, and not by one join.
+pub(super) fn joint_parts(x: &Symbols<'_>, packed: u64) -> Option<Work> {
+    let arranged = &x.model().arrangement;
+    let zeros = 3 * packed + 2 * packed + 6 * packed;
+    let (launches, columns) = match arranged.joint_parts {
+        _ if !arranged.fused_qkv => return None,
+        JointParts::Split => return None,
+        JointParts::Headwise => (2, 4 * packed),
+        // Gradients of queries and keys lie head by head and are copied; or are multiplied by what scaled their product.
+        JointParts::Sliced | JointParts::Selected => (10, zeros + 2 * (x.a + x.k) * x.d),
+    };
+    let bytes = Bytes::new(x.n * columns * x.compute_width);
+    Some(kernel("attention_parts", [Bytes::ZERO, bytes], [0, launches]))
+}
+
+/// Queries that were joined head by head lie so, and with them what a fused kernel makes: it is copied for its product.
+pub(super) fn output_copy(x: &Symbols<'_>) -> Option<Work> {
+    let joined = x.rotated < x.d || x.model().arrangement.passed_rotation;
+    let bytes = Bytes::new(2 * x.n * x.a * x.d * x.compute_width);
+    joined.then(|| kernel("attention_output", [bytes, Bytes::ZERO], [1, 0]))
+}
+
+fn halves(x: &Symbols<'_>, columns: u64, [p, w]: [u64; 2]) -> Work {
+    let made = w.max(p);
+    let ((casts, moved), (back_casts, back_moved)) = (cast(made, x.compute_width), cast(made, p));
+    let forward = 2 * (p + made) + 5 * made + moved;
+    let backward = moved + 4 * made + made + 3 * made + 2 * p + 2 * back_moved;
+    let launches = [14 + 2 * casts, 16 + 2 * casts + 8 * back_casts];
     kernel("rotary", [forward, backward].map(|each| Bytes::new(each * x.n * columns)), launches)
 }
 
@@ -42,29 +87,48 @@ pub(super) fn activation(x: &Symbols<'_>, name: &'static str, elements: u64) -> 
     let p = x.projected_width;
     let bias = if x.model().linear_bias == LinearBias::All { (1, x.gate * p) } else { (0, 0) };
     let new = x.model().arrangement.activation_steps == ActivationSteps::NewGelu && x.gate == 1;
-    let ([ahead, forward], [back, backward]) = match (new, x.gate) {
-        _ if x.recipe().fusions.bias_activation => ([1, (x.gate + 1) * p], [1, (1 + 2 * x.gate) * p]),
+    let ([ahead, forward], [back, backward]) = match (new, x.recipe().autocasts()) {
+        _ if x.recipe().fusions.bias_activation => plain_activation(x, p),
+        _ if x.model().arrangement.gelu_by_hand => ([9, 21 * p], [18, 44 * p]),
         // The third power and what is made of it are in fp32 under autocast: casts of the input and of the result, and backward of
         // the gradient, of both summands and of their sum (`autocast_mode.h:AT_FORALL_FP32`).
-        (true, _) if x.recipe().autocasts() => ([10, 12 * FLOAT + 14 * p], [15, 21 * FLOAT + 17 * p]),
-        (true, _) => ([8, 18 * p], [11, 28 * p]),
-        (false, 1) => ([1, 2 * p], [1, 3 * p]),
-        (false, _) => ([2, 5 * p], [3, 9 * p]),
+        (true, true) => ([10, 12 * FLOAT + 14 * p], [15, 21 * FLOAT + 17 * p]),
+        (true, false) => ([8, 18 * p], [11, 28 * p]),
+        (false, _) => plain_activation(x, p),
     };
-    let bytes = [forward, backward + bias.1].map(|each| Bytes::new(elements * each));
-    kernel(name, bytes, [ahead, back + bias.0])
+    // Gradients of halves that one layer made are joined for it.
+    let joined = x.gate > 1 && x.model().arrangement.fused_gate_up && !x.recipe().fusions.bias_activation;
+    let join = if joined { (1, 2 * x.gate * p) } else { (0, 0) };
+    let bytes = [forward, backward + bias.1 + join.1].map(|each| Bytes::new(elements * each));
+    kernel(name, bytes, [ahead, back + bias.0 + join.0])
+}
+
+/// Kernels of an activation that is one, and of its gate's product, and the bytes that they move for an element of `p` bytes
+/// behind it, forward and backward.
+pub(super) fn plain_activation(x: &Symbols<'_>, p: u64) -> ([u64; 2], [u64; 2]) {
+    match x.gate {
+        gate if x.recipe().fusions.bias_activation => ([1, (gate + 1) * p], [1, (1 + 2 * gate) * p]),
+        1 => ([1, 2 * p], [1, 3 * p]),
+        _ => ([2, 5 * p], [3, 9 * p]),
+    }
 }
 
 /// Dropout and the sum behind attention and MLP; backward the sum of the two gradients, that of the branch cast to its type, and the
 /// sum over tokens of a bias' gradient.
 pub(super) fn residual_addition(x: &Symbols<'_>, name: &'static str) -> Work {
-    let (p, r) = (x.projected_width, x.residual_width);
+    addition(x, name, x.projected_width, x.model().linear_bias == LinearBias::All)
+}
+
+/// The same of a branch of elements `p` bytes wide that comes from no linear layer, or from one that has a bias.
+pub(super) fn addition(x: &Symbols<'_>, name: &'static str, p: u64, bias: bool) -> Work {
+    let r = x.residual_width;
     let dropped = u64::from(x.model().arrangement.dropout.residual);
-    let bias = u64::from(x.model().linear_bias == LinearBias::All);
+    let bias = u64::from(bias);
     let (casts, moved) = cast(r, p);
-    let drop = dropped * (2 * p + 1);
+    let scaled = u64::from(x.model().arrangement.scaled_branches);
+    let drop = dropped * (2 * p + 1) + scaled * 2 * p;
     let bytes = [p + 2 * r + drop, 3 * r + moved + drop + bias * p];
-    let launches = [1 + dropped, 1 + casts + dropped + bias];
+    let launches = [1 + dropped + scaled, 1 + casts + dropped + scaled + bias];
     kernel(name, bytes.map(|each| Bytes::new(x.s_local * x.h * each)), launches)
 }
 
@@ -107,10 +171,20 @@ pub(super) fn repeated_groups(x: &Symbols<'_>) -> Option<Work> {
 pub(super) fn softmax(x: &Symbols<'_>, scores: u64, square: u64) -> Vec<Work> {
     let c = x.compute_width;
     let (casts, moved) = cast(c, FLOAT);
-    let mask = [Bytes::new(scores * 4 * c + square * c), Bytes::new(scores * 2 * c)];
+    if crate::attention::sinks(x).is_some() {
+        return sinks(x, scores, square);
+    }
+    // What scales is part of the product in BLOOM (`baddbmm`).
+    let scaled = u64::from(x.model().arrangement.joint_parts != JointParts::Selected);
+    // A cap is a quotient, a hyperbolic tangent and a product (Gemma 2).
+    let capped = u64::from(x.model().arrangement.attention_softcap);
+    let mask = [
+        Bytes::new(scores * (2 + 2 * scaled + 6 * capped) * c + square * c),
+        Bytes::new(scores * (2 * scaled + 7 * capped) * c),
+    ];
     let normalised = [2 * moved + 2 * FLOAT, 2 * moved + 3 * FLOAT].map(|each| Bytes::new(scores * each));
     let mut work = vec![
-        kernel("scale_and_mask", mask, [2, 1]),
+        kernel("scale_and_mask", mask, [1 + scaled + 3 * capped, scaled + 3 * capped]),
         Work::Kernel(Kernel { sums_rows: true, ..Kernel::new("softmax", normalised, [1 + 2 * casts; 2]) }),
     ];
     if x.model().arrangement.dropout.attention {
@@ -118,6 +192,22 @@ pub(super) fn softmax(x: &Symbols<'_>, scores: u64, square: u64) -> Vec<Work> {
         work.push(kernel("attention_dropout", [dropped; 2], [1, 1]));
     }
     work
+}
+
+/// The same with a sink for each head, a further column of scores (gpt-oss): scaled and masked, joined, the largest taken off, and a
+/// softmax in their own type. Backward the sink's gradient is cut off, and the largest one's written into zeros.
+fn sinks(x: &Symbols<'_>, scores: u64, square: u64) -> Vec<Work> {
+    let c = x.compute_width;
+    let joined = scores + x.b * x.a * x.s;
+    let mask = [scores * 4 * c + square * c, scores * 2 * c];
+    let normalised = [(scores + 6 * joined) * c, (2 * scores + 13 * joined) * c];
+    vec![
+        kernel("scale_and_mask", mask.map(Bytes::new), [2, 1]),
+        Work::Kernel(Kernel {
+            sums_rows: true,
+            ..Kernel::new("softmax", normalised.map(Bytes::new), [4, 9])
+        }),
+    ]
 }
 
 /// Copies around the two products of that attention: keys and values repeated for every query head, or made contiguous where each
@@ -128,7 +218,11 @@ pub(super) fn layout(x: &Symbols<'_>) -> Work {
     let grouped = x.k < x.a;
     let sums = if grouped { 2 * (wide + narrow) } else { 0 };
     let keys = if grouped { sums } else { 4 * wide };
-    let columns = [keys + 4 * wide, 2 * wide + sums + 2 * narrow];
+    let arranged = &x.model().arrangement;
+    // Halves that were joined lie as the product wants them; the gradient of selected values is written elsewhere.
+    let queries = u64::from(arranged.rotation_tables != RotationTables::Half);
+    let values = u64::from(arranged.joint_parts != JointParts::Selected);
+    let columns = [keys + 2 * wide * (1 + queries), 2 * wide + sums + 2 * narrow * values];
     let bytes = columns.map(|columns| Bytes::new(x.n * columns * x.compute_width));
-    kernel("attention_layout", bytes, [4, 2 + 2 * u64::from(grouped)])
+    kernel("attention_layout", bytes, [3 + queries, 1 + values + 2 * u64::from(grouped)])
 }

@@ -179,7 +179,7 @@ pub(super) fn around_products(
 }
 
 /// Under autocast plain modules cast each weight before its product, and its gradient behind it
-/// (`torch.amp.autocast`; one cast serves a forward pass). Packed weights are unpacked instead.
+/// (`torch.amp.autocast`; one cast serves a forward pass), but for those of grouped products, which it does not know. Packed weights are unpacked instead.
 pub(super) fn cast_weights(x: &Symbols<'_>, work: &mut Vec<Work>) {
     if !x.in_pieces() || !x.casts_weights() || x.is_packed() {
         return;
@@ -188,6 +188,7 @@ pub(super) fn cast_weights(x: &Symbols<'_>, work: &mut Vec<Work>) {
     for one in work.iter() {
         if let Work::Matmul(matmul) = one
             && matmul.kind.has_weight()
+            && !(matmul.batch > 1 && x.expert_width() == x.width)
         {
             let weights = matmul.batch * matmul.local[1] * matmul.local[2];
             (all, layers) = (all + weights, layers + matmul.layers);
@@ -206,10 +207,14 @@ pub(super) fn row_sums(name: &'static str, bytes: [Bytes; 2], launches: [u64; 2]
     Work::Kernel(Kernel { sums_rows: true, ..Kernel::new(name, bytes, launches) })
 }
 
-/// Gradient of a bias of `columns` columns: one read of the output's gradient.
-pub(super) fn bias_gradient(x: &Symbols<'_>, name: &'static str, columns: u64) -> Work {
+/// Gradients of the biases of `layers` layers, `columns` columns in all: one read of the output's gradient.
+pub(super) fn bias_gradient(x: &Symbols<'_>, name: &'static str, columns: u64, layers: u64) -> Work {
     let width = if x.in_pieces() { x.projected_width } else { x.width };
-    kernel(name, [Bytes::ZERO, Bytes::new(x.n * columns * width)], [0, 1])
+    // Casts of biases that other layers have are counted with those of weights.
+    let alone =
+        x.in_pieces() && x.casts_weights() && !x.is_packed() && x.model().linear_bias == LinearBias::QkvOnly;
+    let casts = if alone { layers } else { 0 };
+    kernel(name, [Bytes::ZERO, Bytes::new(x.n * columns * width)], [casts, layers + casts])
 }
 
 /// Kernels that move `bytes` in `launches` launches, forward and backward.

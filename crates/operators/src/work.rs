@@ -171,7 +171,8 @@ pub struct Kernel {
     pub modules: &'static [RecomputeModule],
     /// Host time of what runs in Python around its launches, forward as backward, as so many further launches.
     pub python: u64,
-    /// Whether it casts and sums over rows, which keeps it from the bandwidth that copies and sums of two tensors reach.
+    /// Whether it casts, sums over rows, or reads an operand for many elements or in strides, which keeps it from the bandwidth that
+    /// copies and sums of two tensors reach.
     pub sums_rows: bool,
 }
 

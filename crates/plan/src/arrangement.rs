@@ -66,6 +66,14 @@ pub struct Arrangement {
     pub clipped_queries: bool,
     /// A Gated DeltaNet's input projections are four modules (Qwen3.5), else two (Qwen3-Next).
     pub split_mixer_inputs: bool,
+    /// How queries, keys and values are taken from a joint projection.
+    pub joint_parts: JointParts,
+    /// The part of a head that is not rotated is joined to the other even where it is empty (Phi-3).
+    pub passed_rotation: bool,
+    /// What attention and MLP add to the residual stream is multiplied by a number (Granite).
+    pub scaled_branches: bool,
+    /// GELU as products and a hyperbolic tangent in an autograd function of its own, which keeps its input (BLOOM).
+    pub gelu_by_hand: bool,
     /// What a Mamba-2 mixer projects is multiplied by numbers in the weights' type (Falcon-H1).
     pub scaled_mixer_inputs: bool,
 }
@@ -150,6 +158,19 @@ pub enum RotationTables {
     Complex,
 }
 
+/// How a model's own modules take queries, keys and values from a joint projection, and so join their gradients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JointParts {
+    /// Split by columns: gradients are joined at once (GPT-2).
+    Split,
+    /// Split head by head: what is joined lies heads first, and is copied for its product (GPT-NeoX).
+    Headwise,
+    /// Slices of the columns: each gradient is written into zeros, and all are added (Phi-3).
+    Sliced,
+    /// One of three in each head: the same (BLOOM).
+    Selected,
+}
+
 /// The operations that an activation is made of, where that is not one kernel which keeps its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActivationSteps {
@@ -220,6 +241,10 @@ impl Default for Arrangement {
             norm_weights: NormWeights::default(),
             clipped_queries: false,
             split_mixer_inputs: false,
+            joint_parts: JointParts::Split,
+            passed_rotation: false,
+            scaled_branches: false,
+            gelu_by_hand: false,
             scaled_mixer_inputs: false,
         }
     }

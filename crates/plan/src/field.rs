@@ -126,6 +126,7 @@ fields! {
     NormalizedRouting "normalized_routing" Flag, "weights of the top-k experts normalized in fp32";
     Fp32Routing "fp32_routing" Flag, "routing weights normalized and kept in fp32";
     ModuleVariants "module_variants" Words, "where a model's own modules differ from Llama's: single_norm, layer_rotation, fp32_layer_rotation, half_rotation, gelu_new, relu, chosen_routing, clamped_experts, eager_only, typed_softmax, centred_norms, head_bias, attention_dropout, residual_dropout, embedding_dropout, fp32_router, fp32_grouped_router, fp32_sigmoid_router, fp32_held_router, sigmoid_router, sampled_router, weighing_router, complex_rotation, widened_norms, norms_behind_rotation, plain_head_norms, query_temperature, typed_query_temperature, norms_without_weights, head_norms_without_weights, norms_without_biases, clipped_queries, eager_alone, repeated_rotation, fp32_scores, embedding_norm, split_mixer_inputs, scaled_mixer_inputs";
+    KernelVariants "kernel_variants" Words, "operations of a model's own modules beyond Llama's that keep nothing for backward: scaled_branches, sliced_qkv, headwise_qkv, selected_qkv, passed_rotation, gelu_by_hand";
     ConvertedExperts "converted_experts" Flag, "experts' weights get adapters where the projections of an MLP are named (PEFT over transformers 5)";
     UnrecordedModules "unrecorded_modules" Text, "model type whose modules have not been recorded";
     // The machines.

@@ -53,8 +53,8 @@ mod whole;
 
 pub use adapters::{AdapterLibrary, AdapterSemantics};
 pub use arrangement::{
-    ActivationSteps, Arrangement, Dropout, NormPlaces, NormProduct, NormWeights, QueryTemperature,
-    RotationTables, Router,
+    ActivationSteps, Arrangement, Dropout, JointParts, NormPlaces, NormProduct, NormWeights,
+    QueryTemperature, RotationTables, Router,
 };
 pub use asked::{Budget, LeftOut};
 pub use beside::{Beside, RewardModel};

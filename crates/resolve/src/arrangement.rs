@@ -2,14 +2,16 @@
 
 use super::table::Table;
 use shardscope_plan::{
-    ActivationSteps, Arrangement, Dropout, Field, NormPlaces, NormProduct, NormWeights, QueryTemperature,
-    RotationTables, Router,
+    ActivationSteps, Arrangement, Dropout, Field, JointParts, NormPlaces, NormProduct, NormWeights,
+    QueryTemperature, RotationTables, Router,
 };
 
 /// How modules are arranged, as readers know it of the model's type.
 pub(super) fn arrangement(table: &Table) -> Arrangement {
     let variants = table.words(Field::ModuleVariants);
     let differs = |name: &str| variants.contains(&name);
+    let operations = table.words(Field::KernelVariants);
+    let runs = |name: &str| operations.contains(&name);
     Arrangement {
         fused_qkv: table.on(Field::FusedQkv),
         whole_keys: table.on(Field::WholeKeys),
@@ -89,6 +91,15 @@ pub(super) fn arrangement(table: &Table) -> Arrangement {
         },
         clipped_queries: differs("clipped_queries"),
         split_mixer_inputs: differs("split_mixer_inputs"),
+        joint_parts: match () {
+            () if runs("headwise_qkv") => JointParts::Headwise,
+            () if runs("sliced_qkv") => JointParts::Sliced,
+            () if runs("selected_qkv") => JointParts::Selected,
+            () => JointParts::Split,
+        },
+        passed_rotation: runs("passed_rotation"),
+        scaled_branches: runs("scaled_branches"),
+        gelu_by_hand: runs("gelu_by_hand"),
         scaled_mixer_inputs: differs("scaled_mixer_inputs"),
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn host() -> Markup {
     let about = prose(
         "A pass cannot be faster than the host can issue it. The host spends time on the Python around each operator, on \
          dispatching and launching each kernel, and on each message: the call, and the wait for the slowest host in the \
-         group. As long as the device is busy the host runs ahead, layer by layer, and its time is hidden. It cannot run \
+         group; checkpoints that call hooks in Python take time for each tensor that a recomputed layer saves. As long as the device is busy the host runs ahead, layer by layer, and its time is hidden. It cannot run \
          ahead of experts, because it reads back how many tokens each one got, or of messages between stages. \
          Full-iteration CUDA graphs remove host time altogether; per-layer graphs remove all of it except around experts.",
     );
@@ -31,6 +31,7 @@ pub(super) fn host() -> Markup {
                 micro(of.backward),
                 micro(of.kernel),
                 micro(of.message),
+                micro(of.saved),
                 source,
             ])
         })
@@ -41,6 +42,7 @@ pub(super) fn host() -> Markup {
         ">backward, µs",
         ">kernel, µs",
         ">message, µs",
+        ">kernel whose layer is recomputed, µs more",
         "Where that is from",
     ];
     let processors: Vec<_> = PROCESSORS

@@ -10,9 +10,7 @@ use super::Share::{
     AttentionBackward, AttentionForward, AttentionPytorch, AttentionTriton, Contention, Eager, Exchange,
     FastLink, Grouped, Memory, Network, Straggling, UserBuffers, Wave,
 };
-use shardscope_plan::{
-    AttentionBuild, AttentionKernel, DpSharding, Fp8Recipe, Generation, Overlap, Plan, Recipe,
-};
+use shardscope_plan::{AttentionBuild, AttentionKernel, DpSharding, Fp8Recipe, Generation, Plan, Recipe};
 
 const HOPPER: &[Share] = &[AttentionPytorch, Straggling];
 const BLACKWELL: &[Share] = &[Eager, AttentionTriton, AttentionPytorch, Straggling];
@@ -125,19 +123,20 @@ impl Share {
             Self::Network => ranks > cluster.fast_domain && cluster.measured.network_bus.is_none(),
             Self::NetworkStart | Self::NetworkHop | Self::Straggling => ranks > cluster.fast_domain,
             Self::UserBuffers => recipe.overlap.tensor && layout.sequence_parallel,
-            Self::Contention => ranks > 1 && overlaps(recipe, &recipe.overlap),
+            Self::Contention => ranks > 1 && overlaps(recipe, layout.tensor),
             // Products and streaming kernels are in every step.
             Self::Half | Self::Wave | Self::Memory | Self::Unaligned | Self::Launch | Self::Iteration => true,
         }
     }
 }
 
-/// Whether messages run beside arithmetic.
-fn overlaps(recipe: &Recipe, overlap: &Overlap) -> bool {
+/// Whether messages run beside arithmetic, those of tensor ranks where there are `tensor` of them.
+fn overlaps(recipe: &Recipe, tensor: u64) -> bool {
+    let overlap = &recipe.overlap;
     overlap.grad_reduce
         || overlap.param_gather
         || overlap.expert
         || overlap.shared_expert
-        || overlap.tensor_backward
+        || (overlap.tensor_backward && tensor > 1)
         || recipe.dp_sharding == DpSharding::Parameters
 }

@@ -24,12 +24,21 @@ pub struct Issue {
     /// Of one all-reduce or exchange between ranks, which goes on when the slowest of their hosts has issued it; half of it for
     /// each half of an all-reduce.
     pub message: Seconds,
+    /// Of a kernel of a layer that is computed again: Python around what it saves.
+    pub saved: Seconds,
     /// Where that is from.
     pub source: &'static str,
 }
 
 /// Dispatcher, autograd, allocator and driver: 5 to 25 µs from an operator's call to its launch.
 const KERNEL: Seconds = Seconds::microseconds(15.0);
+
+/// `torch.utils.checkpoint` without reentrance, transformers' own since release 5, calls hooks in Python for each tensor that a layer
+/// saves: one while forward runs, which notes its shape, one while it is computed again, one when backward asks for it
+/// (`torch/utils/checkpoint.py:_checkpoint_hook, _recomputation_hook`). 24 to 31 µs of a processor's time a tensor, 17 to 25 µs for each
+/// kernel of the forward pass (`tests/data/measured/checkpoint_hooks.tsv`: Llama's and Qwen3's layers, torch 2.15 on an AMD EPYC). Earlier
+/// releases' default, the reentrant one, calls none; which of them runs is not read.
+const CHECKPOINTED: Seconds = Seconds::microseconds(20.0);
 
 /// Megatron core: modules, specs, Transformer Engine's and Megatron's own autograd functions, all in Python both ways.
 pub const MEGATRON_CORE: Issue = Issue {
@@ -38,6 +47,7 @@ pub const MEGATRON_CORE: Issue = Issue {
     backward: Seconds::microseconds(70.0),
     kernel: Seconds::microseconds(50.0),
     message: Seconds::microseconds(150.0),
+    saved: Seconds::ZERO,
     source: "Megatron-LM's functional tests of 2025 and 2026 on DGX H100, steps that only the host bounds; kernels: 5 to 25 µs \
              from an operator's call to its launch (PyTorch's dispatcher, autograd, cudaLaunchKernel)",
 };
@@ -49,6 +59,7 @@ pub const MEGATRON_LEGACY: Issue = Issue {
     backward: Seconds::microseconds(35.0),
     kernel: KERNEL,
     message: Seconds::microseconds(750.0),
+    saved: Seconds::ZERO,
     source: "operators: assumed between eager PyTorch and Megatron core; messages: three runs with small tensor-parallel layers \
              (NeMo 22.06 at TP 8, BigScience's 1.3B at TP 2)",
 };
@@ -60,6 +71,7 @@ pub const EAGER: Issue = Issue {
     backward: Seconds::microseconds(15.0),
     kernel: KERNEL,
     message: Seconds::microseconds(100.0),
+    saved: Seconds::ZERO,
     source: "assumed: two or three small operators (views, casts) beside each that the model counts, at 5 to 25 µs each; no \
              fitted row could tell",
 };
@@ -71,8 +83,10 @@ pub const EAGER_MODULES: Issue = Issue {
     backward: Seconds::ZERO,
     kernel: Seconds::microseconds(18.0),
     message: Seconds::microseconds(100.0),
+    saved: CHECKPOINTED,
     source: "measured: layers 128 wide of Llama, Qwen3 and GPT-2 beside an H200 (`tests/data/measured/host.tsv`): 17 to 34 µs a kernel \
-             over both passes, in a virtual machine; messages assumed",
+             over both passes, in a virtual machine; what checkpoints save on a CPU (`tests/data/measured/checkpoint_hooks.tsv`); \
+             messages assumed",
 };
 
 /// Layers compiled by torch.compile: one call from Python a graph, the kernels launched from generated code.
@@ -82,6 +96,7 @@ pub const COMPILED: Issue = Issue {
     backward: Seconds::microseconds(5.0),
     kernel: Seconds::microseconds(5.0),
     message: Seconds::microseconds(50.0),
+    saved: Seconds::ZERO,
     source: "assumed: a launch of generated code takes what the driver does; no fitted row could tell",
 };
 
@@ -92,6 +107,7 @@ pub const GRAPHED: Issue = Issue {
     backward: Seconds::ZERO,
     kernel: Seconds::ZERO,
     message: Seconds::ZERO,
+    saved: Seconds::ZERO,
     source: "a graph is launched as one (NVIDIA, CUDA Graph Best Practice for PyTorch)",
 };
 
@@ -160,6 +176,7 @@ impl Issue {
             backward: issue.backward * share,
             kernel: issue.kernel * share,
             message: issue.message * share,
+            saved: if recipe.offload.layer_inputs { Seconds::ZERO } else { issue.saved * share },
             ..issue
         }
     }
@@ -178,6 +195,16 @@ impl Issue {
     #[must_use]
     pub fn ahead(&self, cost: &Cost) -> Seconds {
         self.forward * cost.operators + self.kernel * cost.launches + self.message * cost.messages
+    }
+
+    /// What stands around what `forward` saves where it is computed again, as so many further launches.
+    #[must_use]
+    pub fn hooks(&self, forward: &Cost) -> f64 {
+        if self.kernel > Seconds::ZERO {
+            forward.launches * self.saved.get() / self.kernel.get()
+        } else {
+            0.0
+        }
     }
 
     /// Host time of those that the backward pass issues.

@@ -3,7 +3,7 @@
 use super::device::real;
 use super::{Device, Product};
 use crate::flops::repeated_share;
-use shardscope_operators::{Kernel, Matmul, Operator, Symbols, Work, work_of};
+use shardscope_operators::{ExpertProducts, Kernel, Matmul, Operator, Symbols, Work, work_of};
 use shardscope_plan::{AttentionKernel, CudaGraphs, NumberFormat};
 use shardscope_units::{Quantity, Seconds};
 
@@ -170,11 +170,11 @@ fn linear(device: &Device, x: &Symbols<'_>, matmul: &Matmul) -> (Cost, Cost, Cos
     let [forward, input, weight] = linear_products(device, x, matmul);
     let [m, n, k] = matmul.local.map(real);
     let cast = if forward.low { CAST_BYTES * real(matmul.batch) } else { 0.0 };
-    // Without grouped products every expert is a launch of its own.
-    let launches = if x.recipe().moe.grouped_gemm { 1 } else { matmul.batch } * matmul.layers;
-    // A grouped product runs a kernel for each expert from one call (`te_general_grouped_gemm`), and each expert's weight is a
-    // parameter of its own, with hooks of its own when its gradient is there.
-    let experts = if forward.grouped && launches == 1 { real(matmul.batch) } else { 0.0 };
+    let products = x.expert_products();
+    let launches = if products == ExpertProducts::Each { matmul.batch } else { 1 } * matmul.layers;
+    // Kernels of one call, and hooks of its weights when their gradients are there.
+    let within = forward.grouped && launches == 1 && products == ExpertProducts::OneCall;
+    let experts = if within { real(matmul.batch) } else { 0.0 };
     let cost = |product: &Product, cast: f64, operators: f64| Cost {
         linear: Product { batch: matmul.batch * matmul.layers / launches, ..*product }.time(device).time
             * real(launches / matmul.layers),

@@ -22,6 +22,8 @@ pub struct SingleKernels {
     pub fp32: f64,
     /// Fixed cost of a wave of output tiles.
     pub wave: Seconds,
+    /// Of the rate of a product: grouped products of unequal size (`torch._grouped_mm`).
+    pub grouped: f64,
     /// Of the memory's bandwidth: copies, sums and products of tensors.
     pub plain: f64,
     /// The same of kernels that cast and sum over rows: norms, losses, casts.
@@ -41,6 +43,7 @@ pub const HOPPER: SingleKernels = SingleKernels {
     fp8: 0.66,
     fp32: 0.74,
     wave: Seconds::microseconds(3.0),
+    grouped: 0.96,
     plain: 0.88,
     row_sums: 0.59,
     sdpa: 0.84,
@@ -65,7 +68,8 @@ impl SingleKernels {
 
     /// `set` with them in place of what whole steps say.
     pub(super) fn within(&self, set: Calibration) -> Calibration {
-        let mut set = Calibration { wave: self.wave, memory: self.plain, eager: 1.0, ..set };
+        let (wave, grouped) = (self.wave, self.grouped);
+        let mut set = Calibration { wave, grouped, memory: self.plain, eager: 1.0, ..set };
         set.matmul.half = self.half;
         set.matmul.fp8 = self.fp8;
         set

@@ -104,7 +104,9 @@ impl Setting<'_> {
             let (trained, recomputed) = (times - skipped, (recomputed - skipped).max(0.0));
             out.backward += one.backward.scaled(trained);
             out.weight += one.weight.scaled(trained);
-            out.again += one.forward.scaled(recomputed);
+            let mut whole = one.forward;
+            whole.compute.launches += self.overlaps.issue.hooks(&one.forward.compute);
+            out.again += whole.scaled(recomputed);
             // Parts are repeated of every layer, or of none where whole ones are.
             out.again += one.again.scaled(trained);
         }

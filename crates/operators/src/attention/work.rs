@@ -5,7 +5,7 @@ use crate::shared::{
     HeadWidths, around_products, bias_gradient, core_attention, kernel, layers, residual_addition, rotary,
 };
 use crate::{Symbols, Work, norm, pieces};
-use shardscope_plan::{AttentionKernel, LinearBias, PositionEmbedding, RecomputeModule};
+use shardscope_plan::{AttentionKernel, JointParts, LinearBias, PositionEmbedding, RecomputeModule};
 
 const ATTENTION: &[RecomputeModule] = &[RecomputeModule::Attention];
 
@@ -15,13 +15,21 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let packed = (x.a + 2 * x.k) * x.d;
     let full_packed = (heads + 2 * groups) * x.d + super::gate(x, heads);
     let rows = packed + super::gate(x, x.a);
-    let parts = layers(x, 3, model.arrangement.fused_qkv);
+    let arranged = &model.arrangement;
+    let parts = layers(x, 3, arranged.fused_qkv);
     let mut work = vec![Work::linears(parts, "linear_qkv", [x.n, rows, x.h], [tokens, full_packed, x.h])];
     // Gradients of rotated queries and keys lie head by head and are copied for their products; those of one projection are joined.
-    let copied = if parts > 1 { [(x.a + x.k) * x.d, 0] } else { [0, packed] };
+    let copied = match arranged.joint_parts {
+        _ if parts > 1 => [(x.a + x.k) * x.d, 0],
+        JointParts::Split => [0, packed],
+        JointParts::Headwise | JointParts::Sliced | JointParts::Selected => [0, 0],
+    };
+    if x.in_pieces() {
+        work.extend(pieces::joint_parts(x, packed));
+    }
     work.extend(around_products(x, "attention_input", parts, copied));
     if model.linear_bias != LinearBias::None {
-        work.push(bias_gradient(x, "linear_qkv.bias", packed));
+        work.push(bias_gradient(x, "linear_qkv.bias", packed, parts));
     }
     if model.qk_layernorm {
         work.push(norm::heads(x, (x.a + x.k) * x.d));
@@ -32,6 +40,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     work.extend(copies(x, packed));
     if x.in_pieces() && x.recipe().attention_kernel != AttentionKernel::Unfused {
         work.extend(pieces::repeated_groups(x));
+        work.extend(pieces::output_copy(x));
     }
     work.extend(core_attention(x, HeadWidths { query: x.d, value: x.d }, packed));
     let (inner, full_inner) = (x.a * x.d, heads * x.d);
@@ -44,6 +53,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     for part in work.iter_mut().filter(|part| part.modules().is_empty()) {
         Work::within(std::slice::from_mut(part), ATTENTION);
     }
+    work.extend(norm::behind(x, "post_self_attn_layernorm"));
     work.push(residual_addition(x, "self_attn_bda"));
     work
 }

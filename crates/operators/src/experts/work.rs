@@ -1,9 +1,10 @@
 //! Arithmetic of an MoE layer: router, permutation, grouped products of the experts, shared experts.
 //! Rows are those of a balanced router.
 
-use crate::shared::{activation, kernel, residual_addition};
-use crate::{Matmul, MatmulKind, Symbols, Work};
-use shardscope_plan::{Dispatcher, Experts, LinearBias, RecomputeModule};
+use super::pieces;
+use crate::shared::{activation, kernel, layers, residual_addition};
+use crate::{Matmul, MatmulKind, Symbols, Work, norm};
+use shardscope_plan::{Dispatcher, ExpertKernel, Experts, LinearBias, RecomputeModule};
 use shardscope_units::Bytes;
 
 const MOE: &[RecomputeModule] = &[RecomputeModule::Moe];
@@ -13,6 +14,13 @@ const SHARED: &[RecomputeModule] = &[RecomputeModule::Moe, RecomputeModule::Shar
 pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     let Some(experts) = &x.model().experts else { return Vec::new() };
     let mut work = Vec::with_capacity(12);
+    if pieces::counts(x) {
+        in_pieces(x, experts, &mut work);
+        work.extend(norm::behind(x, "post_mlp_layernorm"));
+        // Experts hand on the type that they were given.
+        work.push(crate::pieces::addition(x, "mlp_bda", x.width, false));
+        return work;
+    }
     router(x, experts, &mut work);
     work.push(permutation(x, experts));
     latent_projections(x, experts, &mut work);
@@ -23,10 +31,44 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     work
 }
 
+/// The same of plain PyTorch's modules.
+fn in_pieces(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
+    work.push(router_product(x, experts));
+    work.extend(pieces::in_front(x));
+    latent_projections(x, experts, work);
+    let [first, second] = products(x, experts);
+    let [activation, sum] = pieces::behind(x);
+    work.extend([first, activation, second, sum]);
+    Work::within(work, MOE);
+    let (before, mut linears) = (work.len(), 0);
+    if let Some(width) = experts.shared_expert_intermediate_size {
+        let (first, tokens) = (layers(x, x.gate, x.model().arrangement.fused_gate_up), x.full_tokens());
+        let switched = experts.shared_expert_gate;
+        linears = first + u64::from(switched);
+        let full = [tokens, x.gate * width, x.h];
+        let name = "shared_experts.linear_fc1";
+        work.push(Work::linears(first, name, [x.n, x.gate * x.moe.shared, x.h], full));
+        work.push(crate::pieces::activation(x, "shared_experts.activation", x.n * x.moe.shared));
+        let full = [tokens, x.h, width];
+        work.push(Work::linear("shared_experts.linear_fc2", [x.n, x.h, x.moe.shared], full));
+        if switched {
+            work.push(Work::plain_linear("shared_experts.gate", [x.n, 1, x.h], [tokens, 1, x.h]));
+        }
+        work.push(pieces::shared_sum(x, switched));
+    }
+    work.push(pieces::inputs(x, linears));
+    Work::within(&mut work[before..], SHARED);
+}
+
+/// Never in fp8: Megatron's router is a plain product (`router.py:Router.gating`), not a Transformer Engine layer.
+fn router_product(x: &Symbols<'_>, experts: &Experts) -> Work {
+    let count = experts.num_experts;
+    Work::plain_linear("router", [x.s_local, count, x.h], [x.full_tokens(), count, x.h])
+}
+
 fn router(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
     let count = experts.num_experts;
-    // Never in fp8: Megatron's router is a plain product (`router.py:Router.gating`), not a Transformer Engine layer.
-    work.push(Work::plain_linear("router", [x.s_local, count, x.h], [x.full_tokens(), count, x.h]));
+    work.push(router_product(x, experts));
     // Scores in fp32: softmax or sigmoid, top-k, auxiliary loss, map of chosen experts.
     let scores = Bytes::new(x.s_local * count * 4 * 6);
     work.push(kernel("router_topk", [scores, scores], [20, 12]));
@@ -66,23 +108,24 @@ fn latent_projections(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) 
     work.push(Work::linear("latent_up_proj", [x.s_local, x.h, latent], [tokens, x.h, latent]));
 }
 
-fn grouped(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
-    let layout = x.plan.layout();
+/// The experts' two products.
+fn products(x: &Symbols<'_>, experts: &Experts) -> [Work; 2] {
     let (count, width) = (experts.num_experts.max(1), experts.ffn_hidden_size);
-    let here = (count / layout.expert.max(1)).max(1);
+    let here = here(x, experts);
     // Experts are sharded over ETP, which may differ from TP: their widths never divide by t.
-    let inner = (width / layout.expert_tensor.max(1)).max(1);
+    let inner = inner(x, experts);
     let outer = experts.latent_size.unwrap_or(x.h);
-    // Copies that the tokens of all ranks of the expert and expert-tensor groups bring to each expert.
-    let brought = x.s_local * experts.router_topk * layout.expert * layout.expert_tensor;
-    let rows = per_expert(x, experts, brought);
+    let rows = per_expert(x, experts);
     let full = x.full_tokens() * experts.router_topk;
     let full_rows = full.div_ceil(count).max(1);
     let share = ratio(full, full_rows * count);
+    // A product for each copy, of weights copied for it.
+    let copied = pieces::counts(x) && x.recipe().transformers.experts == ExpertKernel::Batched;
+    let [batch, rows] = if copied { [rows * here, 1] } else { [here, rows] };
     let product = |name, local: [u64; 2], whole: [u64; 2]| {
         Work::Matmul(Matmul {
             name,
-            batch: here,
+            batch,
             local: [rows, local[0], local[1]],
             full_batch: count,
             full: [full_rows, whole[0], whole[1]],
@@ -94,15 +137,34 @@ fn grouped(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
             fp32_gradient: false,
         })
     };
-    let (g, last) = (x.gate, work.len() + 3);
-    work.push(product("experts.linear_fc1", [g * inner, outer], [g * width, outer]));
-    let mut activation = activation(x, "experts.activation", rows * here, inner);
+    let g = x.gate;
+    [
+        product("experts.linear_fc1", [g * inner, outer], [g * width, outer]),
+        product("experts.linear_fc2", [outer, inner], [outer, width]),
+    ]
+}
+
+/// Experts of this rank.
+fn here(x: &Symbols<'_>, experts: &Experts) -> u64 {
+    (experts.num_experts.max(1) / x.plan.layout().expert.max(1)).max(1)
+}
+
+/// Width of one expert on this rank.
+fn inner(x: &Symbols<'_>, experts: &Experts) -> u64 {
+    (experts.ffn_hidden_size / x.plan.layout().expert_tensor.max(1)).max(1)
+}
+
+fn grouped(x: &Symbols<'_>, experts: &Experts, work: &mut Vec<Work>) {
+    let (here, rows) = (here(x, experts), per_expert(x, experts));
+    let [first, second] = products(x, experts);
+    let mut activation = activation(x, "experts.activation", rows * here, inner(x, experts));
     Work::within(std::slice::from_mut(&mut activation), MOE_ACTIVATION);
-    work.push(activation);
-    work.push(product("experts.linear_fc2", [outer, inner], [outer, width]));
+    work.extend([first, activation, second]);
     if x.recipe().moe.grouped_gemm && x.model().linear_bias == LinearBias::All {
-        work.push(output_bias(x, rows * here * outer, here));
-        Work::within(&mut work[last..], MOE);
+        let outer = experts.latent_size.unwrap_or(x.h);
+        let mut bias = output_bias(x, rows * here * outer, here);
+        Work::within(std::slice::from_mut(&mut bias), MOE);
+        work.push(bias);
     }
 }
 
@@ -119,7 +181,10 @@ fn output_bias(x: &Symbols<'_>, elements: u64, experts: u64) -> Work {
 }
 
 /// Rows of one expert: its even part, or its capacity when inputs are padded to it.
-fn per_expert(x: &Symbols<'_>, experts: &Experts, brought: u64) -> u64 {
+fn per_expert(x: &Symbols<'_>, experts: &Experts) -> u64 {
+    let layout = x.plan.layout();
+    // Copies that the tokens of all ranks of the expert and expert-tensor groups bring to each expert.
+    let brought = x.s_local * experts.router_topk * layout.expert * layout.expert_tensor;
     let even = brought.div_ceil(experts.num_experts.max(1)).max(1);
     let recipe = &x.recipe().moe;
     match recipe.capacity_factor {

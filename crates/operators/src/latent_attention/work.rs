@@ -2,7 +2,7 @@
 //! the rank's own tokens; the up-projections are cut by heads (`multi_latent_attention.py`).
 
 use crate::shared::{HeadWidths, core_attention, kernel, residual_addition, rotary};
-use crate::{Symbols, Work};
+use crate::{Symbols, Work, norm};
 use shardscope_plan::{LatentAttention, RecomputeModule};
 
 const UP: &[RecomputeModule] = &[RecomputeModule::MlaUpProjection];
@@ -49,7 +49,8 @@ fn keys_and_values(x: &Symbols<'_>, latent: &LatentAttention, work: &mut Vec<Wor
 
 fn latent_norm(x: &Symbols<'_>, name: &'static str, columns: u64) -> Work {
     let elements = x.s_local * columns;
-    kernel(name, [x.bytes(2 * elements), x.bytes(4 * elements)], [1, 2])
+    let one = || kernel(name, [x.bytes(2 * elements), x.bytes(4 * elements)], [1, 2]);
+    norm::latent(x, name, columns).unwrap_or_else(one)
 }
 
 fn linear(x: &Symbols<'_>, name: &'static str, local: [u64; 3], [n, k]: [u64; 2]) -> Work {

@@ -1,7 +1,7 @@
 //! Arithmetic of the dense MLP.
 
 use crate::shared::{activation, around_products, layers, residual_addition};
-use crate::{Symbols, Work};
+use crate::{Symbols, Work, norm};
 use shardscope_plan::RecomputeModule;
 
 const MLP: &[RecomputeModule] = &[RecomputeModule::Mlp];
@@ -16,6 +16,7 @@ pub(crate) fn work(x: &Symbols<'_>) -> Vec<Work> {
     ];
     work.extend(around_products(x, "mlp_input", first, [0, 0]));
     Work::within(&mut work, MLP);
+    work.extend(norm::behind(x, "post_mlp_layernorm"));
     work.push(residual_addition(x, "mlp_bda"));
     work
 }

@@ -6,17 +6,21 @@ use super::saved::stands_alone;
 use crate::eager::norms_are_kernels;
 use crate::shared::row_sums;
 use crate::{Operator, Symbols, Work};
-use shardscope_plan::{Normalization, RecomputeModule};
+use shardscope_plan::{NormPlaces, NormProduct, Normalization, RecomputeModule};
 use shardscope_units::Bytes;
 
 const NORM: &[RecomputeModule] = &[RecomputeModule::LayerNorm];
 
 pub(crate) fn work(operator: Operator, x: &Symbols<'_>) -> Vec<Work> {
     let elements = x.s_local * x.h;
-    let widths = [x.residual_width, x.width];
-    let [forward, backward] = if in_pieces(x) { pieces(widths) } else { one_kernel(widths) };
+    // Behind attention and MLP it reads what they make.
+    let behind = operator != Operator::FinalNorm && x.model().arrangement.norm_places == NormPlaces::Behind;
+    let input = if behind && in_pieces(x) { x.projected_width } else { x.residual_width };
+    let widths = [input, x.width];
+    let [forward, backward] = if in_pieces(x) { pieces(x, widths) } else { one_kernel(widths) };
     let [forward, backward] = [forward, backward].map(|each| Bytes::new(elements * each));
-    let mut work = vec![row_sums(operator.name(), [forward, backward], launches(x, [1, 2]))];
+    let launches = if in_pieces(x) { launches_in_pieces(x, widths) } else { [1, 2] };
+    let mut work = vec![row_sums(operator.name(), [forward, backward], launches)];
     if stands_alone(operator, x) {
         Work::within(&mut work, NORM);
     }
@@ -31,12 +35,21 @@ fn in_pieces(x: &Symbols<'_>) -> bool {
     x.in_pieces() && x.model().normalization == Normalization::RmsNorm && !norms_are_kernels(x)
 }
 
-/// Kernels forward and backward: `fused` of a norm that is one, or those of [`pieces`].
-fn launches(x: &Symbols<'_>, fused: [u64; 2]) -> [u64; 2] {
-    if !in_pieces(x) {
-        return fused;
-    }
-    launches_in_pieces([x.residual_width, x.width])
+/// A norm of plain PyTorch behind attention or MLP, where there is one in front of each as well (Gemma 2).
+pub(crate) fn behind(x: &Symbols<'_>, name: &'static str) -> Option<Work> {
+    let there = in_pieces(x) && x.model().arrangement.norm_places == NormPlaces::Around;
+    let widths = [x.projected_width, x.width];
+    let bytes = pieces(x, widths).map(|each| Bytes::new(x.s_local * x.h * each));
+    there.then(|| row_sums(name, bytes, launches_in_pieces(x, widths)))
+}
+
+/// Whether the product with the weight is in fp32 and its result cast to the input's type, so that a wider weight makes no
+/// wider output.
+pub(crate) fn keeps_type(x: &Symbols<'_>) -> bool {
+    matches!(
+        x.model().arrangement.norm_product,
+        NormProduct::Wide | NormProduct::Widened | NormProduct::PlusOne
+    )
 }
 
 /// Norms of queries and keys, head by head: `columns` of a token in all, in the format of the products
@@ -45,12 +58,19 @@ pub(crate) fn heads(x: &Symbols<'_>, columns: u64) -> Work {
     let w = x.width;
     let (moved, launches) = if in_pieces(x) {
         let widths = [x.projected_width, w];
-        (pieces(widths), launches_in_pieces(widths))
+        (pieces(x, widths), launches_in_pieces(x, widths))
     } else {
         (one_kernel([w, w]), [1, 2])
     };
     let [forward, backward] = moved.map(|each| Bytes::new(x.n * columns * each));
     row_sums("qk_layernorm", [forward, backward], launches.map(|each| 2 * each))
+}
+
+/// A norm of `columns` columns of a latent in latent attention, where it is written in operations of plain PyTorch.
+pub(crate) fn latent(x: &Symbols<'_>, name: &'static str, columns: u64) -> Option<Work> {
+    let widths = [x.projected_width, x.width];
+    let bytes = pieces(x, widths).map(|each| Bytes::new(x.s_local * columns * each));
+    in_pieces(x).then(|| row_sums(name, bytes, launches_in_pieces(x, widths)))
 }
 
 /// Bytes that one kernel moves for an element, forward and backward, by the widths of its input and of its output.
@@ -62,8 +82,12 @@ const fn one_kernel([input, output]: [u64; 2]) -> [u64; 2] {
 /// inverse root, cast back, product with the weight. Backward: the weight's product and its sum, the product with the weight, the
 /// cast to the input's type and to fp32, the product's two gradients (one summed over the row), the mean's spread over the row, the
 /// square's (a power, a product with two, one with the gradient), their sum, and the cast back. What is in its type already is not
-/// cast. As PyTorch dispatches them (`tests/record/kernels_of_a_layer.py`).
-const fn pieces([input, weight]: [u64; 2]) -> [u64; 2] {
+/// cast. As PyTorch dispatches them (`tests/record/kernels_of_a_layer.py`). Where the product with the weight is in fp32
+/// (`Olmo2RMSNorm`, `Gemma2RMSNorm`), it comes before the cast back (`tests/record/kernels_of_families.py`).
+fn pieces(x: &Symbols<'_>, [input, weight]: [u64; 2]) -> [u64; 2] {
+    if keeps_type(x) {
+        return wide_pieces(input);
+    }
     let output = if weight > input { weight } else { input };
     let forward = cast(input, FLOAT) + 2 * FLOAT + FLOAT + 2 * FLOAT + cast(FLOAT, input) + input + output;
     let of_weight = 2 * output + input + output;
@@ -81,9 +105,25 @@ const fn pieces([input, weight]: [u64; 2]) -> [u64; 2] {
     [forward, backward]
 }
 
+/// The same of a norm that multiplies by its weight in fp32.
+const fn wide_pieces(input: u64) -> [u64; 2] {
+    let casts = cast(input, FLOAT) + cast(FLOAT, input);
+    let forward = casts + 2 * FLOAT + FLOAT + 2 * FLOAT + 2 * FLOAT;
+    let of_weight = 2 * FLOAT + 3 * FLOAT + FLOAT;
+    let product = 3 * FLOAT + 2 * FLOAT + FLOAT;
+    let square = 2 * FLOAT + 2 * FLOAT + 3 * FLOAT;
+    [forward, casts + of_weight + product + FLOAT + square + 3 * FLOAT]
+}
+
 /// The kernels of [`pieces`].
-const fn launches_in_pieces([input, weight]: [u64; 2]) -> [u64; 2] {
+fn launches_in_pieces(x: &Symbols<'_>, [input, weight]: [u64; 2]) -> [u64; 2] {
     let casts = if input < FLOAT { 2 } else { 0 };
+    if keeps_type(x) {
+        // Of the weight its sum with one and its cast, and the cast of its gradient.
+        let narrow = u64::from(weight < FLOAT);
+        let summed = x.model().arrangement.norm_product == NormProduct::PlusOne;
+        return [6 + casts + if summed { 1 + narrow } else { 0 }, 14 + casts + narrow];
+    }
     [6 + casts, 14 + casts + if weight > input { 1 } else { 0 }]
 }
 

@@ -1,0 +1,256 @@
+//! What runs beside the products of experts in plain PyTorch's modules, operation by operation as PyTorch dispatches them
+//! (`tests/record/kernels_of_a_layer.py`): the router's choice, tokens sorted by expert and masked (`transformers/integrations/moe.py:
+//! grouped_mm_experts_forward`), or weights copied for every token (`batched_mm_experts_forward`), the activation, the weighted sum.
+//! Elements of fewer than a token's columns are launches alone. A sort, and the sum of gradients by index, are taken as one kernel.
+
+use crate::pieces::{self, FLOAT, Moved, cast};
+use crate::shared::{kernel, row_sums};
+use crate::{Symbols, Work};
+use shardscope_plan::{ExpertKernel, Router};
+use shardscope_units::Bytes;
+
+/// Kernels and bytes, forward and backward.
+#[derive(Clone, Copy, Default)]
+struct Passes {
+    launches: [u64; 2],
+    bytes: [u64; 2],
+}
+
+impl Passes {
+    /// So many launches that move little.
+    fn small(&mut self, launches: [u64; 2]) {
+        self.launches[0] += launches[0];
+        self.launches[1] += launches[1];
+    }
+
+    /// Of `elements` forward.
+    fn ahead(&mut self, elements: u64, (launches, each): Moved) {
+        self.launches[0] += launches;
+        self.bytes[0] += elements * each;
+    }
+
+    /// Of `elements` backward.
+    fn back(&mut self, elements: u64, (launches, each): Moved) {
+        self.launches[1] += launches;
+        self.bytes[1] += elements * each;
+    }
+
+    /// The same both ways.
+    fn both(&mut self, elements: u64, moved: Moved) {
+        self.ahead(elements, moved);
+        self.back(elements, moved);
+    }
+
+    fn streams(self, name: &'static str) -> Work {
+        kernel(name, self.bytes.map(Bytes::new), self.launches)
+    }
+
+    /// The same where operands are cast, read once for many elements, or in strides.
+    fn casts(self, name: &'static str) -> Work {
+        row_sums(name, self.bytes.map(Bytes::new), self.launches)
+    }
+}
+
+/// Sizes of the experts of one rank.
+struct Sizes {
+    /// Elements of the tokens, and of their copies.
+    tokens: u64,
+    copies: u64,
+    /// Elements behind the activation.
+    inner: u64,
+    /// Bytes of an element of the tokens, of what experts make, of routing weights, and of what these weigh.
+    given: u64,
+    made: u64,
+    weighed: u64,
+    /// The same of the sum over a token's experts: autocast takes sums in fp32 (`autocast_mode.h:AT_FORALL_FP32_SET_OPT_DTYPE`).
+    summed: u64,
+}
+
+impl Sizes {
+    fn new(x: &Symbols<'_>) -> Self {
+        let (given, made) = (x.width, x.expert_width());
+        let weighed = made.max(x.moe.probability);
+        Self {
+            tokens: x.s_local * x.moe.hidden,
+            copies: x.moe.sent * x.moe.hidden,
+            inner: x.moe.sent * x.moe.ffn,
+            given,
+            made,
+            weighed,
+            summed: if x.recipe().autocasts() { FLOAT } else { weighed },
+        }
+    }
+}
+
+/// Everything in front of the experts' first product: the choice, and tokens in the order of their experts.
+pub(super) fn in_front(x: &Symbols<'_>) -> Vec<Work> {
+    let sizes = Sizes::new(x);
+    vec![choice(x), order(x, &sizes)]
+}
+
+/// Everything behind it: the activation is between the products, the sum behind both.
+pub(super) fn behind(x: &Symbols<'_>) -> [Work; 2] {
+    let sizes = Sizes::new(x);
+    [activation(x, &sizes), sum(x, &sizes)]
+}
+
+/// Whether experts run so: not in a loop over them, and not where scores weigh what every expert reads (Llama 4).
+pub(super) fn counts(x: &Symbols<'_>) -> bool {
+    let looped = x.recipe().transformers.experts == ExpertKernel::Loop;
+    x.in_pieces() && !looped && x.model().arrangement.router != Router::Weighing
+}
+
+/// The router's probabilities and its choice.
+fn choice(x: &Symbols<'_>) -> Work {
+    let arranged = &x.model().arrangement;
+    let (w, c) = (x.width, x.compute_width);
+    let mut passes = Passes::default();
+    // Softmax and choice; backward zeros, the chosen written into them, and the softmax.
+    passes.small([2, 3]);
+    let autocasts = x.recipe().autocasts();
+    let product = match arranged.router {
+        Router::Own | Router::Sampled | Router::Weighing | Router::Sigmoid => {
+            passes.both(x.s_local * x.h, cast(w, c));
+            c
+        }
+        Router::Fp32Held => {
+            passes.both(x.s_local * x.h, cast(w, FLOAT));
+            FLOAT
+        }
+        Router::Fp32 | Router::Fp32Grouped | Router::Fp32Sigmoid => {
+            let again = if autocasts { c } else { FLOAT };
+            // Input and weight to fp32, and under autocast both back.
+            for of in [cast(w, FLOAT), cast(FLOAT, again)] {
+                passes.both(x.s_local * x.h, of);
+                passes.both(x.moe.experts * x.h, of);
+            }
+            // A number that scales what was chosen.
+            passes.small([1, 1]);
+            again
+        }
+    };
+    if arranged.chosen_routing {
+        // Of a bias, the sum over tokens.
+        passes.small([0, u64::from(arranged.clamped_experts)]);
+        return passes.casts("router_topk");
+    }
+    let widened = cast(product, FLOAT).0;
+    passes.small([widened, widened]);
+    if arranged.normalized_routing {
+        // A sum, a copy and a division in place; backward three divisions, a negation, a product and two sums.
+        passes.small([3, 7]);
+    }
+    let narrowed = cast(FLOAT, x.moe.probability).0;
+    passes.small([narrowed, narrowed]);
+    passes.casts("router_topk")
+}
+
+/// Copies of tokens in the order of their experts, or of weights in the order of tokens.
+fn order(x: &Symbols<'_>, of: &Sizes) -> Work {
+    let mut passes = Passes::default();
+    passes.ahead(of.tokens, (1, of.given));
+    passes.ahead(of.copies, (0, of.given));
+    if x.recipe().transformers.experts == ExpertKernel::Batched {
+        // Repeated tokens' gradients are summed.
+        passes.back(of.tokens, (1, of.given));
+        passes.back(of.copies, (0, of.given));
+        passes.small([1, 0]);
+        // Both weights for every copy: read and written; backward zeros, and the copies' gradients added.
+        let each = (x.gate + 1) * x.moe.ffn * x.moe.hidden;
+        passes.ahead(x.moe.experts * each, (2, x.width));
+        passes.ahead(x.moe.sent * each, (0, x.width));
+        if x.trains {
+            passes.back(x.moe.experts * each, (4, 3 * x.width));
+            passes.back(x.moe.sent * each, (0, x.width));
+        }
+        return passes.streams("permute");
+    }
+    // Sorted, ranks and weights gathered, counted and summed up, compared and clamped; the way back.
+    passes.small([10, 0]);
+    // The way back, and the copies' gradients added to zeros in their order: of what is weighed, of the weights, of tokens.
+    passes.ahead(of.copies, (1, 2 * of.weighed));
+    passes.back(of.copies, (2, 4 * of.weighed));
+    passes.small([0, 2]);
+    passes.back(of.tokens, (2, 3 * of.given));
+    passes.back(of.copies, (0, of.given));
+    passes.streams("permute")
+}
+
+/// The experts' activation and its gate, whose halves lie in one tensor; gpt-oss clamps both, in steps (`GptOssExperts._apply_gate`),
+/// and adds biases.
+fn activation(x: &Symbols<'_>, of: &Sizes) -> Work {
+    let w = of.made;
+    let mut passes = Passes::default();
+    if x.model().arrangement.clamped_experts {
+        passes.ahead(of.inner, (7, 16 * w));
+        // Products and a sum; which were clamped, a byte each; two halves written into zeros, and their sum.
+        passes.back(of.inner, (20, 41 * w + 8));
+        for (table, columns) in [(x.gate * x.moe.ffn, x.gate * of.inner), (x.moe.hidden, of.copies)] {
+            let table = table * x.moe.experts;
+            passes.ahead(columns, (2, 4 * w));
+            passes.ahead(table, (0, w));
+            if x.trains {
+                passes.back(columns, (2, w));
+                passes.back(table, (0, 3 * w));
+            }
+        }
+        return passes.casts("experts.activation");
+    }
+    let ([ahead, forward], [back, backward]) = pieces::plain_activation(x, w);
+    passes.ahead(of.inner, (ahead, forward));
+    passes.back(of.inner, (back, backward));
+    if x.gate > 1 {
+        // Both halves' gradients are joined.
+        passes.back(of.inner, (1, 2 * x.gate * w));
+    }
+    passes.casts("experts.activation")
+}
+
+/// Masks of copies that no expert here has, the weights' products, and the sum over each token's experts.
+fn sum(x: &Symbols<'_>, of: &Sizes) -> Work {
+    let mut passes = Passes::default();
+    if x.recipe().transformers.experts == ExpertKernel::Grouped {
+        passes.both(of.copies, (1, 2 * of.given));
+        passes.both(x.gate * of.inner, (1, 2 * of.made));
+        passes.both(of.copies, (1, 2 * of.made));
+    }
+    // Weighed; backward two products, the sum over columns, and a cast to what experts make.
+    passes.ahead(of.copies, (1, of.made + of.weighed));
+    passes.back(of.copies, (3, 5 * of.weighed + of.made));
+    passes.back(of.copies, cast(of.weighed, of.made));
+    // What is weighed by narrower numbers makes a wider gradient of them.
+    passes.small([0, u64::from(x.moe.probability < of.made)]);
+    // Summed, and spread again.
+    passes.ahead(of.tokens, (0, of.summed));
+    passes.ahead(of.copies, (1, of.weighed));
+    passes.back(of.tokens, (0, of.summed));
+    passes.back(of.copies, (1, of.weighed));
+    passes.both(of.tokens, cast(of.summed, of.given));
+    passes.casts("unpermute")
+}
+
+/// What stands between the shared experts' products and the sum with the routed ones: their switch, a sigmoid of one column.
+pub(super) fn shared_sum(x: &Symbols<'_>, switched: bool) -> Work {
+    let (tokens, w, p) = (x.s_local * x.h, x.width, x.projected_width);
+    let mut passes = Passes::default();
+    passes.ahead(tokens, (1, p + 2 * w));
+    passes.back(tokens, cast(w, p));
+    if switched {
+        passes.small([1, 1]);
+        passes.ahead(tokens, (1, 2 * p));
+        passes.back(tokens, (3, 6 * p));
+    }
+    passes.streams("shared_experts.sum")
+}
+
+/// Casts of what `linears` layers of the shared experts read, and the sums of all gradients that come back to one input.
+pub(super) fn inputs(x: &Symbols<'_>, linears: u64) -> Work {
+    let (tokens, w) = (x.s_local * x.h, x.width);
+    let mut passes = Passes::default();
+    for _ in 0..linears {
+        passes.both(tokens, cast(w, x.compute_width));
+    }
+    // Beside them the router and the experts read it.
+    passes.back(tokens, (linears + 1, 3 * w * (linears + 1)));
+    passes.streams("experts.input")
+}
