@@ -1,8 +1,10 @@
 //! What ranks share, as files of accelerate, FSDP and DeepSpeed say it.
 
 use super::{said, script, stopped, value};
-use shardscope_plan::Field;
-use shardscope_source::Code;
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, read};
+use shardscope_plan::{Field, NumberFormat, Software};
+use shardscope_source::{Code, Source};
 
 #[test]
 fn what_accelerate_shards_stands_in_a_file_that_is_asked_for() {
@@ -11,6 +13,35 @@ fn what_accelerate_shards_stands_in_a_file_that_is_asked_for() {
     let resolution = script(text);
     assert!(resolution.plan.is_none(), "the file decides what ranks share");
     assert!(resolution.questions.iter().any(|question| question.name == "zero_stage"));
+}
+
+/// trl's `multi_gpu.yaml`: the ranks hold copies, in a format that the file leaves to its program. It was priced with Megatron's bf16 weights
+/// beside fp32 ones, 18 bytes each.
+#[test]
+fn accelerates_copies_have_the_format_that_their_program_loads() {
+    let text = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n";
+    let given = [("model", "Qwen/Qwen2.5-7B"), ("seq_length", "2048"), ("micro_batch_size", "1")];
+    let open = said("multi_gpu.yaml", text, &given);
+    assert!(open.plan.is_none());
+    let asked: Vec<_> =
+        open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+    assert_eq!(asked, [("params_dtype", Some("bf16"))]);
+    for format in [NumberFormat::Bf16, NumberFormat::Fp32] {
+        let answered = [&given[..], &[("params_dtype", format.name())]].concat();
+        let read = said("multi_gpu.yaml", text, &answered);
+        let recipe = read.plan.as_ref().expect("a plan").recipe();
+        assert_eq!((recipe.software, recipe.params_dtype), (Software::HfTransformers, format));
+    }
+    let halves = said("fp16.yaml", &text.replace("bf16", "fp16"), &given);
+    assert_eq!(halves.questions[0].proposal.as_deref(), Some("fp32"));
+    // What shards casts the weights, and a trainer's own words say what they are.
+    let sharded = text.replace("MULTI_GPU", "FSDP");
+    assert!(said("fsdp.yaml", &sharded, &given).plan.is_some());
+    let script = "accelerate launch --config_file a.yaml train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 \
+        --gradient_accumulation_steps 8 --max_length 2048 --bf16 true --num_train_epochs 1";
+    let source = Source::from_files([("a.yaml", text), ("run.sh", script)]);
+    let both = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+    assert!(both.questions.is_empty() && both.plan.is_some(), "{:?}", both.questions);
 }
 
 /// Without a policy of wrapping the whole model is one unit, and by size an MLP may be one: both had the figures of layers.
