@@ -146,3 +146,26 @@ fn deepspeeds_configuration_among_a_trainers_keys_counts() {
     let reduced = format!("{text}  communication_data_type: fp32\n");
     stopped(&said("a.yaml", &reduced, &[("world_size", "4")]), &["communication_data_type"]);
 }
+
+/// OpenCoder's `stage1_example.sh`: the variable that holds the nodes decides the accumulation too. It was asked for without a value, and
+/// the nodes once more.
+#[test]
+fn a_variable_that_decides_nodes_and_accumulation_is_asked_once() {
+    let text = "BATCH_SIZE=4096\nMICRO_BATCH_SIZE=8\nGRAD_ACCU=$(($BATCH_SIZE / $WORLD_SIZE / $MICRO_BATCH_SIZE / 8))\n\
+        torchrun --nproc_per_node 8 --nnodes $WORLD_SIZE finetune.py --model_name_or_path Qwen/Qwen2.5-7B --model_max_length 1216 \
+        --per_device_train_batch_size $MICRO_BATCH_SIZE --gradient_accumulation_steps $GRAD_ACCU --gradient_checkpointing True --bf16 True\n";
+    let open = script(text);
+    let asked: Vec<_> =
+        open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+    assert_eq!(asked, [("WORLD_SIZE", Some("1"))]);
+    let source = Source::new(text);
+    for (nodes, steps) in [("1", "64"), ("4", "16")] {
+        let variables = vec![("WORLD_SIZE".to_owned(), nodes.to_owned())];
+        let environment = Environment { variables, ..Environment::default() };
+        let answered = read(&Request { source: &source, environment: &environment, overrides: &[] });
+        assert!(answered.plan.is_some() && answered.questions.is_empty(), "{:?}", answered.questions);
+        let of = [Field::NumNodes, Field::NumMicroBatches, Field::GlobalBatchSize]
+            .map(|field| value(&answered, field));
+        assert_eq!(of, [nodes, steps, "4096"]);
+    }
+}
