@@ -16,8 +16,8 @@ use super::started::{
 use super::strangers::python;
 use super::weights::of_nothing_else;
 use super::{
-    Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, machines, notebook, several,
-    template,
+    Argument, Effect, Found, NotModelled, Origin, Question, Reading, counted, launch, machines, notebook,
+    several, template,
 };
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
@@ -266,6 +266,7 @@ fn script(
     }
     let Some((part, launch)) = first else { return (Vec::new(), Vec::new()) };
     let mut reading = environment::reading(&launch);
+    counted::propose(&mut reading, source, part, environment);
     reading.diagnostics.extend(other.map(|other| several::scripts(source, part, other)));
     if !alone && launch.arguments.is_empty() {
         // Other texts may say all there is to say.

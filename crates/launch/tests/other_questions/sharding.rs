@@ -169,3 +169,31 @@ fn a_variable_that_decides_nodes_and_accumulation_is_asked_once() {
         assert_eq!(of, [nodes, steps, "4096"]);
     }
 }
+
+/// Qwen3-Coder's `sft_qwencoder.sh` divides its batch of 1,024 by the GPUs that it counts. One micro-batch was proposed, with which a step
+/// has 32 sequences.
+#[test]
+fn what_is_divided_by_counted_gpus_is_proposed_as_it_comes_out() {
+    let text = |count: &str, more: &str| {
+        format!(
+            "{more}GPUS_PER_NODE=$({count})\nNNODES=1\nGRAD_ACCU=$((1024 / ($GPUS_PER_NODE*$NNODES) / 4))\n\
+             torchrun --nproc_per_node $GPUS_PER_NODE --nnodes $NNODES train.py --model_name_or_path Qwen/Qwen2.5-Coder-1.5B \
+             --model_max_length 1280 --per_device_train_batch_size 4 --gradient_accumulation_steps $GRAD_ACCU --bf16 True\n"
+        )
+    };
+    for (count, more, devices, steps) in [
+        ("python -c \"import torch; print(torch.cuda.device_count());\"", "", "8", "32"),
+        ("nvidia-smi -L | wc -l", "", "8", "32"),
+        ("nvidia-smi -L | wc -l", "# on one node of 4xA100-80GB\n", "4", "64"),
+    ] {
+        let open = script(&text(count, more));
+        let asked: Vec<_> =
+            open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+        assert_eq!(asked, [("num_micro_batches", Some(steps)), ("gpus_per_node", Some(devices))]);
+        let answers: Vec<(&str, &str)> =
+            asked.iter().map(|(name, value)| (*name, value.expect("a proposal"))).collect();
+        let answered = said("run.sh", &text(count, more), &answers);
+        assert!(answered.plan.is_some(), "{:?}", answered.diagnostics);
+        assert_eq!(value(&answered, Field::GlobalBatchSize), "1024");
+    }
+}
