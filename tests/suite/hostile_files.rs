@@ -36,7 +36,11 @@ const HEADS: [(&str, &str); 6] = [
 ];
 
 /// Repeated until the text is long enough.
-const PYTHON: [&str; 90] = [
+const PYTHON: [&str; 94] = [
+    "SFTTrainer(",
+    "SFTTrainer([",
+    "from_pretrained(",
+    "TrainingArguments(a=",
     "(",
     "[",
     "{",

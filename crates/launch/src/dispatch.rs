@@ -9,12 +9,15 @@ use super::formats::{
 };
 use super::named::take_model;
 use super::several::MAX_TEXTS;
-use super::started::{Started, asks_for_line, by_commands, launched_by, with_line, without_places};
+use super::started::{
+    Started, also_starts, asks_for_line, by_commands, imports_olmo_core, launched_by, trains_by_olmo_core,
+    with_line, without_places,
+};
 use super::strangers::python;
 use super::weights::of_nothing_else;
 use super::{
-    Argument, Effect, Found, NotModelled, Origin, Question, Reading, launch, machines, notebook, several,
-    template,
+    Argument, Effect, Found, NotModelled, Origin, Question, Reading, counted, launch, machines, notebook,
+    several, template,
 };
 use shardscope_bash as shell;
 use shardscope_config_tree::{Tree, read_json};
@@ -103,6 +106,7 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
                             without_places(&mut reading, 0);
                             notebook::runtime(&mut reading, text, part.span.start);
                         }
+                        reading.diagnostics.extend(also_starts(&program, source, index, environment));
                         if asks_for_line(&reading) {
                             let (name, base) = (part.name.clone(), part.span.start);
                             programs.push(Started { name, base, program, exact });
@@ -157,21 +161,6 @@ pub(super) fn dispatch(source: &Source, environment: &shell::Environment) -> Vec
     let mut readings = vec![Reading { diagnostics: remarks, machines, questions, ..Reading::default() }];
     readings.extend(merge(texts));
     readings
-}
-
-/// Whether a program is one of OLMo-core's, whose settings are Python.
-fn imports_olmo_core(program: &str) -> bool {
-    let names = |line: &str| {
-        let mut words = line.split_ascii_whitespace();
-        let imports = matches!(words.next(), Some("from" | "import"));
-        imports && words.next().is_some_and(|module| module.split('.').next() == Some("olmo_core"))
-    };
-    program.lines().any(names)
-}
-
-/// Whether it has what OLMo-core trains with; converting checkpoints, measuring a network and the like have not.
-fn trains_by_olmo_core(program: &str) -> bool {
-    ["TransformerConfig", "TrainModule", "TrainerConfig", "adder"].iter().any(|word| program.contains(word))
 }
 
 /// The recipe that the reader names.
@@ -277,6 +266,7 @@ fn script(
     }
     let Some((part, launch)) = first else { return (Vec::new(), Vec::new()) };
     let mut reading = environment::reading(&launch);
+    counted::propose(&mut reading, source, part, environment);
     reading.diagnostics.extend(other.map(|other| several::scripts(source, part, other)));
     if !alone && launch.arguments.is_empty() {
         // Other texts may say all there is to say.

@@ -4,6 +4,7 @@
 mod answers;
 mod argument;
 mod commands;
+mod counted;
 mod detect;
 mod dispatch;
 mod environment;

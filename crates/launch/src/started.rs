@@ -1,7 +1,7 @@
 //! Programs that take their settings from the line that starts them: read together with that line, which may stand beside them or be
 //! the answer to a question.
 
-use super::formats::{Dialect, Format, Text, Trainer, launcher, read_started};
+use super::formats::{Dialect, Format, Text, Trainer, Workload, launcher, read_started};
 use super::several::MAX_TEXTS;
 use super::{Argument, Reading, commands, environment, launch, megatron, notebook};
 use shardscope_bash::{Environment, base_name};
@@ -101,12 +101,7 @@ pub(super) fn by_commands(
     environment: &Environment,
 ) -> Option<[Reading; 2]> {
     let work = commands::workload(program)?;
-    let texts = source.parts().iter().enumerate();
-    let texts = texts.map(|(at, known)| {
-        let text = if at == part { work.script.as_str() } else { source.part_text(at) };
-        (known.name.as_str(), text)
-    });
-    let launch = launch::read_part(&Source::from_files(texts), part, environment);
+    let launch = launched(&work, source, part, environment);
     let mut reading = environment::reading(&launch);
     without_places(&mut reading, 0);
     let (text, base) = (source.part_text(part), source.parts().get(part)?.span.start);
@@ -115,4 +110,45 @@ pub(super) fn by_commands(
     }
     let nothing = reading.diagnostics.iter().any(|said| said.code == Code::NoTrainingCommand);
     (!nothing).then_some([work.reading, reading])
+}
+
+/// What the commands of a program start.
+fn launched(work: &Workload, source: &Source, part: usize, environment: &Environment) -> launch::Launch {
+    let texts = source.parts().iter().enumerate();
+    let texts = texts.map(|(at, known)| {
+        let text = if at == part { work.script.as_str() } else { source.part_text(at) };
+        (known.name.as_str(), text)
+    });
+    launch::read_part(&Source::from_files(texts), part, environment)
+}
+
+/// Says so where a program with a trainer of its own starts a training by a command too: two trainings, of which one is read.
+pub(super) fn also_starts(
+    program: &str,
+    source: &Source,
+    part: usize,
+    environment: &Environment,
+) -> Option<Diagnostic> {
+    let launch = launched(&commands::workload(program)?, source, part, environment);
+    if launch.arguments.is_empty() {
+        return None;
+    }
+    let message = "the program also starts a training by a command; the estimate is for the trainer in the program itself";
+    let hint = "paste that command alone for the other";
+    Some(Diagnostic::warning(Code::SeveralCommands, message).hint(hint))
+}
+
+/// Whether a program is one of OLMo-core's, whose settings are Python.
+pub(super) fn imports_olmo_core(program: &str) -> bool {
+    let names = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let imports = matches!(words.next(), Some("from" | "import"));
+        imports && words.next().is_some_and(|module| module.split('.').next() == Some("olmo_core"))
+    };
+    program.lines().any(names)
+}
+
+/// Whether it has what OLMo-core trains with; converting checkpoints, measuring a network and the like have not.
+pub(super) fn trains_by_olmo_core(program: &str) -> bool {
+    ["TransformerConfig", "TrainModule", "TrainerConfig", "adder"].iter().any(|word| program.contains(word))
 }

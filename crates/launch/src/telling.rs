@@ -47,7 +47,7 @@ const SMALL: &str = "stage3_param_persistence_threshold sub_group_size stage3_pr
     train_memory_margin_bytes update_weight_buffer_size update_weight_transfer_mode problem_type sub_task sample_packing_sequentially \
     curriculum_sampling mixer_list base_model_ignore_patterns micro_rollout_batch_size override_model_config extends \
     first_last_layers_bf16 config config_file config_path config_name \
-    pin_memory prefetch_factor num_proc";
+    pin_memory prefetch_factor num_proc from_local";
 
 /// How a part of a name begins that says what it changes.
 const PARTS: [&str; 24] = [
@@ -167,6 +167,8 @@ mod tests {
             ("max_new_tokens", "256"),
             ("reward_func_names", "[exact_match]"),
             ("end_learning_rate", "1e-6"),
+            // Where samples lie (phantom-reasoning, `datasets_for_grpo.py`).
+            ("from_local", "true"),
         ] {
             assert!(!stops(path, value), "{path}");
         }

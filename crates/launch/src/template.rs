@@ -7,7 +7,7 @@ use shardscope_plan::Field;
 /// What says on how many accelerators it runs.
 const MACHINES: [Field; 3] = [Field::WorldSize, Field::NumNodes, Field::GpusPerNode];
 
-/// Where such files leave machines or the ZeRO stage open as well, the batch is not asked for beside model and length: it stands
+/// Where such files leave machines, the ZeRO stage or the weights' format open as well, the batch is not asked for beside model and length: it stands
 /// at one sequence, the least that a step can take, as a default that the reader sees and sets.
 pub(super) fn complete(texts: &mut [Text]) {
     let of_launcher = |text: &Text| {
@@ -20,7 +20,8 @@ pub(super) fn complete(texts: &mut [Text]) {
     let said = |field: Field| texts.iter().any(|text| found(&text.reading, field).is_some());
     let named = |field: Field| texts.iter().any(|text| text.reading.value(field).is_some());
     let batch = [Field::MicroBatchSize, Field::GlobalBatchSize, Field::SeqLength].into_iter().any(said);
-    let complete = named(Field::ZeroStage) || !said(Field::ZeroStage);
+    let complete =
+        [Field::ZeroStage, Field::ParamsDtype].into_iter().all(|field| named(field) || !said(field));
     if batch || complete && MACHINES.into_iter().any(named) {
         return;
     }
@@ -72,7 +73,7 @@ mod tests {
     #[test]
     fn accelerate_without_a_distributed_type_runs_one_process() {
         let open = resolved("distributed_type: 'NO'\nmixed_precision: bf16\n", &[]);
-        assert_eq!(asked(&open), ["model", "seq_length", "micro_batch_size"]);
+        assert_eq!(asked(&open), ["params_dtype", "model", "seq_length"]);
         let world = open.settings.iter().find(|setting| setting.name == Field::WorldSize.name());
         assert_eq!(world.map(|setting| setting.value.clone()), Some(SettingValue::Int(1)));
     }

@@ -275,3 +275,33 @@ fn a_note_that_names_a_model_is_asked_about_it() {
     let model = serves.questions.iter().find(|question| question.name == Field::Model.name());
     assert_eq!(model.and_then(|question| question.proposal.as_deref()), None);
 }
+
+/// A program with a trainer of its own that starts a training by a command besides has two, of which one is read.
+#[test]
+fn a_trainer_beside_a_command_that_trains_is_told() {
+    let trainer = "from transformers import AutoModelForCausalLM\nfrom trl import SFTConfig, SFTTrainer\n\
+        model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B')\n\
+        args = SFTConfig(per_device_train_batch_size=2, max_length=1024, bf16=True)\n\
+        trainer = SFTTrainer(model, args=args)\ntrainer.train()\nimport subprocess\n";
+    let started = "subprocess.run('accelerate launch --num_processes 2 dpo.py --model_name_or_path Qwen/Qwen2.5-0.5B \
+        --per_device_train_batch_size 4 --max_length 512 --bf16 true', shell=True)\n";
+    let told = |read: &Resolution| {
+        let said = |one: &&shardscope_source::Diagnostic| one.code == Code::SeveralCommands;
+        read.diagnostics
+            .iter()
+            .filter(said)
+            .map(|one| (one.severity, one.message.clone()))
+            .collect::<Vec<_>>()
+    };
+    let both = resolved(&[("train.py", &format!("{trainer}{started}"))]);
+    holds(&both, &[(Field::MicroBatchSize, "2"), (Field::SeqLength, "1024")]);
+    let message = "the program also starts a training by a command; the estimate is for the trainer in the program itself";
+    assert_eq!(told(&both), [(Severity::Warning, message.to_owned())]);
+    for other in [
+        "",
+        "subprocess.run('pip install trl', shell=True)\n",
+        "subprocess.run('python evaluate.py --batch_size 4', shell=True)\n",
+    ] {
+        assert!(told(&resolved(&[("train.py", &format!("{trainer}{other}"))])).is_empty(), "{other}");
+    }
+}

@@ -45,6 +45,10 @@ pub(super) fn ask(table: &mut Table) {
     }
     if values.len() <= SINGLE {
         for (hole, field, value) in &values {
+            // How many of what there are is proposed with the machines, and is not the setting's own value.
+            if table.decides_machines(hole) {
+                continue;
+            }
             let known = table.propose(hole, value);
             // Of a variable that the reader never asked about, the setting itself is asked.
             if !known {

@@ -303,11 +303,21 @@ fn open(table: &mut Table, nodes: Option<u64>, per_node: Option<u64>, usual: u64
     // One question for machines, in place of one for each variable that they depend on.
     table.ask_for_machines_by_name();
     let fits = fitting::nodes(table, per_node.unwrap_or(usual));
-    let all = table.left_to(Field::WorldSize).map(|(hole, _)| hole.to_owned());
     // Multiplied out: that variable is the number of all accelerators.
-    if all.is_some_and(|hole| table.propose(&hole, &(fits * per_node.unwrap_or(usual)).to_string())) {
-        // A variable that decides more than the machines, such as the global batch: its answer says how many there are.
-    } else {
+    let all = Some((Field::WorldSize, fits * per_node.unwrap_or(usual)));
+    let told = remarked(table, nodes, per_node).map(|(count, _)| count);
+    let part = match (nodes, per_node) {
+        (None, Some(_)) => Some((Field::NumNodes, told.unwrap_or(fits))),
+        (Some(_), None) => Some((Field::GpusPerNode, told.unwrap_or(usual))),
+        _ => None,
+    };
+    let mut proposes = |(field, works): (Field, u64)| {
+        let hole = table.left_to(field).map(|(hole, _)| hole.to_owned());
+        hole.is_some_and(|hole| table.propose(&hole, &works.to_string()))
+    };
+    // A variable that decides more than the machines, such as the global batch or how many micro-batches make one: its answer says how many
+    // there are.
+    if !all.into_iter().chain(part).any(&mut proposes) {
         let (field, prompt, works) = match (nodes, per_node) {
             (Some(_), _) => (Field::GpusPerNode, "GPUs per node?", usual),
             (None, Some(_)) => (Field::NumNodes, "Number of nodes?", fits),

@@ -6,7 +6,7 @@ use super::names;
 use super::reader::{Claim, Reader, Role};
 use super::signs;
 use super::trainer::{left_to_file, words};
-use crate::{Argument, Effect, NotModelled, Origin, Reading};
+use crate::{Argument, Effect, Found, NotModelled, Origin, Question, Reading};
 use shardscope_config_tree::{Node, Tree};
 use shardscope_plan::{Field, Software};
 use shardscope_source::{Code, Diagnostic};
@@ -53,8 +53,33 @@ pub(super) fn of_scalars(scalars: &Scalars) -> Reading {
     for path in names::words("accelerate") {
         leaves.pass(path);
     }
-    leaves.reading.software = Some((Software::TorchFsdp, "an accelerate configuration".to_owned()));
+    format_of_weights(&mut leaves);
+    let why = "accelerate launches programs that train models of transformers";
+    leaves.reading.software = Some((Software::HfTransformers, why.to_owned()));
     leaves.finish("an accelerate configuration")
+}
+
+/// Where ranks hold copies, weights stay in the format in which the program loads them: mixed precision wraps `forward` in autocast alone
+/// (`accelerate/accelerator.py:prepare_model`). FSDP's shards are cast to fp32 there, and DeepSpeed's engine casts all.
+fn format_of_weights(leaves: &mut Leaves<'_>) {
+    let kind = leaves.get("distributed_type");
+    if leaves.reading.value(Field::ZeroStage).is_some_and(|stage| stage != "0")
+        || kind.is_some_and(|kind| !matches!(kind.value.as_str(), "MULTI_GPU" | "NO"))
+    {
+        return;
+    }
+    let mut open = Found::new(Field::ParamsDtype, String::new(), Origin::Default)
+        .by("mixed_precision", leaves.get("mixed_precision").or(kind).and_then(|leaf| leaf.span));
+    open.hole = Some("the program that is launched".to_owned());
+    leaves.reading.take(open);
+    // A scaler refuses gradients in fp16 (`torch/amp/grad_scaler.py:_unscale_grads_`).
+    let usual = if leaves.text("mixed_precision") == Some("fp16") { "fp32" } else { "bf16" };
+    leaves.reading.questions.push(Question {
+        name: Field::ParamsDtype.name().to_owned(),
+        prompt: "In which format does the program load the weights?".to_owned(),
+        choices: ["bf16", "fp32"].map(str::to_owned).to_vec(),
+        proposal: Some(usual.to_owned()),
+    });
 }
 
 /// Options of `accelerate launch` that take the place of a key, each with that key and the value of a bare switch.

@@ -275,7 +275,12 @@ fn accelerate_starts_several_processes_on_accelerators_whatever_use_cpu_says() {
         said(
             "accelerate.yaml",
             &text,
-            &[("model", "Qwen/Qwen2.5-7B"), ("seq_length", "4096"), ("micro_batch_size", "1")],
+            &[
+                ("model", "Qwen/Qwen2.5-7B"),
+                ("seq_length", "4096"),
+                ("micro_batch_size", "1"),
+                ("params_dtype", "bf16"),
+            ],
         )
     };
     let read = of("DEEPSPEED");

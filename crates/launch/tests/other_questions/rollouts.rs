@@ -185,6 +185,23 @@ fn slime_packs_under_its_switch_and_trains_on_the_longest_sample_otherwise() {
     assert!(open.questions.iter().any(|question| question.name == Field::RolloutLength.name()));
 }
 
+/// kilian-group/phantom-reasoning's `config_pw_1gpu_smoke.yaml` in short: without `beta` and `max_prompt_length`, which GRPO's file of today's
+/// TRL needs neither of, it was answered as supervised fine-tuning.
+#[test]
+fn files_of_grpo_are_told_by_what_makes_their_rollouts() {
+    let text = "model_name_or_path: Qwen/Qwen3-0.6B\nfrom_local: true\nbf16: true\ndtype: bfloat16\nattn_implementation: flash_attention_2\n\
+        gradient_checkpointing: true\nper_device_train_batch_size: 4\ngradient_accumulation_steps: 1\nuse_vllm: true\nvllm_mode: colocate\n\
+        vllm_gpu_memory_utilization: 0.30\nvllm_max_model_length: 10496\nnum_generations: 4\nmax_completion_length: 1024\n";
+    let read = said("grpo.yaml", text, &[("world_size", "1")]);
+    assert!(read.plan.is_some(), "{:?}", read.diagnostics);
+    let of = [Field::TrainingObjective, Field::RolloutEngine, Field::RolloutsPerPrompt]
+        .map(|field| value(&read, field));
+    assert_eq!(of, ["policy", "vllm", "4"]);
+    // What has completions and does not say how many may be GRPO or compare them.
+    let open = said("a.yaml", &text.replace("num_generations: 4\n", ""), &[("world_size", "1")]);
+    assert!(open.plan.is_none());
+}
+
 /// dhcode-cpp/X-R1 `recipes/X_R1_zero_0dot5B_config.yaml` in short. `trl/trainer/grpo_config.py` of 0.15: `vllm_device` is "auto", the
 /// accelerator behind those that train, `vllm_gpu_memory_utilization` 0.9 and `beta` 0.04.
 #[test]

@@ -1,8 +1,10 @@
 //! What ranks share, as files of accelerate, FSDP and DeepSpeed say it.
 
 use super::{said, script, stopped, value};
-use shardscope_plan::Field;
-use shardscope_source::Code;
+use shardscope_bash::Environment;
+use shardscope_launch::{Request, read};
+use shardscope_plan::{Field, NumberFormat, Software};
+use shardscope_source::{Code, Source};
 
 #[test]
 fn what_accelerate_shards_stands_in_a_file_that_is_asked_for() {
@@ -11,6 +13,35 @@ fn what_accelerate_shards_stands_in_a_file_that_is_asked_for() {
     let resolution = script(text);
     assert!(resolution.plan.is_none(), "the file decides what ranks share");
     assert!(resolution.questions.iter().any(|question| question.name == "zero_stage"));
+}
+
+/// trl's `multi_gpu.yaml`: the ranks hold copies, in a format that the file leaves to its program. It was priced with Megatron's bf16 weights
+/// beside fp32 ones, 18 bytes each.
+#[test]
+fn accelerates_copies_have_the_format_that_their_program_loads() {
+    let text = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n";
+    let given = [("model", "Qwen/Qwen2.5-7B"), ("seq_length", "2048"), ("micro_batch_size", "1")];
+    let open = said("multi_gpu.yaml", text, &given);
+    assert!(open.plan.is_none());
+    let asked: Vec<_> =
+        open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+    assert_eq!(asked, [("params_dtype", Some("bf16"))]);
+    for format in [NumberFormat::Bf16, NumberFormat::Fp32] {
+        let answered = [&given[..], &[("params_dtype", format.name())]].concat();
+        let read = said("multi_gpu.yaml", text, &answered);
+        let recipe = read.plan.as_ref().expect("a plan").recipe();
+        assert_eq!((recipe.software, recipe.params_dtype), (Software::HfTransformers, format));
+    }
+    let halves = said("fp16.yaml", &text.replace("bf16", "fp16"), &given);
+    assert_eq!(halves.questions[0].proposal.as_deref(), Some("fp32"));
+    // What shards casts the weights, and a trainer's own words say what they are.
+    let sharded = text.replace("MULTI_GPU", "FSDP");
+    assert!(said("fsdp.yaml", &sharded, &given).plan.is_some());
+    let script = "accelerate launch --config_file a.yaml train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 \
+        --gradient_accumulation_steps 8 --max_length 2048 --bf16 true --num_train_epochs 1";
+    let source = Source::from_files([("a.yaml", text), ("run.sh", script)]);
+    let both = read(&Request { source: &source, environment: &Environment::default(), overrides: &[] });
+    assert!(both.questions.is_empty() && both.plan.is_some(), "{:?}", both.questions);
 }
 
 /// Without a policy of wrapping the whole model is one unit, and by size an MLP may be one: both had the figures of layers.
@@ -114,4 +145,55 @@ fn deepspeeds_configuration_among_a_trainers_keys_counts() {
     assert_eq!(fields.map(|field| value(&read, field)), ["deepspeed", "2", "true", "1"]);
     let reduced = format!("{text}  communication_data_type: fp32\n");
     stopped(&said("a.yaml", &reduced, &[("world_size", "4")]), &["communication_data_type"]);
+}
+
+/// OpenCoder's `stage1_example.sh`: the variable that holds the nodes decides the accumulation too. It was asked for without a value, and
+/// the nodes once more.
+#[test]
+fn a_variable_that_decides_nodes_and_accumulation_is_asked_once() {
+    let text = "BATCH_SIZE=4096\nMICRO_BATCH_SIZE=8\nGRAD_ACCU=$(($BATCH_SIZE / $WORLD_SIZE / $MICRO_BATCH_SIZE / 8))\n\
+        torchrun --nproc_per_node 8 --nnodes $WORLD_SIZE finetune.py --model_name_or_path Qwen/Qwen2.5-7B --model_max_length 1216 \
+        --per_device_train_batch_size $MICRO_BATCH_SIZE --gradient_accumulation_steps $GRAD_ACCU --gradient_checkpointing True --bf16 True\n";
+    let open = script(text);
+    let asked: Vec<_> =
+        open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+    assert_eq!(asked, [("WORLD_SIZE", Some("1"))]);
+    let source = Source::new(text);
+    for (nodes, steps) in [("1", "64"), ("4", "16")] {
+        let variables = vec![("WORLD_SIZE".to_owned(), nodes.to_owned())];
+        let environment = Environment { variables, ..Environment::default() };
+        let answered = read(&Request { source: &source, environment: &environment, overrides: &[] });
+        assert!(answered.plan.is_some() && answered.questions.is_empty(), "{:?}", answered.questions);
+        let of = [Field::NumNodes, Field::NumMicroBatches, Field::GlobalBatchSize]
+            .map(|field| value(&answered, field));
+        assert_eq!(of, [nodes, steps, "4096"]);
+    }
+}
+
+/// Qwen3-Coder's `sft_qwencoder.sh` divides its batch of 1,024 by the GPUs that it counts. One micro-batch was proposed, with which a step
+/// has 32 sequences.
+#[test]
+fn what_is_divided_by_counted_gpus_is_proposed_as_it_comes_out() {
+    let text = |count: &str, more: &str| {
+        format!(
+            "{more}GPUS_PER_NODE=$({count})\nNNODES=1\nGRAD_ACCU=$((1024 / ($GPUS_PER_NODE*$NNODES) / 4))\n\
+             torchrun --nproc_per_node $GPUS_PER_NODE --nnodes $NNODES train.py --model_name_or_path Qwen/Qwen2.5-Coder-1.5B \
+             --model_max_length 1280 --per_device_train_batch_size 4 --gradient_accumulation_steps $GRAD_ACCU --bf16 True\n"
+        )
+    };
+    for (count, more, devices, steps) in [
+        ("python -c \"import torch; print(torch.cuda.device_count());\"", "", "8", "32"),
+        ("nvidia-smi -L | wc -l", "", "8", "32"),
+        ("nvidia-smi -L | wc -l", "# on one node of 4xA100-80GB\n", "4", "64"),
+    ] {
+        let open = script(&text(count, more));
+        let asked: Vec<_> =
+            open.questions.iter().map(|asked| (asked.name.as_str(), asked.proposal.as_deref())).collect();
+        assert_eq!(asked, [("num_micro_batches", Some(steps)), ("gpus_per_node", Some(devices))]);
+        let answers: Vec<(&str, &str)> =
+            asked.iter().map(|(name, value)| (*name, value.expect("a proposal"))).collect();
+        let answered = said("run.sh", &text(count, more), &answers);
+        assert!(answered.plan.is_some(), "{:?}", answered.diagnostics);
+        assert_eq!(value(&answered, Field::GlobalBatchSize), "1024");
+    }
 }

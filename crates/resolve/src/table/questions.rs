@@ -28,6 +28,13 @@ impl Table {
         self.open.iter().find(|(open, _, _)| *open == field).map(|(_, variable, _)| variable.as_str())
     }
 
+    /// Whether a number of machines is open and lacks this variable.
+    pub(crate) fn decides_machines(&self, variable: &str) -> bool {
+        self.open
+            .iter()
+            .any(|(field, hole, _)| hole == variable && MACHINES.contains(field) && !self.has(*field))
+    }
+
     /// Takes back the questions for variables that decide nothing but the machines.
     pub(crate) fn ask_for_machines_by_name(&mut self) {
         let open = &self.open;

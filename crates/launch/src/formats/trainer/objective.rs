@@ -58,9 +58,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     }
 }
 
-/// Keys of trainers that compare samples. A settings file of TRL has them without naming its trainer, which the program does.
-const COMPARES: [&str; 5] =
-    ["beta", "max_prompt_length", "rpo_alpha", "precompute_ref_log_probs", "ref_model_init_kwargs"];
+/// Keys of trainers that compare samples or make them. A settings file of TRL has them without naming its trainer, which the program
+/// does. GRPO's need neither `beta` nor `max_prompt_length`, which TRL has no more.
+const COMPARES: &str = "beta max_prompt_length rpo_alpha precompute_ref_log_probs ref_model_init_kwargs \
+    num_generations max_completion_length use_vllm vllm_mode";
 /// Words of names that a run is given, and the trainer that each tells; the first that is there counts.
 const TELLING: [(&str, &str); 6] =
     [("rloo", "RLOO"), ("orpo", "ORPO"), ("kto", "KTO"), ("cpo", "CPO"), ("grpo", "GRPO"), ("dpo", "DPO")];
@@ -83,7 +84,7 @@ pub(super) fn left_to_program(leaves: &mut Leaves<'_>) {
         }
         return;
     }
-    let Some(leaf) = leaves.first(&COMPARES).filter(|_| !said) else { return };
+    let Some(leaf) = COMPARES.split(' ').find_map(|key| leaves.get(key)).filter(|_| !said) else { return };
     let names: Vec<String> = ["output_dir", "hub_model_id", "hub_model_revision", "run_name"]
         .iter()
         .filter_map(|path| leaves.text(path))

@@ -5,12 +5,18 @@ use shardscope_python::statements::string_end;
 /// Characters shown of a computed value.
 const SHOWN: usize = 40;
 
+/// Bytes of a call that are looked through.
+const LONGEST_CALL: usize = 20_000;
+
+/// The text up to where a call that opens at `open` is cut, which is beyond any real one.
+pub(super) fn within_call(text: &str, open: usize) -> &[u8] {
+    let bytes = text.as_bytes();
+    bytes.get(..bytes.len().min(open + LONGEST_CALL)).unwrap_or(bytes)
+}
+
 /// Where the parenthesis closes that opens at `open`, behind it; for calls beyond any real one where they are cut.
 pub(super) fn call_end(text: &str, open: usize) -> usize {
-    /// Bytes of a call that are looked through.
-    const LONGEST: usize = 20_000;
-    let bytes = text.as_bytes();
-    let bytes = bytes.get(..bytes.len().min(open + LONGEST)).unwrap_or(bytes);
+    let bytes = within_call(text, open);
     let (mut at, mut depth) = (open, 0_usize);
     while at < bytes.len() {
         match bytes[at] {

@@ -3,7 +3,7 @@
 use super::super::vocabulary::{self, Meaning};
 use super::cut;
 use super::known::Known;
-use super::literal::{literal, plain, shown};
+use super::literal::{literal, plain, shown, within_call};
 use super::names::Names;
 use crate::formats::scalars::Leaf;
 use shardscope_plan::Field;
@@ -164,7 +164,8 @@ impl<'a> Program<'a> {
 
     /// The keywords of the call that opens at `open`, and the model's name among what stands without one.
     pub(super) fn arguments(&mut self, call: &'a str, open: usize, loads: bool) {
-        let bytes = self.text.as_bytes();
+        // Each of the calls that are read may be one that is never closed.
+        let bytes = within_call(self.text, open);
         let (mut at, mut start, mut depth, mut count) = (open + 1, open + 1, 0_usize, 0);
         while at < bytes.len() && count < MOST {
             match bytes[at] {

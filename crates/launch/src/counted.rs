@@ -1,0 +1,45 @@
+//! Batches that a script computes from the devices that it counts on its machine: proposed as they come out on a usual node.
+
+use super::{Question, Reading, environment, launch, machines};
+use shardscope_bash::Environment;
+use shardscope_plan::Field;
+use shardscope_source::Source;
+
+/// What Slurm says in the place of a count on the machine.
+const COUNT: &str = "SLURM_GPUS_ON_NODE";
+/// GPUs of a node where the text speaks of none.
+const USUAL: u64 = 8;
+/// What is divided by them, and how it is asked for.
+const DIVIDED: [(Field, &str); 2] = [
+    (Field::NumMicroBatches, "Micro-batches per step and replica?"),
+    (Field::GlobalBatchSize, "Sequences in all micro-batches of a step?"),
+];
+
+/// Proposes what is open for want of that count.
+pub(super) fn propose(reading: &mut Reading, source: &Source, part: usize, given: &Environment) {
+    let open = |field: Field| reading.found.iter().any(|found| found.field == field && found.hole.is_some());
+    if !DIVIDED.iter().any(|(field, _)| open(*field)) || given.variables.iter().any(|(name, _)| name == COUNT)
+    {
+        return;
+    }
+    // As the question for the GPUs themselves proposes them.
+    let nodes = reading.count(Field::NumNodes).unwrap_or(1).max(1);
+    let said = machines::said(source).into_iter().next();
+    let devices =
+        said.map_or(USUAL, |told| if told.per_node { told.count } else { (told.count / nodes).max(1) });
+    let mut counted = given.clone();
+    counted.variables.push((COUNT.to_owned(), devices.to_string()));
+    let known = environment::reading(&launch::read_part(source, part, &counted));
+    let divided = DIVIDED.into_iter().filter(|(field, _)| open(*field));
+    let questions = divided.filter_map(|(field, prompt)| {
+        let count = known.count(field)?;
+        Some(Question {
+            name: field.name().to_owned(),
+            prompt: format!("{prompt} The text divides by the GPUs that it counts: {count} with {devices}"),
+            choices: Vec::new(),
+            proposal: Some(count.to_string()),
+        })
+    });
+    let questions: Vec<Question> = questions.collect();
+    reading.questions.extend(questions);
+}
