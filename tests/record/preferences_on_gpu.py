@@ -5,7 +5,9 @@
 
 Made the family `preferences-h200` of `../data/measured/memory.jsonl` on 2026-11-27, on one H200 of 141 GB. The model has the shape of Llama
 3.2 1B and random weights; prompts and answers are as long as the columns below say, without padding. Bytes are what PyTorch's allocator
-counts, `steady` those when a step is over. Rollouts are transformers' own (`generate`), in the trainer's process.
+counts, `steady` those when a step is over. Rollouts are transformers' own (`generate`), in the trainer's process. Liger's patches of Llama's
+classes and of its rotation stay in the process: models made after the first run with Liger have its norms, gated activation and rotation
+(runs 006 to 018; their rows say so).
 """
 
 import gc, json, os, statistics, sys, tempfile, time, traceback

@@ -5,7 +5,8 @@ unpacked trl 1.16.0 (of 1.15.0 every line is the same). `add_fused_lm_head` and 
 they are, and of GRPOTrainer and RLOOTrainer what takes log-probabilities of sampled tokens; the model is an embedding and an output layer. Triton's
 kernels do nothing here, since what is held hangs on shapes alone; and a product that CUDA adds to an fp32 sum within itself
 (`_addmm_fp32`, torch 2.8 and later) is left out. `weights` and `autocast` are formats: of fp32 weights under autocast the last norm hands
-on fp32. Every token has a label, or is of the completion; `given` marks what the batch brings.
+on fp32. Every token has a label, or is of the completion, but for policies those of the prompt where there are fewer `sampled`; `given`
+marks what the batch brings.
 """
 
 import ast
@@ -68,7 +69,7 @@ class Model(torch.nn.Module):
         return self.lm_head
 
 
-def case(trl, loss, sequences, tokens, vocabulary, weights, autocast, trains, precomputed=False):
+def case(trl, loss, sequences, tokens, vocabulary, weights, autocast, trains, precomputed=False, sampled=None):
     torch.manual_seed(0)
     class DTensor:
         pass
@@ -113,7 +114,7 @@ def case(trl, loss, sequences, tokens, vocabulary, weights, autocast, trains, pr
     elif loss in ("grpo", "rloo"):
         own(trl / f"trainer/{loss}_trainer.py", ["_get_per_token_logps_and_entropies"], names)
         policy = types.SimpleNamespace(accelerator=types.SimpleNamespace(autocast=contextlib.nullcontext))
-        run = lambda: names["_get_per_token_logps_and_entropies"](policy, model, *batch.values(), tokens - 1, compute_entropy=True)[0].sum()
+        run = lambda: names["_get_per_token_logps_and_entropies"](policy, model, *batch.values(), sampled or tokens - 1, compute_entropy=True)[0].sum()
     else:
         batch["completion_mask"] = torch.ones(sequences, tokens, dtype=torch.int64)
         if precomputed:
@@ -157,7 +158,8 @@ def case(trl, loss, sequences, tokens, vocabulary, weights, autocast, trains, pr
     ]
     return {
         "loss": loss, "sequences": sequences, "tokens": tokens, "vocabulary": vocabulary, "hidden": HEIGHT, "weights": weights, "autocast": autocast,
-        "head_trains": trains, "precomputed": precomputed, "held_at_most": most, "held_after": after, "held_in_backward_at_most": held.most, "kept": kept,
+        "head_trains": trains, "precomputed": precomputed, "sampled": sampled or tokens - 1,
+        "held_at_most": most, "held_after": after, "held_in_backward_at_most": held.most, "kept": kept,
     }
 
 
@@ -172,6 +174,8 @@ def main():
         for weights, autocast in [("bfloat16", None), ("float32", "bfloat16")]:
             for sequences, tokens in [(2, 64), (4, 96), (4, 256)]:
                 print(json.dumps(case(trl, loss, sequences, tokens, 4096, weights, autocast, True)), flush=True)
+        for tokens, sampled in [(96, 32), (256, 128), (2500, 1500)]:
+            print(json.dumps(case(trl, loss, 4, tokens, 4096, "bfloat16", "bfloat16", True, sampled=sampled)), flush=True)
     for loss in ["dpo", "kto"]:
         for weights, autocast in [("bfloat16", None), ("float32", "bfloat16")]:
             for sequences, tokens, precomputed in [(2, 64, False), (4, 96, False), (4, 96, True), (6, 256, False)]:

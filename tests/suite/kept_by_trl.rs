@@ -49,6 +49,7 @@ fn compare(recorded: &str, [objective, logits]: [&str; 2], samples: &str, room: 
             ("training_objective", objective),
             ("preference_logits", logits),
             ("reference_model", if precomputed { "precomputed" } else { "adapters" }),
+            ("loss_kind", if case["kernel"] == true { "token_kernel" } else { "torch" }),
         ]);
         let x = Symbols::new(&plan);
         let saved = Operator::OutputLayer.saved(&x);
@@ -79,7 +80,13 @@ fn compare(recorded: &str, [objective, logits]: [&str; 2], samples: &str, room: 
         let back = ours - back.returned.get() + sum(&back.tensors);
         let most = int(&case, "held_in_backward_at_most");
         let tables = 2 * 2 * x.v * int(&case, "hidden");
-        assert!(most <= back + tables + SMALL * x.n && back <= most + SMALL * x.n, "{back} and {line}");
+        // A CPU adds up 16-bit numbers of one sequence in fp32 (`scatter_add_`), which the allocator's own figures show.
+        let adds_up = case["kernel"] == false && case["cast"] == false;
+        let scratch = if adds_up { 4 * (x.s - 1) * x.v } else { 0 };
+        assert!(
+            most <= back + tables + scratch + SMALL * x.n && back <= most + SMALL * x.n,
+            "{back} and {line}"
+        );
         // The policy's pass without gradients is there in any case, and the reference's where it is not precomputed.
         let calls = case["calls"].as_array().expect("a list").len() as u64;
         assert_eq!(plan.recipe().tuning.objective.passes_beside() + 1, calls, "{line}");
@@ -101,7 +108,7 @@ fn recorded_orpo_cpo_and_simpo_of_trl_are_met_to_the_byte() {
         // The first line tells versions.
         let runs: Vec<&str> =
             std::iter::once("").chain(ODDS.lines().filter(|line| line.contains(&of_method))).collect();
-        compare(&runs.join("\n"), ["dpo", word], "pairs", SCRATCH, 6);
+        compare(&runs.join("\n"), ["dpo", word], "pairs", SCRATCH, 12);
     }
 }
 
@@ -282,6 +289,7 @@ fn the_recorded_fused_head_of_trl_is_met_to_the_byte() {
         let (sequences, loss) = (int(&case, "sequences"), case["loss"].as_str().expect("a word"));
         let wide = case["weights"] == "float32";
         let trains = case["head_trains"] == true;
+        let sampled = int(&case, "sampled").to_string();
         let samples = if loss == "dpo" { sequences / 2 } else { sequences };
         let plan = plan(&[
             ("micro_batch_size", &samples.to_string()),
@@ -296,6 +304,7 @@ fn the_recorded_fused_head_of_trl_is_met_to_the_byte() {
             ("training_objective", if matches!(loss, "grpo" | "rloo") { "policy" } else { loss }),
             ("rl_framework", if matches!(loss, "grpo" | "rloo") { "trl" } else { "" }),
             ("rollout_engine", if matches!(loss, "grpo" | "rloo") { "vllm" } else { "" }),
+            ("rollout_response", if matches!(loss, "grpo" | "rloo") { sampled.as_str() } else { "" }),
             ("preference_logits", "own"),
             ("reference_model", if case["precomputed"] == true { "precomputed" } else { "loaded" }),
             ("loss_kind", "fused_tiles"),
@@ -330,5 +339,5 @@ fn the_recorded_fused_head_of_trl_is_met_to_the_byte() {
         assert!(beside <= held && held <= beside + 4 * x.n, "{beside} for {held} of {line}");
         compared += 1;
     }
-    assert_eq!(compared, 60);
+    assert_eq!(compared, 66);
 }

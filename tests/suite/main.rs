@@ -12,6 +12,7 @@ mod attention_time;
 mod bash_writer;
 mod bounds;
 mod buffers;
+mod checkpointed_layer;
 mod compare;
 mod constants;
 mod deferred_gradients;

@@ -39,7 +39,7 @@ mod vision;
 mod work;
 
 pub use creation::Creation;
-pub use eager::worked_out_again;
+pub use eager::{copies_layer_input, worked_out_again};
 pub use experts::ExpertProducts;
 pub use letters::{LETTERS, letter_meaning};
 pub use linear::linear_as_megatron_counts;

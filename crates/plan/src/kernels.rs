@@ -91,6 +91,9 @@ pub enum LossKind {
     /// Output projection and log-probabilities of tiles of tokens and words, the logits of each overwritten by their gradient, and the
     /// gradients of input and weight summed in fp32 (TRL's `ChunkedLogProbFunction`, since 1.15).
     FusedTiles,
+    /// Log-probability and entropy of each given token by one kernel, which keeps the logits as they are and makes their gradient apart
+    /// from them (TRL's `_LogProbEntropyFunction`, since 1.14, in the trainers whose output layer is not fused: ORPO and CPO).
+    TokenKernel,
 }
 
 /// What of a step is captured in CUDA graphs, whose memory stays reserved.

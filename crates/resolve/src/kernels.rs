@@ -140,6 +140,7 @@ pub(super) fn loss(table: &Table, software: Software) -> LossKind {
         "chunked_rows" => return LossKind::ChunkedRows,
         "tiled" => return LossKind::Tiled(table.count(Field::LogProbChunk).unwrap_or(TILED_TOKENS)),
         "fused_tiles" => return LossKind::FusedTiles,
+        "token_kernel" => return LossKind::TokenKernel,
         "chunked_linear" => return LossKind::ChunkedLinear,
         "compiled" => return LossKind::Compiled,
         "distributed" => return LossKind::Distributed,

@@ -71,12 +71,6 @@ pub const GAPS: &[(&str, &str)] = &[
         "preferences-h200-012",
         "the reference model, 2.30 GiB, is in what was measured; the page counts it beside the policy, whose bytes these are",
     ),
-    ("preferences-h200-013", "2.2 GiB too many without checkpointing: not found"),
-    (
-        "preferences-h200-017",
-        "where Triton is there, TRL 1.16 takes log-probabilities by a kernel of its own instead of a log-softmax, of which copies \
-         in fp32 are counted",
-    ),
 ];
 
 /// Runs of models that are not estimated: hybrid (Mamba) layers.
@@ -84,11 +78,9 @@ pub const NOT_ESTIMATED: &[&str] = &[
     "megatron-ci-342",
     "megatron-ci-461",
     "megatron-ci-462",
-    // No source of the catalog has LFM2's shape; Qwen3.5's decoder ran without the tower that the model's name brings; CPO under TRL
-    // is not modelled.
+    // No source of the catalog has LFM2's shape; Qwen3.5's decoder ran without the tower that the model's name brings.
     "families-h200-024",
     "families-h200-025",
-    "preferences-h200-018",
 ];
 
 /// Verdicts that are missed, and why: runs that ran out of memory and are said to fit with the headroom free, and runs that ran and

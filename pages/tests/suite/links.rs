@@ -62,7 +62,7 @@ fn every_step_time_opens_as_its_plan() {
 
 #[test]
 fn every_memory_opens_as_its_plan() {
-    assert_eq!(runs().iter().filter(|run| run.memory.is_some()).count(), 482);
+    assert_eq!(runs().iter().filter(|run| run.memory.is_some()).count(), 483);
     each(runs(), opens_at_its_memory);
 }
 

@@ -5,7 +5,7 @@ use super::kept::{LayersKept, kept_by, layers_kept, rotary_table, run_input};
 use super::offloaded::{Groups, Passed, keeps_input, not_gone};
 use super::own_states::{defers, width_added_up};
 use super::unit::{Counts, Point, Unit, Units};
-use shardscope_operators::{SectionKind, Symbols, frozen_counts, section_counts};
+use shardscope_operators::{SectionKind, Symbols, copies_layer_input, frozen_counts, section_counts};
 use shardscope_plan::{Chunk, LayerKind, OffloadModule};
 use shardscope_units::Bytes;
 
@@ -370,9 +370,10 @@ fn layers(x: &Symbols<'_>, walk: &mut Walk<'_>, chunk: &Chunk, sum: &ChunkSum, m
     }
 }
 
-/// Bytes of one recomputed run, whose first input is the kept one.
+/// Bytes of one recomputed run. Its first input is the kept one, unless the first norm makes a copy of it.
 fn run_recomputed(x: &Symbols<'_>, unit: &Unit, layers: &LayersKept) -> Bytes {
-    (unit.full * layers.run).less(run_input(x).bytes)
+    let kept = if copies_layer_input(x) { Bytes::ZERO } else { run_input(x).bytes };
+    (unit.full * layers.run).less(kept)
 }
 
 impl Moment {

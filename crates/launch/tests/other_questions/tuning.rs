@@ -338,6 +338,14 @@ fn odds_and_contrasts_of_pairs_are_read() {
         let shown = [Field::PreferenceLogits, Field::ReferenceModel];
         assert_eq!(shown.map(|field| value(&read, field)), [word, "none"]);
     }
+    // Log-probabilities are a kernel's where the text tells no older release: in TRL's own module the trainers were before it, axolotl
+    // pins a release, and the handbook's `max_prompt_length` is refused by the newest.
+    let loss = |name: &str, text: &str| value(&said(name, text, &[]), Field::LossKind);
+    let moved = cpo.replace("from trl import", "from trl.experimental.cpo import");
+    assert_eq!(loss("c.py", &moved), "token_kernel");
+    assert_eq!(loss("a.yaml", &handbook.replace("max_prompt_length: 1792\n", "")), "token_kernel");
+    assert_eq!(loss("c.py", &format!("# pip install trl==1.13.0\n{moved}")), "");
+    assert_eq!([loss("a.yaml", handbook), loss("b.yaml", axolotl), loss("c.py", cpo)], ["", "", ""]);
     // Dropout of adapters is off, as in every trainer of preferences.
     assert_eq!(value(&said("b.yaml", axolotl, &[]), Field::LoraDropout), "0");
     let with = |more: &str| {

@@ -19,11 +19,11 @@ const BYTE: u64 = 1;
 const RUNNING: u64 = 7;
 
 static LABELLED: Formula =
-    Formula::new("b·(s - 1)·h·B", "The output layer's input for tokens that have a label.", HEAD);
+    Formula::new("b·sampled·h·B", "The output layer's input for tokens that have a label.", HEAD);
 static MASK: Formula = Formula::new("b·(s - 1)", "Which tokens have a label, one byte each.", HEAD);
-static LABELS: Formula = Formula::new("8·b·(s - 1)", "The labels that are not ignored, int64.", HEAD);
+static LABELS: Formula = Formula::new("8·b·sampled", "The labels that are not ignored, int64.", HEAD);
 static SUMS: Formula =
-    Formula::new("8·b·(s - 1)", "Each token's log-sum-exp and entropy over the vocabulary, fp32.", KERNEL);
+    Formula::new("8·b·sampled", "Each token's log-sum-exp and entropy over the vocabulary, fp32.", KERNEL);
 static COUNTS: Formula =
     Formula::new("16", "Number of tokens in the batch, and the same clamped to at least one, int64.", HEAD);
 static COUNT: Formula = Formula::new("8", "Tokens that have a label, int64.", HEAD);
@@ -40,11 +40,11 @@ static SIGNS: Formula = Formula::new(
 static TILE: Formula =
     Formula::new("rows·words·Bc", "Logits of a tile, overwritten by their gradient.", KERNEL);
 static RUNNING_SUMS: Formula =
-    Formula::new("28·b·(s - 1)", "Each token's running max and sum of exponentials, fp32.", KERNEL);
+    Formula::new("28·b·sampled", "Each token's running max and sum of exponentials, fp32.", KERNEL);
 static HIDDEN: Formula =
     Formula::new("n·h·B", "The last norm's output, of which tokens with a label are taken.", HEAD);
 static BESIDE: Formula =
-    Formula::new("b·(s - 1)·h·B", "The same of the reference, whose log-probabilities are taken too.", HEAD);
+    Formula::new("b·sampled·h·B", "The same of the reference, whose log-probabilities are taken too.", HEAD);
 static CAST: Formula = Formula::new(
     "(rows + vw)·h·Bc",
     "Copies of a tile's input and weights in the dtype of the GEMM.",
@@ -56,11 +56,11 @@ static CAST_TWICE: Formula = Formula::new(
     KERNEL,
 );
 static INPUT: Formula =
-    Formula::new("4·b·(s - 1)·h", "Gradient of the output layer's input, accumulated in fp32.", KERNEL);
+    Formula::new("4·b·sampled·h", "Gradient of the output layer's input, accumulated in fp32.", KERNEL);
 static WEIGHT: Formula =
     Formula::new("4·V·h", "Gradient of the output layer's weight, accumulated in fp32.", KERNEL);
 static NARROW_INPUT: Formula =
-    Formula::new("b·(s - 1)·h·B", "Gradient of the output layer's input in its own dtype.", KERNEL);
+    Formula::new("b·sampled·h·B", "Gradient of the output layer's input in its own dtype.", KERNEL);
 static NARROW_WEIGHT: Formula =
     Formula::new("V·h·B", "Gradient of the output layer's weight in its own dtype.", KERNEL);
 
@@ -70,14 +70,14 @@ static APART: Formula = Formula::new(
     "torch/distributed/fsdp/_runtime_utils.py:_pre_backward_hook",
 );
 
-/// What it keeps. Every token but the last of a sequence is taken to have a label.
+/// What it keeps. Every token but the last of a sequence is taken to have a label; of a policy's rollouts those of the response have.
 pub(super) fn kept(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
-    let behind = [x.b, x.s.saturating_sub(1)];
-    tape.keep(true, "lm_head input", &[behind[0], behind[1], x.h], x.width, &LABELLED);
-    tape.keep(true, "tokens with a label", &behind, BYTE, &MASK);
-    tape.keep(true, "labels", &behind, INDEX, &LABELS);
-    tape.keep(true, "log of the softmax's sum and entropy", &behind, 2 * FLOAT, &SUMS);
+    let labelled = [x.b, x.sampled_tokens()];
+    tape.keep(true, "lm_head input", &[labelled[0], labelled[1], x.h], x.width, &LABELLED);
+    tape.keep(true, "tokens with a label", &[x.b, x.s.saturating_sub(1)], BYTE, &MASK);
+    tape.keep(true, "labels", &labelled, INDEX, &LABELS);
+    tape.keep(true, "log of the softmax's sum and entropy", &labelled, 2 * FLOAT, &SUMS);
     match x.recipe().tuning.objective {
         Objective::Dpo { .. } => tape.keep(true, "margins", &[x.b], FLOAT, &MARGINS),
         Objective::Kto { .. } => tape.keep(true, "margins", &[20 * x.b + 16], BYTE, &SIGNS),
@@ -90,8 +90,8 @@ pub(super) fn kept(tape: &mut Tape<'_, '_>) {
 
 /// What stands beside it in both passes.
 pub(super) fn transients(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
-    let (rows, words, behind) = (x.chunk_rows(), x.tile_words(), x.s.saturating_sub(1));
-    let wide = [x.b, behind, x.h];
+    let (rows, words, labelled) = (x.chunk_rows(), x.tile_words(), x.sampled_tokens());
+    let wide = [x.b, labelled, x.h];
     let casts = x.width != x.compute_width;
     let copies = |cast: u64, formula| {
         let elements = rows + cast;
@@ -103,7 +103,7 @@ pub(super) fn transients(x: &Symbols<'_>, trains: bool) -> Vec<Transient> {
     let mut forward = vec![
         tile,
         Saved::new("last hidden states", &[x.n, x.h], x.width, &HIDDEN),
-        Saved::new("running sums", &[x.b, behind], RUNNING * FLOAT, &RUNNING_SUMS),
+        Saved::new("running sums", &[x.b, labelled], RUNNING * FLOAT, &RUNNING_SUMS),
     ];
     let runs = x.recipe().tuning.objective.reference().is_some_and(|from| from != Reference::Precomputed);
     forward.extend(runs.then(|| Saved::new("the reference's last hidden states", &wide, x.width, &BESIDE)));

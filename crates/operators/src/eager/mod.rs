@@ -28,6 +28,7 @@ mod tiles;
 mod transient;
 
 pub use again::worked_out_again;
+pub use norm::copies_layer_input;
 pub(crate) use norm::is_kernel as norms_are_kernels;
 pub(crate) use saved::saved;
 pub(crate) use transient::transients;

@@ -282,6 +282,18 @@ pub(crate) fn is_kernel(x: &Symbols<'_>) -> bool {
     x.recipe().transformers.liger_norms || module(x) == NormModule::Kernel
 }
 
+/// Whether a layer's first norm keeps a copy of the layer's input in fp32, and not the input itself.
+#[must_use]
+pub fn copies_layer_input(x: &Symbols<'_>) -> bool {
+    let recipe = x.recipe();
+    let eager = recipe.software.semantics().eager_modules && !recipe.fusions.compiled_layers;
+    let copies = match x.model().normalization {
+        Normalization::LayerNorm => in_fp32(x),
+        Normalization::RmsNorm => !is_kernel(x),
+    };
+    eager && copies && is_in_front(x) && x.residual_width < FLOAT
+}
+
 /// The norms of queries and keys, head by head or over all heads together.
 pub(super) fn query_and_key(tape: &mut Tape<'_, '_>, flow: &Flow) {
     let x = tape.x;

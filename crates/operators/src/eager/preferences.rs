@@ -2,7 +2,7 @@
 
 use super::tape::Tape;
 use shardscope_explain::Formula;
-use shardscope_plan::{Objective, PreferenceLogits};
+use shardscope_plan::{LossKind, Objective, PreferenceLogits};
 
 pub(super) const PREFERENCE: &str = "trl/trainer/utils.py:selective_log_softmax";
 const OWN: &str = "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss, trl/trainer/kto_trainer.py:KTOTrainer._compute_loss";
@@ -11,6 +11,7 @@ const FACTORY: &str = "llamafactory/train/trainer_utils.py:get_batch_logps, as t
 const WHOLE: &str = "princeton-nlp/SimPO scripts/simpo_trainer.py:SimPOTrainer.get_batch_loss_metrics";
 const ODDS_OF: &str =
     "trl/experimental/orpo/orpo_trainer.py:ORPOTrainer.concatenated_forward, cpo/cpo_trainer.py the same";
+const KERNEL: &str = "trl/kernels/logprob_entropy.py:_LogProbEntropyFunction";
 /// Bytes of an fp32 number.
 const FLOAT: u64 = 4;
 /// Bytes of a truth value.
@@ -26,6 +27,14 @@ static POLICY: Formula = Formula::new(
 static POLICY_FP32: Formula =
     Formula::new("4·n·V", "The logits, from which each token's is picked.", PREFERENCE);
 static NORMALISER: Formula = Formula::new("4·b·(s - 1)", "Each token's log-sum-exp, fp32.", PREFERENCE);
+static WHOLE_LOGITS: Formula = Formula::new("n·V·Bl", "The logits as they are handed on.", KERNEL);
+static KERNEL_SUMS: Formula =
+    Formula::new("8·b·(s - 1)", "Each token's log-sum-exp and expected logit, fp32.", KERNEL);
+static KERNEL_CONTRAST: Formula = Formula::new(
+    "8·b",
+    "Margins and buffers of both sigmoids of each pair: the kernel returns fp32.",
+    "trl/experimental/cpo/cpo_trainer.py:CPOTrainer.cpo_loss",
+);
 static INDICES: Formula = Formula::new("8·n", "Token ids that are gathered, int64.", PREFERENCE);
 static COMPLETION: Formula = Formula::new("4·b·(s - 1)", "The completion mask, fp32.", PREFERENCE);
 static SIGMOID: Formula =
@@ -125,7 +134,17 @@ fn whole_preference(tape: &mut Tape<'_, '_>) {
 fn with_chosen(tape: &mut Tape<'_, '_>) {
     let x = tape.x;
     let (width, behind, pairs) = (x.logits_width(), x.s.saturating_sub(1), x.b / 2);
-    if width < FLOAT {
+    let by_kernel = x.recipe().loss == LossKind::TokenKernel;
+    if by_kernel {
+        tape.keep(true, "logits", &[x.n, x.v], width, &WHOLE_LOGITS);
+        tape.keep(
+            true,
+            "log of the softmax's sum and expected logit",
+            &[x.b, behind],
+            2 * FLOAT,
+            &KERNEL_SUMS,
+        );
+    } else if width < FLOAT {
         tape.keep(true, "log-softmax", &[x.b, behind, x.v], width, &POLICY);
     } else {
         tape.keep(true, "logits", &[x.n, x.v], FLOAT, &POLICY_FP32);
@@ -149,6 +168,8 @@ fn with_chosen(tape: &mut Tape<'_, '_>) {
     }
     if kind == PreferenceLogits::Odds {
         tape.keep(true, "odds", &[x.b], 21, &ODDS);
+    } else if by_kernel {
+        tape.keep(true, "margins", &[x.b], 2 * FLOAT, &KERNEL_CONTRAST);
     } else {
         tape.keep(true, "margins", &[x.b], 2 * width, &CONTRAST);
     }

@@ -75,7 +75,8 @@ fn loss(x: &Symbols<'_>) -> Vec<Message> {
         | LossKind::DistributedChunks(_)
         | LossKind::DistributedWideChunks(_)
         | LossKind::Tiled(_)
-        | LossKind::FusedTiles => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
+        | LossKind::FusedTiles
+        | LossKind::TokenKernel => &[(&GREATEST, 1), (&TARGET, 1), (&SUM, 1)],
         // One all-reduce less: latency counts here, each of these messages is only a few bytes per token.
         LossKind::NativeFused => &[(&GREATEST, 1), (&TARGET_AND_SUM, 2)],
         // An all-gather's message is the gathered tensor: three fp32 values per token from each of t ranks.

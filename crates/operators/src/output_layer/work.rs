@@ -57,7 +57,7 @@ fn loss(x: &Symbols<'_>) -> ([u64; 2], [u64; 2]) {
             ([w, 2 * w], [tiles, tiles])
         }
         // Online softmax: one read of the logits; backward reads them once more and writes their gradient.
-        LossKind::FusedLogits => ([w, 2 * w], [1, 1]),
+        LossKind::FusedLogits | LossKind::TokenKernel => ([w, 2 * w], [1, 1]),
         // The same passes, those between the collectives compiled into one each.
         LossKind::NativeFused => ([w + 4 + 4 + 8 + 4 + 4, 4 + w], [4, 2]),
         // Online softmax: two reads and one write of the logits; backward scales in place.

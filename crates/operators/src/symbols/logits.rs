@@ -144,7 +144,7 @@ impl Symbols<'_> {
                 Some(self.n.min(tokens * self.b))
             }
             LossKind::Tiled(tokens) => Some(self.n.min(tokens)),
-            LossKind::FusedTiles => Some((self.b * self.s.saturating_sub(1)).min(FUSED_TOKENS)),
+            LossKind::FusedTiles => Some((self.b * self.sampled_tokens()).min(FUSED_TOKENS)),
             _ => None,
         }
     }

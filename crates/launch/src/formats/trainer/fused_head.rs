@@ -1,6 +1,7 @@
 //! Which loss TRL's trainers compute, by release: since 1.15 output layer and log-probabilities are one function that makes logits a tile
 //! at a time (`trl/trainer/utils.py:add_fused_lm_head`, for SFT, DPO, KTO and GRPO); 1.7 to 1.14 computed that of SFT in chunks of 256 tokens
-//! unless told otherwise (`chunked_nll`), and before, all logits were there at once.
+//! unless told otherwise (`chunked_nll`), and before, all logits were there at once. The trainers of ORPO and CPO read logits, of which
+//! since 1.14 one kernel takes log-probabilities (`trl/kernels/logprob_entropy.py`).
 
 use super::dialect::Dialect;
 use crate::formats::leaves::Leaves;
@@ -13,6 +14,8 @@ pub(super) const RELEASE: &str = "trl_release";
 
 /// The first release that makes logits a tile at a time, and the first whose SFT computes its loss in chunks.
 const TILES: [u64; 2] = [1, 15];
+/// The first that takes log-probabilities of logits by a kernel of its own; 1.13 has none.
+const TOKENS: [u64; 2] = [1, 14];
 const CHUNKS: [u64; 2] = [1, 7];
 
 /// Arguments that `SFTConfig`, `DPOConfig` or `KTOConfig` had in 0.9.6 to 0.24.0 and none has since 0.29
@@ -36,6 +39,9 @@ const OF_OLDER: [&str; 17] = [
     "use_liger",
     "use_logits_to_keep",
 ];
+
+/// Of these the ones that ORPO's and CPO's still have (`trl/experimental/orpo/orpo_config.py`, `cpo/cpo_config.py` of 1.16).
+const STILL_OF_PAIRS: [&str; 3] = ["generate_during_eval", "is_encoder_decoder", "max_completion_length"];
 
 /// Arguments that transformers 4 had and 5 refuses (`training_args.py` of 4.46.3 beside 5.23).
 pub(super) const OF_FOUR: [&str; 17] = [
@@ -82,6 +88,9 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
         || policy && leaves.reading.value(Field::RlFramework) == Some("trl")
         || matches!(objective, Some("dpo" | "kto"))
             && leaves.reading.value(Field::PreferenceLogits) == Some("own");
+    if dialect == Dialect::Trl && objective == Some("dpo") {
+        of_tokens(leaves, stated.as_deref().and_then(releases::numbers));
+    }
     if dialect != Dialect::Trl || !fused || leaves.reading.value(Field::LossKind).is_some() {
         return;
     }
@@ -106,6 +115,19 @@ pub(super) fn read(leaves: &mut Leaves<'_>, dialect: Dialect) {
     if !(older || adapted || smoothed) {
         let why = "TRL 1.15 and later; older releases hold all logits at once (loss_kind torch)";
         leaves.state(Field::LossKind, "fused_tiles", Origin::Default, why);
+    }
+}
+
+/// ORPO and CPO, and SimPO of CPO's trainer.
+fn of_tokens(leaves: &mut Leaves<'_>, release: Option<[u64; 2]>) {
+    let reads =
+        matches!(leaves.reading.value(Field::PreferenceLogits), Some("orpo" | "cpo" | "cpo_simpo" | "simpo"));
+    let is_of_older = |key: &&str| !STILL_OF_PAIRS.contains(key) && leaves.has(key);
+    let older = release.is_some_and(|release| release < TOKENS)
+        || OF_OLDER.iter().chain(&OF_FOUR).any(|key| is_of_older(&key));
+    if reads && !older && leaves.reading.value(Field::LossKind).is_none() {
+        let why = "TRL 1.14 and later; older releases keep a log-softmax of the logits (loss_kind torch)";
+        leaves.state(Field::LossKind, "token_kernel", Origin::Default, why);
     }
 }
 

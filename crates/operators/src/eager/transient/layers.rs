@@ -3,11 +3,12 @@
 use super::super::capped_scores;
 use super::super::flow::is_adapted;
 use super::super::manual;
+use super::super::norm::copies_layer_input;
 use super::super::tape::Step;
 use super::shared::{AUTOGRAD, FLOAT, residual, returned};
 use crate::{Operator, Saved, Symbols, Transient};
 use shardscope_explain::Formula;
-use shardscope_plan::{AttentionKernel, LinearModule, NumberFormat, Quantization};
+use shardscope_plan::{AttentionKernel, LinearModule, NumberFormat, Quantization, Recompute};
 use shardscope_units::Bytes;
 
 const FOUR_BIT: &str = "bitsandbytes/autograd/_functions.py:MatMul4Bit";
@@ -60,6 +61,26 @@ static RESULT: Formula =
 
 static DROPPED: Formula =
     Formula::new("2·n·f·Ba", "The adapter's input in its own dtype, and the same after its dropout.", LORA);
+
+static CAST: Formula = Formula::new("n·f·Ba", "The adapter's input in its own dtype.", LORA);
+
+static SCALED: Formula = Formula::new(
+    "n·h·Bc",
+    "The gradient of the adapter's result, scaled, which asks for what is recomputed.",
+    LORA,
+);
+
+static NORMED_INPUT: Formula = Formula::new(
+    "n·h·Bc",
+    "The MLP's input, which the module still holds and frozen layers do not keep.",
+    "transformers/models/llama/modeling_llama.py:LlamaMLP.forward",
+);
+
+static STREAM: Formula = Formula::new(
+    "n·h·B",
+    "The residual stream behind attention, of which the norm keeps a copy in fp32.",
+    "transformers/models/llama/modeling_llama.py:LlamaDecoderLayer.forward",
+);
 
 static NORMED_MLP: Formula = Formula::new(
     "4·f·h·Ba",
@@ -142,27 +163,40 @@ fn dora_norm(
     (dora && adapted).then(|| Transient::new("DoRA's norm in forward", Bytes::ZERO, vec![copies]))
 }
 
-/// What PEFT holds in forward beside `down_proj`, the last linear layer of a decoder layer, whose input it casts to the adapter's
-/// type and drops.
-fn dropped_in_forward(x: &Symbols<'_>) -> Option<Transient> {
-    let drops =
-        x.recipe().tuning.lora.is_some_and(|lora| lora.dropout && lora.modules.has(LinearModule::Down));
+/// What PEFT holds in forward beside `down_proj`, the last linear layer of a decoder layer, whose input it casts to the adapter's type and
+/// perhaps drops. Where layers are recomputed it is the end of that, which the gradient of the adapter's result has asked for.
+fn adapted_in_forward(x: &Symbols<'_>) -> Option<Transient> {
+    let lora = x.recipe().tuning.lora.filter(|lora| lora.modules.has(LinearModule::Down))?;
     let casts = x.adapter_width != x.projected_width && !x.is_quantized(LinearModule::Down);
-    let wide = [x.n, x.f];
-    (drops && casts).then(|| {
-        let tensors = vec![
-            residual(x),
-            Saved::new("the layer's own result", &[x.n, x.h], x.compute_width, &RESULT),
-            Saved::new("product of both halves", &wide, x.projected_width, &PRODUCT),
-            Saved::new(
-                "the same in the adapter's type, and dropped",
-                &[2, x.n, x.f],
-                x.adapter_width,
-                &DROPPED,
-            ),
-        ];
-        Transient::new("down_proj's adapter in forward", Bytes::ZERO, tensors)
-    })
+    let again = !matches!(x.recipe().recompute, Recompute::None | Recompute::Selective(_));
+    let (wide, stream) = ([x.n, x.f], [x.n, x.h]);
+    if !casts || !(lora.dropout || again) {
+        return None;
+    }
+    let mut tensors = vec![
+        residual(x),
+        Saved::new("the layer's own result", &stream, x.compute_width, &RESULT),
+        Saved::new("product of both halves", &wide, x.projected_width, &PRODUCT),
+    ];
+    let name = "the same in the adapter's type";
+    tensors.push(if lora.dropout {
+        Saved::new("the same in the adapter's type, and dropped", &[2, x.n, x.f], x.adapter_width, &DROPPED)
+    } else {
+        Saved::new(name, &wide, x.adapter_width, &CAST)
+    });
+    if again {
+        tensors.push(Saved::new(
+            "scaled gradient of the adapter's result",
+            &stream,
+            x.compute_width,
+            &SCALED,
+        ));
+        tensors.push(Saved::new("the MLP's input", &stream, x.compute_width, &NORMED_INPUT));
+        if copies_layer_input(x) {
+            tensors.push(Saved::new("the residual stream behind attention", &stream, x.width, &STREAM));
+        }
+    }
+    Some(Transient::new("down_proj's adapter in forward", Bytes::ZERO, tensors))
 }
 
 pub(super) fn attention(x: &Symbols<'_>) -> Vec<Transient> {
@@ -238,7 +272,7 @@ pub(super) fn mlp(x: &Symbols<'_>) -> Vec<Transient> {
     first.extend(of_first.tensors(x, &[Gate, Up]));
     let mut out: Vec<Transient> =
         dora_norm(x, &[Down, Gate, Up], [x.f, x.h], &NORMED_MLP).into_iter().collect();
-    out.extend(dropped_in_forward(x));
+    out.extend(adapted_in_forward(x));
     out.extend([
         Transient::new("backward of down_proj", Bytes::ZERO, second),
         Transient::new(

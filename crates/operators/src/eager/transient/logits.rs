@@ -3,7 +3,7 @@
 use super::shared::{FLOAT, NARROW};
 use crate::{Saved, Symbols};
 use shardscope_explain::Formula;
-use shardscope_plan::{Objective, PreferenceLogits, Reference, RlFramework};
+use shardscope_plan::{LossKind, Objective, PreferenceLogits, Reference, RlFramework};
 
 const METRICS: &str = "trl/trainer/dpo_trainer.py:DPOTrainer._compute_loss, trl/trainer/kto_trainer.py:KTOTrainer._compute_loss, \
                    trl/trainer/utils.py:entropy_from_logits";
@@ -68,16 +68,34 @@ static ROWS: Formula =
 static ROWS_FP32: Formula =
     Formula::new("8·b·(s - 1)·V", "Gradients of the picked logits and of each sequence's sum, fp32.", GRPO);
 
-static ADDED_UP: Formula = Formula::new(
-    "3·n·V·Bl",
-    "Gradients of the logits from picked log-probabilities, from the chosen samples' cross entropy, and their sum.",
+static PUT_BACK: Formula = Formula::new(
+    "n·V·Bl",
+    "Gradient of the logits, of which those of picked log-probabilities become a part while both are there.",
     "trl/experimental/orpo/orpo_trainer.py:ORPOTrainer.concatenated_forward, whose slices autograd takes back",
 );
 
+static PICKED_ONE: Formula = Formula::new(
+    "8·b·(s - 1)·V",
+    "Gradients of the picked logits, and of each sequence's sum, fp32.",
+    "trl/trainer/utils.py:selective_log_softmax, whose gather and logsumexp autograd takes back",
+);
+
 static CHOSEN: Formula = Formula::new(
-    "2·b·(s - 1)·V",
-    "A copy of the chosen samples' logits but the last of each, fp32.",
+    "b·(s - 1)·V·Bl/2",
+    "A copy of the chosen samples' logits but the last of each.",
     "trl/experimental/orpo/orpo_trainer.py:ORPOTrainer.concatenated_forward, cross_entropy_loss",
+);
+
+static OF_ONE: Formula = Formula::new(
+    "4·(s - 1)·V",
+    "Exponentials of the logits of one sequence, of which the sum is taken, fp32.",
+    "aten/src/ATen/native/ReduceOps.cpp:logsumexp_out_impl",
+);
+
+static OF_KERNEL: Formula = Formula::new(
+    "b·(s - 1)·V·Bl",
+    "Gradient of the logits, apart from them.",
+    "trl/kernels/logprob_entropy.py:_LogProbEntropyFunction.backward",
 );
 
 const GRPO: &str = "trl/trainer/grpo_trainer.py:GRPOTrainer._get_per_token_logps_and_entropies";
@@ -152,21 +170,41 @@ pub(super) fn behind(x: &Symbols<'_>, forward: &mut Vec<Saved>, loss: &mut Vec<S
     }
 }
 
-/// What is alive beside what TRL's ORPO and CPO keep. The logits have names until metrics are taken of them; in backward the gradients
-/// of picked log-probabilities and of the chosen samples' cross entropy become tensors as large as all logits, and then their sum, when
-/// nothing is kept any longer. In fp32 picked logits have gradients of their own first, while the logits and the cross entropy's
-/// log-softmax are there.
-pub(super) fn beside_chosen(x: &Symbols<'_>) -> [Vec<Saved>; 2] {
+/// Whether it is a loss of TRL's ORPO or CPO, whose trainers have no fused output layer and read the logits.
+pub(super) fn is_of_pairs(x: &Symbols<'_>) -> bool {
+    let kind = x.recipe().transformers.preference_logits;
+    x.recipe().tuning.objective.reference().is_some()
+        && (kind.has_chosen() || kind == PreferenceLogits::Means)
+}
+
+/// What is alive beside what TRL's ORPO and CPO keep: in forward a copy of the chosen samples' logits, of which one sample's are a view
+/// and the log-probabilities of a sequence hold more, and in backward the gradients of picked log-probabilities. That of the cross entropy is added to them in place, later and with less
+/// beside it.
+pub(super) fn beside_chosen(x: &Symbols<'_>, logits: Saved) -> [Vec<Saved>; 2] {
     let (width, behind, pairs) = (x.logits_width(), x.s.saturating_sub(1), x.b / 2);
-    if width < FLOAT {
-        let forward = vec![Saved::new("logits handed on", &[x.n, x.v], width, &HANDED_ON)];
-        let all = Saved::new("gradients of the logits", &[3, x.n, x.v], width, &ADDED_UP);
-        return [forward, vec![all]];
-    }
-    let chosen = Saved::new("logits of chosen samples", &[pairs, behind, x.v], FLOAT, &CHOSEN);
-    let picked = Saved::new("gradients of the fp32 logits", &[3, x.b, behind, x.v], FLOAT, &PICKED);
-    // One sample's are a view.
-    [Vec::from_iter((pairs > 1).then_some(chosen)), vec![picked]]
+    let chosen = x.recipe().transformers.preference_logits.has_chosen();
+    let by_kernel = x.recipe().loss == LossKind::TokenKernel;
+    let copy = Saved::new("logits of chosen samples", &[pairs, behind, x.v], width, &CHOSEN);
+    let forward = match () {
+        // The logits have names until metrics are taken of them, and log-probabilities are tensors of their own.
+        () if width < FLOAT && !by_kernel => {
+            vec![Saved::new("logits handed on", &[x.n, x.v], width, &HANDED_ON)]
+        }
+        () if chosen && pairs > 1 => vec![copy],
+        () if chosen && by_kernel => Vec::new(),
+        () if chosen => {
+            vec![Saved::new("exponentials of a sequence's logits", &[behind, x.v], FLOAT, &OF_ONE)]
+        }
+        // While they are cast.
+        () if width == FLOAT => vec![logits],
+        () => Vec::new(),
+    };
+    let gradients = match () {
+        () if by_kernel => Saved::new("gradient of the logits", &[x.b, behind, x.v], width, &OF_KERNEL),
+        () if width < FLOAT => Saved::new("gradient of the logits", &[x.n, x.v], width, &PUT_BACK),
+        () => Saved::new("gradients of the fp32 logits", &[2, x.b, behind, x.v], FLOAT, &PICKED_ONE),
+    };
+    [forward, vec![gradients]]
 }
 
 /// What TRL's supervised fine-tuning takes its metrics from beside the softmax that its loss keeps: the logits, and of several sequences

@@ -279,8 +279,7 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
     if x.recipe().loss == LossKind::Compiled && x.recipe().software.semantics().modules.compiles_whole {
         forward.clear();
     }
-    let with_chosen =
-        tuning.objective.reference().is_some() && x.recipe().transformers.preference_logits.has_chosen();
+    let of_pairs = super::logits::is_of_pairs(x);
     if tuning.objective == Objective::NextToken && x.recipe().loss != LossKind::Compiled {
         if narrow {
             forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
@@ -320,8 +319,8 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
             forward.push(Saved::new("fp32 logits", &wide, FLOAT, &COPY));
         }
         loss.push(Saved::new("gradients of the fp32 logits", &[2, x.n, x.v], FLOAT, &BOTH));
-    } else if with_chosen {
-        [forward, loss] = super::logits::beside_chosen(x);
+    } else if of_pairs {
+        [forward, loss] = super::logits::beside_chosen(x, logits);
     } else if tuning.objective == Objective::Policy && x.log_probs() == LogProbs::InPlace {
         // The logits are kept themselves, and their gradient takes their place.
         forward.clear();
@@ -366,9 +365,6 @@ pub(super) fn output_layer(x: &Symbols<'_>) -> Vec<Transient> {
             "backward of the loss",
             match () {
                 () if on_host => returned(Operator::OutputLayer, x, &[Step::First]),
-                () if with_chosen && x.logits_width() < FLOAT => {
-                    returned(Operator::OutputLayer, x, &[Step::Core])
-                }
                 () => Bytes::ZERO,
             },
             loss,

@@ -70,8 +70,10 @@ fn embedding(x: &Symbols<'_>) -> Vec<Transient> {
     let words = Saved::new("word embedding gradient", &[rows, x.h], x.width, formula);
     let mut tensors = vec![residual(x)];
     tensors.extend(x.recipe().tuning.embedding.then_some(words));
-    // A gradient that autocast casts is a tensor of its own, to which the other is added in place.
-    let summed = x.tied() && !x.casts_weights() && x.recipe().loss != LossKind::FusedLinear;
+    // A gradient that autocast casts, or that a function of the loss's own returns, is a tensor of its own, to which the other is
+    // added in place.
+    let own = matches!(x.recipe().loss, LossKind::FusedLinear | LossKind::Tiled(_) | LossKind::FusedTiles);
+    let summed = x.tied() && !x.casts_weights() && !own;
     if summed && x.recipe().tuning.embedding {
         tensors.push(Saved::new("sum of a tied weight's gradients", &[rows, x.h], x.width, &SUM));
     }

@@ -19,6 +19,12 @@ const OF_SFT_TRAINER: [&str; 7] = [
     "dataset_kwargs",
 ];
 
+/// Trainers that TRL's own module had in 0.22 and has no longer in 1.13, where they are of `trl.experimental` alone.
+const MOVED: [&str; 2] = ["ORPOTrainer", "CPOTrainer"];
+const EXPERIMENTAL: &str = "trl.experimental";
+/// The last release that may have had them.
+const BEFORE_MOVED: [u64; 2] = [1, 12];
+
 /// Calls of trainers and of their arguments that are looked at, and places of a word in one.
 const CALLS: u32 = 16;
 const PLACES: usize = 16;
@@ -38,9 +44,10 @@ impl Releases {
     /// What the packages tell that a text installs.
     pub(super) fn installed(text: &str) -> Self {
         let of = |package, before_one| releases::installed(text, package, before_one);
+        let moved = MOVED.iter().any(|trainer| text.contains(trainer)) && !text.contains(EXPERIMENTAL);
         Self {
             four: of("transformers", 99).is_some_and(|release| release < [5, 0]),
-            trl: of("trl", 29),
+            trl: [of("trl", 29), moved.then_some(BEFORE_MOVED)].into_iter().flatten().min(),
             looked: 0,
         }
     }
