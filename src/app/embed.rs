@@ -1,6 +1,6 @@
 //! One panel of a plan for the page of somebody else: `?embed=memory#/1?…` in a frame.
 
-use shardscope::session::{fragment, title};
+use shardscope::session::{UserInput, fragment, title};
 use yew::prelude::*;
 
 use super::answer::{Missing, Verdict};
@@ -35,6 +35,12 @@ pub(crate) fn embedded() -> Html {
             <p class="notice" role="status">
                 { format!("There is no view \u{201c}{name}\u{201d}. ") }
                 { "Views: verdict, " }{ PanelId::all().map(PanelId::name).collect::<Vec<_>>().join(", ") }{ "." }
+            </p>
+        },
+        // Nothing to paste into here, and no way to begin.
+        (_, None) if session.input == UserInput::from_text("") => html! {
+            <p class="notice" role="status">
+                { "This frame carries no plan. Under Share, Copy frame gives an address that does." }
             </p>
         },
         (_, None) => html! { <Missing session={session.clone()} reading=false /> },

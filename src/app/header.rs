@@ -23,7 +23,7 @@ pub(crate) fn header() -> Html {
                 </svg>
                 { "Shardscope" }
             </h1>
-            <p class="tagline">{ "Will it fit? How fast? Before you queue." }</p>
+            <p class="tagline">{ "Will it fit? How fast? Know before you queue." }</p>
             <nav class="site" aria-label="Site">
                 <a href="guide.html">{ "Guide" }</a>
                 <a href="evidence.html">{ "Evidence" }</a>

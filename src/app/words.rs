@@ -17,15 +17,32 @@ pub(crate) fn names(fields: &[Field]) -> String {
 /// A message of the engine as a sentence: a capital at its head, unless it begins with a name.
 pub(crate) fn sentence(message: &str) -> String {
     let first = message.split([' ', ',', ':']).next().unwrap_or_default();
-    // `NCCL` or `vLLM` keep their spelling, and so does a flag.
+    let mut text = with_times(message);
+    // `NCCL` or `vLLM` keep their spelling, and so do a flag and a program (`llamafactory-cli`); `micro-batch` is a word.
+    let first = first.strip_prefix("micro-").unwrap_or(first);
     if !first.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return message.to_owned();
+        return text;
     }
-    let mut text = message.to_owned();
     if let Some(head) = text.get_mut(..1) {
         head.make_ascii_uppercase();
     }
     text
+}
+
+/// Products with their sign: `TP 2 x PP 4` is written for terminals.
+fn with_times(message: &str) -> String {
+    let mut text = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once(" x ") {
+        // Factors are figures and the names of dimensions; a word beside an `x` belongs to what a reader wrote.
+        let is_factor =
+            |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+        let is_product = is_factor(before.bytes().last()) && is_factor(after.bytes().next());
+        text += before;
+        text += if is_product { " × " } else { " x " };
+        rest = after;
+    }
+    text + rest
 }
 
 /// A pipeline schedule as its papers write it, from the name that its setting has.
@@ -69,16 +86,34 @@ pub(crate) fn term_of(name: &str) -> &str {
     }
 }
 
-/// A sentence with the addresses in it as links.
+/// A sentence with the addresses in it as links, and its flags unbroken.
 pub(crate) fn linked(text: &str) -> Html {
     text.split_inclusive(' ').map(word).collect()
 }
+
+/// A sentence whose flags stay on one line each: a browser breaks `--nproc_per_node` behind its dashes.
+pub(crate) fn unbroken_flags(text: &str) -> Html {
+    text.split_inclusive(' ').map(flag).collect()
+}
+
+fn flag(word: &str) -> Html {
+    // Longer ones could be wider than a phone.
+    let is_flag = word.trim_start_matches('(').starts_with("--") && word.len() <= WIDEST_FLAG;
+    if is_flag {
+        html! { <span class="flag">{ word }</span> }
+    } else {
+        html!(word)
+    }
+}
+
+/// Longest word that is kept on one line. Unit: byte.
+const WIDEST_FLAG: usize = 40;
 
 fn word(word: &str) -> Html {
     // The sentence's own comma or point is none of the address.
     let address = word.trim_end_matches([' ', ',', '.', ';']);
     if !address.starts_with("https://") {
-        return html!(word);
+        return flag(word);
     }
     html! {
         <>

@@ -91,6 +91,19 @@ fn what_does_not_fit_gets_the_best_single_change_first() {
 }
 
 #[test]
+fn ways_out_that_come_to_the_same_are_told_once() {
+    let flags = format!(
+        "{LLAMA_70B} {LLAMA} --micro-batch-size 1 --global-batch-size 256 --use-distributed-optimizer \
+         --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4 --sequence-parallel"
+    );
+    let ways = advice(&plan(32, "H100-SXM", &flags));
+    let figures: Vec<_> = ways.iter().map(|way| (way.expected.peak_reserved, way.expected.step)).collect();
+    assert!(figures.len() > 1, "{figures:?}");
+    // Recomputing norms beside the MLP changes neither.
+    assert!(figures.windows(2).all(|pair| pair[0] != pair[1]), "{figures:?}");
+}
+
+#[test]
 fn what_needs_two_changes_gets_two() {
     let replicated = format!(
         "{LLAMA_8B} {LLAMA} --micro-batch-size 4 --global-batch-size 128 --tensor-model-parallel-size 2"

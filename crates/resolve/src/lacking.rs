@@ -333,13 +333,13 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
         let told = if gone {
             Diagnostic::warning(
                 Code::GoneWithout,
-                format!("continued without it, as asked: {}", item.sentence()),
+                format!("{}; left out of the estimate as you chose", item.sentence()),
             )
         } else {
             stopped = true;
             Diagnostic::error(Code::NotModelled, item.sentence())
         };
-        let hint = if gone { "the verdict is marked" } else { WAY_ON };
+        let hint = if gone { "the verdict says so" } else { WAY_ON };
         table.say(told, hint, item.span);
         if gone {
             marks.without.push(item.name.clone());
@@ -365,7 +365,7 @@ pub(super) fn marks(table: &mut Table, readings: &[Reading]) -> (Vec<NotModelled
     (items, (!stopped).then_some(marks))
 }
 
-const WAY_ON: &str = "continue without it (the verdict is marked), or remove it from the text";
+const WAY_ON: &str = "continue without it (the verdict will say so), or remove it from the text";
 
 /// The options and keys that no reader knows, each once, with those that a link brings.
 fn not_read(table: &Table, readings: &[Reading]) -> Vec<String> {

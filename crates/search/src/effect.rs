@@ -13,17 +13,17 @@ const TOLD: u64 = 1 << 27;
 /// memory of the fullest device), in words. Empty where no part differs by anything that a run would show.
 #[must_use]
 pub fn effect(plan: &Plan, changed: &Plan) -> String {
-    let saved = slower(plan, changed).told(false);
-    let costs = slower(changed, plan).told(true);
+    let saved = slower(plan, changed).told(false, "of");
+    let costs = slower(changed, plan).told(true, "of");
     let ((before, _), (after, _)) = (fit(plan), fit(changed));
     let differs = before.get().abs_diff(after.get()) >= TOLD;
-    let more = (differs && after > before).then(|| format!("{} more memory", gib(after.less(before))));
-    let less = (differs && after < before).then(|| format!("{} less memory", gib(before.less(after))));
+    let more = (differs && after > before).then(|| format!("{} of memory", gib(after.less(before))));
+    let less = (differs && after < before).then(|| format!("{} of memory", gib(before.less(after))));
     let side = |verb: &str, parts: [Option<String>; 2]| {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| format!("{verb} {}", parts.join(" and ")))
     };
-    let both = [side("brings", [saved, less]), side("costs", [costs, more])];
+    let both = [side("saves", [saved, less]), side("costs", [costs, more])];
     both.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -34,21 +34,18 @@ mod tests {
     use crate::space::typed;
 
     #[test]
-    fn a_change_says_what_it_brings_and_what_it_costs() {
+    fn a_change_says_what_it_saves_and_what_it_costs() {
         let plan = plan("llama-3 70b, 128 H100");
         let changed = |text: &str| typed(&plan, text).expect("understood").apply(&plan).expect("a plan");
         // Chunks make the bubble smaller, and more micro-batches wait for their backward.
         let chunks = effect(&plan, &changed("VPP 5"));
         println!("{chunks}");
-        let (brings, costs) = chunks.split_once("; costs ").expect("both");
-        assert!(brings.starts_with("brings ") && brings.contains(" less of pipeline bubble"), "{chunks}");
-        assert!(costs.contains("more memory"), "{chunks}");
+        let (saves, costs) = chunks.split_once("; costs ").expect("both");
+        assert!(saves.starts_with("saves ") && saves.contains(" of pipeline bubble"), "{chunks}");
+        assert!(costs.contains("GiB of memory"), "{chunks}");
         // The other way round.
         let again = effect(&changed("VPP 5"), &plan);
-        assert!(
-            again.contains("less memory; costs ") && again.contains(" more of pipeline bubble"),
-            "{again}"
-        );
+        assert!(again.contains("GiB of memory; costs ") && again.contains(" of pipeline bubble"), "{again}");
         assert_eq!(effect(&plan, &plan), "");
     }
 }

@@ -130,7 +130,7 @@ pub(crate) fn slower(plan: &Plan, best: &Plan) -> Slower {
 
 /// What the report calls products of matrices, and what is said of those that run below the speed of larger ones.
 const GEMMS: &str = "GEMMs";
-const SMALLER: &str = "GEMMs, as they are smaller";
+const SMALLER: &str = "smaller GEMMs";
 
 /// Parts of a step, what is computed by its own parts.
 fn parts_of(time: &Time) -> Vec<(&str, Seconds)> {
@@ -166,31 +166,36 @@ impl WhyNot {
                 lack.most.0
             ),
             Self::Tight { over, slower } => format!(
-                "it takes {} of the headroom, and {}",
+                "uses {} of the headroom, and is {}",
                 gib(*over),
-                if slower.by > Seconds::ZERO { slower.words() } else { "is no slower".to_owned() }
+                if slower.by > Seconds::ZERO { slower.words() } else { "no slower".to_owned() }
             ),
             Self::Slower(slower) => slower.words(),
-            Self::AsGood => "it fits and is as fast as the best found".to_owned(),
+            Self::AsGood => "fits, and is as fast as the best found".to_owned(),
         }
     }
 }
 
 impl Slower {
-    /// The greatest differences, told of the slower plan (so much more of a part), or of the faster one (so much less).
-    pub(crate) fn told(&self, of_slower: bool) -> Option<String> {
-        let one = |(label, by): &(String, Seconds)| match (of_slower, label.as_str()) {
-            (true, label) => format!("{} more of {}", seconds(*by), part_words(label)),
-            (false, SMALLER) => format!("{} less of {GEMMS}, as they are larger", seconds(*by)),
-            (false, label) => format!("{} less of {}", seconds(*by), part_words(label)),
+    /// The greatest differences, each after `between` and its time: of the slower plan, or, with larger GEMMs, of the faster one.
+    pub(crate) fn told(&self, of_slower: bool, between: &str) -> Option<String> {
+        let one = |(label, by): &(String, Seconds)| {
+            let part = match (label.as_str(), of_slower) {
+                (SMALLER, true) => "GEMM time (smaller GEMMs)",
+                (SMALLER, false) => "GEMM time (larger GEMMs)",
+                (GEMMS, _) => "GEMM time",
+                ("other", _) => "other overhead",
+                (label, _) => part_words(label),
+            };
+            format!("{} {between} {part}", seconds(*by))
         };
         let parts: Vec<String> = self.parts.iter().take(TOLD_PARTS).map(one).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     fn words(&self) -> String {
-        let reason = self.told(true).map_or_else(String::new, |parts| format!(": {parts}"));
-        format!("takes {} ({}) longer{reason}", seconds(self.by), percent(self.share))
+        let reason = self.told(true, "more").map_or_else(String::new, |parts| format!(": {parts}"));
+        format!("{} ({}) slower{reason}", seconds(self.by), percent(self.share))
     }
 }
 

@@ -84,12 +84,12 @@ pub fn short_name(field: Field) -> String {
         Field::OptimizerOffloadFraction => "offloaded fraction",
         Field::UsePrecisionAwareOptimizer => "precision-aware optimizer",
         Field::FineGrainedActivationOffloading => "activation offload",
-        Field::RecomputeModules => "recomputed modules",
+        Field::RecomputeModules => "recompute modules",
         Field::NumDistributedOptimizerInstances => "groups of replicas",
         Field::AccountForEmbeddingInPipelineSplit => "embedding as a layer",
         Field::AccountForLossInPipelineSplit => "loss as a layer",
-        Field::DecoderFirstPipelineNumLayers => "layers of the first stage",
-        Field::DecoderLastPipelineNumLayers => "layers of the last stage",
+        Field::DecoderFirstPipelineNumLayers => "first-stage layers",
+        Field::DecoderLastPipelineNumLayers => "last-stage layers",
         other => return other.name().replace('_', " "),
     };
     short.to_owned()

@@ -241,7 +241,7 @@ fn a_refused_knob_says_why_and_leaves_the_plan() {
     for _ in 0..3 {
         turn(&page, "More: tensor parallel size");
     }
-    let said = page.wait_text(".refusal", "TP 16 x PP 2 needs 32 GPUs; you have 16.");
+    let said = page.wait_text(".refusal", "TP 16 × PP 2 needs 32 GPUs; you have 16.");
     assert!(said.ends_with("TP stays 8."), "{said}");
     page.wait_text(".plan-name", "TP 8, PP 2");
     assert_eq!(page.text(".knob:nth-child(2) output"), "8", "the knob shows what holds");
@@ -290,7 +290,7 @@ fn a_verdict_that_leaves_something_unread_says_so_beside_the_text_too() {
     let script = page.value("#script").replace("--bf16", "--bf16 --mfu-of-my-own 3");
     page.fill("#script", &script);
     page.wait_text(".mark-without", "--mfu-of-my-own");
-    page.wait_text("#diagnostics", "--mfu-of-my-own is not known from Megatron-LM");
+    page.wait_text("#diagnostics", "--mfu-of-my-own is unknown to Megatron-LM");
     assert!(!page.text("#diagnostics").contains("Everything in the text was understood"));
     page.wait_text(".found", "1 warning");
 }

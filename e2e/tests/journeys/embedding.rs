@@ -54,8 +54,14 @@ fn each_view_stands_alone() {
 fn what_is_no_plan_is_said_in_the_frame() {
     let page = Page::open("?embed=memory#/1?layers=4&tp=3");
     page.wait_text(".embedded", "Not stated");
+    // Ways to begin lead to tabs that a frame has not.
+    let ways = "return document.querySelector('.missing .ways').checkVisibility()";
+    assert_eq!(page.js(ways, &[]), false);
     page.goto("?embed=memory#nonsense");
     page.wait_for(".embedded");
+    page.goto("?embed=map");
+    page.wait_text(".embedded .notice", "This frame carries no plan.");
+    assert_eq!(page.count(".embedded button"), 0);
 }
 
 #[test]

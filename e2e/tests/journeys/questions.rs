@@ -163,3 +163,51 @@ fn underlines_stay_under_what_they_mark() {
     page.wait_text("#diagnostics", "no-such-flag");
     page.until("all three at one line again", || together().then_some(()));
 }
+
+/// Sentences of the engine as people write them, and options that are not torn apart at their dashes.
+#[test]
+fn what_is_asked_and_refused_reads_as_sentences_and_has_room_on_a_phone() {
+    let page = Page::open("");
+    page.phone();
+    let run = "torchrun pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --bf16 \
+               --tensor-model-parallel-size 2 --use-distributed-optimizer";
+    page.fill("#script", run);
+    page.wait_text(".missing", "Micro-batch size, in sequences?");
+    page.wait_text(".missing .reasons", "TP 2 × PP 1 needs 2 GPUs; you have 1.");
+    let stated = "--nproc_per_node 8 pretrain_gpt.py --seq-length 4096 --micro-batch-size 1 --vocab-size 32000 \
+                  --my-fork-router 3 --our-special-loss --another-thing 5";
+    page.fill("#script", &run.replace("pretrain_gpt.py", stated));
+    page.wait_text(".not-modelled", "--another-thing 5");
+    let wide = "const [row, said] = ['.not-modelled', '.not-modelled span'].map(of => document.querySelector(of).clientWidth \
+                || document.querySelector(of).getBoundingClientRect().width); return said / row";
+    assert!(page.js(wide, &[]).as_f64().is_some_and(|share| share > 0.9), "{:?}", page.js(wide, &[]));
+    let torn = "return [...document.querySelectorAll('.flag')].filter(one => one.getClientRects().length > 1).length";
+    assert!(page.count(".not-modelled .flag") >= 3 && page.count("#diagnostics .flag") >= 3);
+    assert_eq!(page.js(torn, &[]).as_u64(), Some(0));
+    assert_eq!(page.overflow(), 0);
+    page.screenshot("not-modelled-phone");
+    page.click_text(".not-modelled button", "Continue without these 3");
+    page.wait_text(".plan-name", "8 × H100-SXM");
+    page.wait_text("#diagnostics", "left out of the estimate as you chose");
+    page.assert_quiet();
+}
+
+/// Whoever tunes with adapters looks for what they train.
+#[test]
+fn a_run_with_adapters_says_what_is_trainable() {
+    let page = Page::open("");
+    page.fill(
+        "#script",
+        "from peft import LoraConfig\nfrom trl import SFTConfig, SFTTrainer\n\
+         peft_config = LoraConfig(r=64, target_modules='all-linear')\n\
+         args = SFTConfig(output_dir='out', per_device_train_batch_size=4, max_length=4096, bf16=True)\n\
+         SFTTrainer(model='meta-llama/Llama-3.1-8B', args=args, peft_config=peft_config).train()\n",
+    );
+    page.wait_text(".missing", "Number of GPUs in total?");
+    page.click_text(".missing form button", "Use");
+    page.wait_text(".plan-name", "8 × H100-SXM");
+    page.wait_text(".stats", "trainable");
+    // One device holds all: no stage is spoken of.
+    page.wait_text(".mini-map .group-caption", "n0_g0: no pipeline: 8 GPUs hold embedding");
+    page.assert_quiet();
+}

@@ -238,7 +238,7 @@ fn somebody_who_compares_two_plans(kind: Kind) {
     // Another layout than the one that is there, and from there to both side by side: two clicks.
     reader.click("#search .layout-table button", "Apply");
     reader.page.wait_for("#search .layout-table tbody tr.chosen");
-    reader.click(".chosen-layout button", "Compare with the plan searched");
+    reader.click(".chosen-layout button", "Compare with the starting plan");
     reader.page.wait_text("#comparison", "Largest changes in step time");
     assert!(reader.page.count("#comparison .two-bars") > 1);
     assert_eq!(reader.page.axe(), []);

@@ -10,7 +10,7 @@ use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::input::{Published, Questions};
 use crate::app::ui::InputTab;
-use crate::app::words::{linked, sentence};
+use crate::app::words::{linked, sentence, unbroken_flags};
 
 #[derive(Properties)]
 pub(crate) struct Props {
@@ -41,7 +41,7 @@ pub(crate) fn missing(props: &Props) -> Html {
             <section class="missing" aria-labelledby="missing-title">
                 <h2 id="missing-title">{ "Will it fit? How fast?" }</h2>
                 <p role="status">
-                    { "Paste a launch script on the left, or drop it anywhere together with its configs. Everything is computed in your browser; nothing you paste is sent anywhere." }
+                    { "Paste a launch script, or drop it anywhere together with its configs. Everything is computed in your browser; nothing you paste is sent anywhere." }
                 </p>
                 <p class="ways">
                     <button type="button" class="button main" onclick={model}>{ "Start from a model and GPUs" }</button>
@@ -80,7 +80,7 @@ pub(crate) fn missing(props: &Props) -> Html {
                     // The first few; the box on the left underlines all of them.
                     { for errors.take(4).map(|one| html! {
                         <li>
-                            { sentence(&one.message) }{ "." }
+                            { unbroken_flags(&sentence(&one.message)) }{ "." }
                             { one.hint.as_ref().map(|hint| html! { <span class="soft">{ " " }{ linked(&sentence(hint)) }{ "." }</span> }) }
                         </li>
                     }) }

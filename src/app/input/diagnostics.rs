@@ -6,7 +6,7 @@ use yew::prelude::*;
 
 use crate::app::place::{is_in_box, show};
 use crate::app::widgets::{Sign, icon};
-use crate::app::words::{plural, sentence};
+use crate::app::words::{plural, sentence, unbroken_flags};
 
 #[derive(Properties, PartialEq)]
 pub(crate) struct Props {
@@ -71,8 +71,8 @@ fn line(answer: &PtrEq<Answer>, found: &Diagnostic) -> Html {
             <span class="sign">{ icon(sign) }</span>
             <span class="text">
                 <span class="hidden">{ spoken }</span>
-                { sentence(&found.message) }
-                { found.hint.as_ref().map(|hint| html! { <span class="hint">{ sentence(hint) }</span> }) }
+                { unbroken_flags(&sentence(&found.message)) }
+                { found.hint.as_ref().map(|hint| html! { <span class="hint">{ unbroken_flags(&sentence(hint)) }</span> }) }
             </span>
         </>
     };

@@ -131,7 +131,7 @@ pub(crate) fn model() -> Html {
                     { unknown.map(|lacking| refusal(&choice.model, lacking)).unwrap_or_default() }
                 </p>
                 if unknown.is_none() {
-                    <p class="soft small">{ "The fastest layout that fits is searched for and shown; every setting can be changed." }</p>
+                    <p class="soft small">{ "Searches for the fastest layout that fits; every setting stays editable." }</p>
                 }
             </div>
             <span class="label" id="objective-label">{ "Objective" }</span>

@@ -8,7 +8,7 @@ use yew::prelude::*;
 use crate::app::action::Action;
 use crate::app::browser;
 use crate::app::context::{send, use_dispatch};
-use crate::app::words::{linked, sentence};
+use crate::app::words::{linked, sentence, unbroken_flags};
 
 /// Proposals beyond this have a box of several lines, so that all of them can be read. Unit: character.
 const ONE_LINE: usize = 60;
@@ -79,7 +79,7 @@ pub(crate) fn questions(props: &Props) -> Html {
         };
         html! {
             <div key={names.clone()} class="question not-modelled">
-                <span>{ sentence(&told) }</span>
+                <span>{ unbroken_flags(&sentence(&told)) }</span>
                 <button
                     type="button"
                     class="button"

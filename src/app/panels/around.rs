@@ -11,7 +11,7 @@ use super::layouts::{capacity, change};
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::ui::Search;
-use crate::app::widgets::wide;
+use crate::app::widgets::{remark, wide};
 
 /// Changes that are shown before the rest is asked for.
 const SHOWN: usize = 8;
@@ -61,16 +61,16 @@ pub(super) fn around(Props { search, found }: &Props) -> Html {
                 <h3 class="sub">{ "Best changes" }</h3>
                 <p class="small soft">
                     if own.fits {
-                        { "The fastest plans that fit by one, two and three changes; the greatest saving for each change first." }
+                        { "The fastest plans that fit by one, two and three changes; largest saving per change first." }
                     } else {
-                        { "The fastest plans that fit by one, two and three changes; the fewest changes first." }
+                        { "The fastest plans that fit by one, two and three changes; fewest changes first." }
                     }
                 </p>
                 { table("Best plans by one, two and three changes", search, own, &edits) }
             }
             <h3 id="around-title" class="sub">{ "Sensitivity" }</h3>
             <p class="small soft">
-                { format!("One setting of the plan searched changed at a time, from {} per step and a peak of {}; largest effects first.", seconds(own.layout.step()), gib(own.layout.peak())) }
+                { format!("Each row changes one setting of the starting plan ({} per step, peak {}); largest effects first.", seconds(own.layout.step()), gib(own.layout.peak())) }
             </p>
             { table("The largest effects", search, own, first) }
             if !rest.is_empty() {
@@ -81,7 +81,7 @@ pub(super) fn around(Props { search, found }: &Props) -> Html {
             }
             if !published.is_empty() {
                 <h3 class="sub">{ "Published layouts of this model" }</h3>
-                <p class="small soft">{ "Their parallel sizes, stages and recomputation on these GPUs; everything else as in the plan searched." }</p>
+                <p class="small soft">{ "Their parallel sizes, stages and recomputation on these GPUs; everything else as in the starting plan." }</p>
                 { table("Step and peak of published layouts", search, own, &published) }
             }
         </section>
@@ -94,7 +94,7 @@ fn noted<'a>(one: &BestEdits, own: &Neighbour, difference: Difference<'a>) -> Di
     // As many changes as a handful: an `f64` holds them.
     let each = u32::try_from(one.count).map_or(saved.get(), |count| saved.get() / f64::from(count.max(1)));
     let per_change = (own.fits && one.count > 1 && each > 0.0)
-        .then(|| format!("saves {} for each change", seconds(Seconds::new(each))));
+        .then(|| format!("{} saved per change", seconds(Seconds::new(each))));
     let effect = Some(one.effect.clone()).filter(|effect| !effect.is_empty());
     let parts: Vec<String> = per_change.into_iter().chain(effect).collect();
     Difference { note: parts.join("; "), ..difference }
@@ -120,11 +120,9 @@ fn table(label: &'static str, search: &Search, own: &Neighbour, all: &[Differenc
 fn row(search: &Search, own: &Neighbour, one: &Difference<'_>) -> Html {
     let Neighbour { about, layout, fits } = one.of;
     html! {
+        <>
         <tr class={(layout.changes == search.chosen).then_some("chosen")}>
-            <th scope="row">
-                { about }
-                if !one.note.is_empty() { <span class="noted small soft">{ &one.note }</span> }
-            </th>
+            <th scope="row">{ about }</th>
             <td class="bar-cell">{ both_ways(one.step) }</td>
             <td class="number">{ more_seconds(layout.step(), own.layout.step()) }</td>
             <td class="bar-cell">{ both_ways(one.peak) }</td>
@@ -138,6 +136,8 @@ fn row(search: &Search, own: &Neighbour, one: &Difference<'_>) -> Html {
             </td>
             <td><TryOn search={search.clone()} of={one.of.clone()} /></td>
         </tr>
+        if !one.note.is_empty() { { remark(6, one.note.as_str()) } }
+        </>
     }
 }
 

@@ -264,7 +264,7 @@ fn chosen(ChosenProps { before }: &ChosenProps) -> Html {
     html! {
         <span class="chosen-layout">
             <button type="button" class="button" onclick={send(&dispatch, || Action::CompareFound(false))}>
-                { "Compare with the plan searched" }
+                { "Compare with the starting plan" }
             </button>
             if *before {
                 <button type="button" class="button" onclick={send(&dispatch, || Action::CompareFound(true))}>
@@ -272,7 +272,7 @@ fn chosen(ChosenProps { before }: &ChosenProps) -> Html {
                 </button>
             }
             <button type="button" class="button quiet" onclick={send(&dispatch, || Action::Look(Vec::new()))}>
-                { "Back to the plan searched" }
+                { "Back to the starting plan" }
             </button>
         </span>
     }

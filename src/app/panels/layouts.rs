@@ -89,7 +89,7 @@ pub(super) fn change(layout: &Layout) -> String {
         value => format!("{name} = {value}"),
     };
     match layout.changes.as_slice() {
-        [] => "the plan searched".to_owned(),
+        [] => "the starting plan".to_owned(),
         changes => changes.iter().map(one).collect::<Vec<_>>().join(", "),
     }
 }

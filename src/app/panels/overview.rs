@@ -1,7 +1,7 @@
 //! The first screen: the figures everyone asks for, memory by stage, the cluster, one step.
 
 use shardscope::session::Shown;
-use shardscope::units::{Count, Quantity, grouped, percent, rounded, seconds, tflops};
+use shardscope::units::{Count, Quantity, Seconds, grouped, percent, rounded, seconds, tflops};
 use yew::prelude::*;
 
 use super::mini_map::MiniMap;
@@ -89,9 +89,13 @@ fn stats(shown: &Shown) -> Html {
     if parameters.active_per_token != parameters.total {
         exact = format!("{exact}, {} active per token", rounded(parameters.active_per_token.number()));
     }
+    // Adapters and frozen parts: whoever tunes with LoRA looks for this number first.
+    if parameters.trained != parameters.total {
+        exact = format!("{exact}, {} trainable", rounded(parameters.trained.number()));
+    }
     // No published run is of such an accelerator: whoever reads the time must see that first.
     let calibrated = if shown.report.is_calibrated() { "" } else { "not calibrated, " };
-    let range = format!("{calibrated}{} to {}", seconds(time.interval.low), seconds(time.interval.high));
+    let range = format!("{calibrated}{}", between(time.interval.low, time.interval.high));
     html! {
         <dl class="stats">
             { stat(html! { <Term name="step time">{ "Step time" }</Term> }, seconds(time.step), html!(range)) }
@@ -106,6 +110,15 @@ fn stats(shown: &Shown) -> Html {
                     </>
                 }) }
         </dl>
+    }
+}
+
+/// Two times with their unit once where it is the same, so that the line is not broken for it.
+fn between(low: Seconds, high: Seconds) -> String {
+    let (low, high) = (seconds(low), seconds(high));
+    match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+        (Some((least, unit)), Some((_, other))) if unit == other => format!("{least} to {high}"),
+        _ => format!("{low} to {high}"),
     }
 }
 

@@ -12,7 +12,7 @@ use super::panel::{Panel, PlanProps, Story};
 use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::panel_id::PanelId;
-use crate::app::widgets::{Term, heads, pair, section, stat, tree, wide};
+use crate::app::widgets::{Term, heads, remark, section, stat, tree, wide};
 use crate::app::words::schedule_name;
 
 pub(super) const PANEL: Panel = Panel {
@@ -89,14 +89,17 @@ fn conventions(shown: &Shown) -> Html {
         None => ["does not apply".to_owned(), String::new(), String::new()],
     };
     html! {
-        { wide("FLOPs per step by convention", html! { <table class="figures">
+        { wide("FLOPs per step by convention", html! { <table class="figures conventions">
                 <thead>{ heads(&["Convention", ">FLOP", ">per GPU", ">of peak"]) }</thead>
                 <tbody>
                     { for time.flops.conventions().iter().map(|convention| html! {
-                        <tr>
-                            <th scope="row">{ pair(convention.name, convention.formula.meaning) }</th>
-                            { for figures(convention.flops).into_iter().map(|figure| html! { <td class="number">{ figure }</td> }) }
-                        </tr>
+                        <>
+                            <tr>
+                                <th scope="row">{ convention.name }</th>
+                                { for figures(convention.flops).into_iter().map(|figure| html! { <td class="number">{ figure }</td> }) }
+                            </tr>
+                            { remark(4, convention.formula.meaning) }
+                        </>
                     }) }
                 </tbody>
             </table> }) }

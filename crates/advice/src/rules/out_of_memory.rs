@@ -41,6 +41,8 @@ pub(crate) fn findings(advisor: &Advisor<'_>) -> Vec<Finding> {
     if ways.is_empty() {
         ways = two_edits(advisor.plan, SHOWN);
     }
+    // More modules on a list may change nothing: with the same figures the shorter list stands for both.
+    ways.dedup_by(|next, kept| next.peak == kept.peak && next.step == kept.step);
     ways.into_iter().map(|way| finding(advisor, way, &why)).collect()
 }
 

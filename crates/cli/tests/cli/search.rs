@@ -1,4 +1,4 @@
-//! `search`: its questions and what each takes, what is varied, why a layout is not the answer, and what a few changes bring.
+//! `search`: its questions and what each takes, what is varied, why a layout is not the answer, and what a few changes save.
 
 use std::process::Output;
 
@@ -107,7 +107,7 @@ fn a_layout_that_is_asked_about_says_why_it_is_not_the_answer() {
         found["why_not"].as_array().expect("whys").iter().filter_map(|one| one["why"].as_str()).collect();
     assert!(whys[0].starts_with("refused: ") && whys[0].contains("TP 3"), "{whys:?}");
     assert!(whys[1].starts_with("out of memory by "), "{whys:?}");
-    assert!(whys[2].contains("longer: ") && whys[2].contains("exposed TP communication"), "{whys:?}");
+    assert!(whys[2].contains("slower: ") && whys[2].contains("exposed TP communication"), "{whys:?}");
     let told = |more: &[&str]| {
         let told = call(&[&["search", "-"], more].concat(), SCRIPT);
         assert_eq!(told.status.code(), Some(2));
@@ -118,7 +118,7 @@ fn a_layout_that_is_asked_about_says_why_it_is_not_the_answer() {
 }
 
 #[test]
-fn the_best_changes_are_told_with_what_they_bring_and_cost() {
+fn the_best_changes_are_told_with_what_they_save_and_cost() {
     let found = found(&[]);
     let changes = found["changes"].as_array().expect("changes");
     assert!(changes.len() > 1, "{found}");
@@ -129,7 +129,7 @@ fn the_best_changes_are_told_with_what_they_bring_and_cost() {
         let count = one["words"].as_array().map(Vec::len).expect("words");
         assert!((1..=3).contains(&count), "{one}");
         assert!(step(&one["layout"]) < step(&own), "{one}");
-        assert!(one["effect"].as_str().is_some_and(|effect| effect.starts_with("brings ")), "{one}");
+        assert!(one["effect"].as_str().is_some_and(|effect| effect.starts_with("saves ")), "{one}");
     }
     let text = printed(&[&["search", "-"], &HELD[..]].concat(), SCRIPT, 0);
     assert!(text.contains("\nBest single change: ") && text.contains("Best 2 changes: "), "{text}");

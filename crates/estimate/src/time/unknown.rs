@@ -84,49 +84,49 @@ impl Unknown {
 const fn assumed_sentence(share: Share) -> &'static str {
     match share {
         Share::Half | Share::Fp8 | Share::Fp4 => {
-            "Assumed: the rate of GEMMs in this format, which no published run on this accelerator shows."
+            "Assumed: the rate of GEMMs in this format; no published run on this accelerator measures it."
         }
         Share::Eager => {
-            "Assumed: plain PyTorch linear layers run at the same rate as Transformer Engine's, as no published run on this accelerator shows it."
+            "Assumed: plain PyTorch linear layers run at the same rate as Transformer Engine's; no published run on this accelerator measures it."
         }
         Share::Wave => {
-            "Assumed: the fixed cost of a wave of GEMM tiles, which no published run on this accelerator shows."
+            "Assumed: the fixed cost of a wave of GEMM tiles; no published run on this accelerator measures it."
         }
         Share::Grouped => {
-            "Assumed: the rate of grouped GEMMs of experts, which no published run on this accelerator shows."
+            "Assumed: the rate of grouped GEMMs of experts; no published run on this accelerator measures it."
         }
         Share::Memory => {
-            "Assumed: the rate of memory-bound kernels, which no published run on this accelerator shows."
+            "Assumed: the rate of memory-bound kernels; no published run on this accelerator measures it."
         }
         Share::AttentionForward | Share::AttentionBackward | Share::AttentionFourth | Share::TailRows => {
-            "Assumed: the rate of fused attention, which no published run on this accelerator shows."
+            "Assumed: the rate of fused attention; no published run on this accelerator measures it."
         }
         Share::AttentionTriton => {
-            "Assumed: the rate of FlashAttention in Triton, which no published run on this accelerator shows."
+            "Assumed: the rate of FlashAttention in Triton; no published run on this accelerator measures it."
         }
         Share::AttentionPytorch => {
-            "Assumed: the rate of attention through PyTorch, which no published run on this accelerator shows."
+            "Assumed: the rate of attention through PyTorch; no published run on this accelerator measures it."
         }
         Share::FastLink | Share::FastStart => {
-            "Assumed: the bus bandwidth of collectives within a node, which no published run on this accelerator shows. Enter a measured all-reduce."
+            "Assumed: the bus bandwidth of collectives within a node; no published run on this accelerator measures it. Enter a measured all-reduce."
         }
         Share::Exchange => {
-            "Assumed: the bandwidth of all-to-alls within a node, which no published run on this accelerator shows."
+            "Assumed: the bandwidth of all-to-alls within a node; no published run on this accelerator measures it."
         }
         Share::Network | Share::NetworkStart | Share::NetworkHop => {
-            "Assumed: the bus bandwidth over the network, which no published run on this accelerator shows. Enter a measured all-reduce."
+            "Assumed: the bus bandwidth over the network; no published run on this accelerator measures it. Enter a measured all-reduce."
         }
         Share::UserBuffers => {
-            "Assumed: what tensor-parallel overlap hides, which no published run on this accelerator shows."
+            "Assumed: what tensor-parallel overlap hides; no published run on this accelerator measures it."
         }
         Share::Contention => {
-            "Assumed: what overlapped communication takes from the compute beside it, which no published run on this accelerator shows."
+            "Assumed: what overlapped communication takes from the compute beside it; no published run on this accelerator measures it."
         }
         Share::Straggling => {
-            "Assumed: what waiting for the slowest of many nodes adds, which no published run on this accelerator shows."
+            "Assumed: the time lost to stragglers on many nodes; no published run on this accelerator measures it."
         }
         Share::Unaligned | Share::Launch | Share::Iteration => {
-            "Assumed: fixed costs of kernels and steps, which no published run shows."
+            "Assumed: fixed costs of kernels and steps; no published run measures them."
         }
     }
 }

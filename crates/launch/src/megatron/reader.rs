@@ -348,9 +348,8 @@ impl ArgumentReader<'_> {
         self.reading.diagnostics.extend(without_influence(idle, self.first_idle));
         self.reading.diagnostics.extend(little(std::mem::take(&mut self.little), self.first_little));
         let unknown = std::mem::take(&mut self.unknown);
-        let many = " flags are not known from Megatron-LM or a fork of it; they are not read and may change the estimate: ";
-        let single =
-            " is not known from Megatron-LM or a fork of it; it is not read and may change the estimate";
+        let many = " flags are unknown to Megatron-LM and its forks; they are not read and may change the estimate: ";
+        let single = " is unknown to Megatron-LM and its forks; it is not read and may change the estimate";
         self.reading.diagnostics.extend(listed(
             Code::UnknownFlags,
             many,

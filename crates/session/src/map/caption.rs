@@ -41,7 +41,9 @@ pub fn group_caption(plan: &Plan, traffic: &Traffic, colour: Colour, rank: Rank)
                 gpus => format!("{} GPUs hold", grouped(gpus)),
             };
             let holds = holds(plan, stage).join("; ");
-            return Some(format!("{label}: stage {stage} of {stages}: {gpus} {holds}."));
+            let place =
+                if stages == 1 { "no pipeline".to_owned() } else { format!("stage {stage} of {stages}") };
+            return Some(format!("{label}: {place}: {gpus} {holds}."));
         }
         _ => return None,
     };
@@ -102,6 +104,17 @@ mod tests {
         let pipeline = caption(Colour::Group(GroupKind::Pipeline)).expect("a caption");
         assert!(pipeline.ends_with("over the network."), "{pipeline}");
         assert_eq!(caption(Colour::Memory), None);
+    }
+
+    #[test]
+    fn without_a_pipeline_no_stage_is_told() {
+        let whole = crate::apply(
+            State::default(),
+            crate::Event::Set { name: "pipeline_model_parallel_size".into(), value: "1".into() },
+        );
+        let shown = whole.shown.expect("a plan");
+        let caption = group_caption(&shown.plan, &shown.report.traffic, Colour::Stage, Rank::new(0));
+        assert!(caption.expect("a caption").starts_with("n0_g0: no pipeline: 16 GPUs hold embedding"));
     }
 
     #[test]
