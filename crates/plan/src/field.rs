@@ -19,9 +19,9 @@ fields! {
     Model "model" Text, "model by its name on the Hub";
     NumLayers "num_layers" Count(1, MAX_LAYERS), "transformer layers";
     NoopLayers "noop_layers" Counts, "layers that are skipped (MindSpeed's noop layers)";
-    HiddenSize "hidden_size" Count(1, MAX_HIDDEN), "width of the residual stream";
+    HiddenSize "hidden_size" Count(1, MAX_HIDDEN), "hidden size";
     FfnHiddenSize "ffn_hidden_size" Count(1, MAX_FFN), "FFN hidden size of a dense MLP";
-    NumAttentionHeads "num_attention_heads" Count(1, MAX_HEADS), "query heads";
+    NumAttentionHeads "num_attention_heads" Count(1, MAX_HEADS), "attention heads";
     GroupQueryAttention "group_query_attention" Flag, "whether query heads share key/value heads";
     NumQueryGroups "num_query_groups" Count(1, MAX_HEADS), "key/value heads";
     KvChannels "kv_channels" Count(1, MAX_HEAD_WIDTH), "head dimension";

@@ -12,6 +12,7 @@ use crate::app::action::Action;
 use crate::app::context::{send, use_dispatch};
 use crate::app::ui::Search;
 use crate::app::widgets::{remark, wide};
+use crate::app::words::sentence;
 
 /// Changes that are shown before the rest is asked for.
 const SHOWN: usize = 8;
@@ -136,7 +137,7 @@ fn row(search: &Search, own: &Neighbour, one: &Difference<'_>) -> Html {
             </td>
             <td><TryOn search={search.clone()} of={one.of.clone()} /></td>
         </tr>
-        if !one.note.is_empty() { { remark(6, one.note.as_str()) } }
+        if !one.note.is_empty() { { remark(6, sentence(&one.note)) } }
         </>
     }
 }

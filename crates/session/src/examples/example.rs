@@ -72,7 +72,7 @@ impl Published {
         let unit = match self.measure {
             Measure::Step => "s per step",
             Measure::Rate | Measure::NarayananRate => "TFLOP/s per GPU",
-            Measure::CausalRate => "TFLOP/s per GPU (half of attention)",
+            Measure::CausalRate => "TFLOP/s per GPU (causal attention)",
             Measure::Tokens => "tokens/s per GPU",
             Measure::Allocated => "GiB allocated",
         };
@@ -128,7 +128,7 @@ impl Example {
         let beside = match published.measure {
             Measure::CausalRate => {
                 let whole = rate(time.flops.model).0;
-                format!("; {whole} and MFU {} with all of attention, as the page counts", percent(time.mfu))
+                format!("; {whole} and MFU {} counting full attention, as Overview does", percent(time.mfu))
             }
             _ => String::new(),
         };
