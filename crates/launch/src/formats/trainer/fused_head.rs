@@ -123,8 +123,8 @@ fn of_tokens(leaves: &mut Leaves<'_>, release: Option<[u64; 2]>) {
     let reads =
         matches!(leaves.reading.value(Field::PreferenceLogits), Some("orpo" | "cpo" | "cpo_simpo" | "simpo"));
     let is_of_older = |key: &&str| !STILL_OF_PAIRS.contains(key) && leaves.has(key);
-    let older = release.is_some_and(|release| release < TOKENS)
-        || OF_OLDER.iter().chain(&OF_FOUR).any(is_of_older);
+    let older =
+        release.is_some_and(|release| release < TOKENS) || OF_OLDER.iter().chain(&OF_FOUR).any(is_of_older);
     if reads && !older && leaves.reading.value(Field::LossKind).is_none() {
         let why = "TRL 1.14 and later; older releases keep a log-softmax of the logits (loss_kind torch)";
         leaves.state(Field::LossKind, "token_kernel", Origin::Default, why);
