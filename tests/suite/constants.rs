@@ -4,12 +4,16 @@
 use std::collections::BTreeMap;
 
 use pages::evidence::Row;
+use shardscope::bash::Environment;
 use shardscope::estimate::compute::{
-    CALIBRATIONS, Calibration, ISSUES, PROCESSORS, Share, Standing, assumed,
+    CALIBRATIONS, Calibration, ISSUES, Issue, PROCESSORS, Share, Standing, assumed,
 };
 use shardscope::estimate::constants::of_generation;
+use shardscope::estimate::memory;
 use shardscope::estimate::time::{FAMILIES, Family, Unknown, time, unknowns};
+use shardscope::launch::{Request, read};
 use shardscope::plan::{Generation, Plan};
+use shardscope::source::Source;
 
 /// How many fitted rows feel each constant: `cargo run --example fit -- --sensitivity`.
 const SENSITIVITY: &str = include_str!("../data/measured/sensitivity.tsv");
@@ -133,6 +137,29 @@ fn constants_that_do_not_count_move_no_step() {
             assert!((after / before - 1.0).abs() < 1e-12, "{}: {}", row.text("id"), share.name());
         }
     }
+}
+
+/// Hooks of what a recomputed layer saves are those of the checkpoints that are not reentrant.
+#[test]
+fn reentrant_checkpoints_have_no_hooks() {
+    let text = "model_name_or_path: Qwen/Qwen2.5-0.5B\nstage: sft\ndo_train: true\nfinetuning_type: full\ndataset: a\ntemplate: qwen\n\
+        cutoff_len: 512\nper_device_train_batch_size: 1\nbf16: true\n";
+    let source = Source::from_files([("train.yaml", text)]);
+    let plan = |reentrant: &str| {
+        let overrides = [("world_size", "1"), ("reentrant_checkpoints", reentrant)]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let request =
+            Request { source: &source, environment: &Environment::default(), overrides: &overrides };
+        read(&request).plan.expect("a plan")
+    };
+    let [hooked, reentrant] = ["false", "true"].map(plan);
+    let issue = |plan: &Plan| Issue::new(plan.recipe(), &plan.cluster().accelerator);
+    assert!((issue(&hooked).saved.get() - 20e-6).abs() < 1e-12);
+    assert_eq!(issue(&reentrant).saved.get(), 0.0);
+    // So small a layer waits for the host alone.
+    let apart = time(&hooked).step.get() - time(&reentrant).step.get();
+    assert!(apart > 0.0, "{apart}");
+    assert_eq!(memory(&hooked).worst.peak_allocated, memory(&reentrant).worst.peak_allocated);
 }
 
 /// Messages of tensor ranks run beside backward where there are several of them: contention is no matter of one.

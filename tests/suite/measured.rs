@@ -131,7 +131,7 @@ fn the_bars_are_cleared() {
         }
     }
     // Small runs are told too much slack, checkpointed ones too little.
-    for (errors, bar, of) in [(&published, 4.1, "published"), (&own, 8.3, "on one H200")] {
+    for (errors, bar, of) in [(&published, 4.1, "published"), (&own, 8.0, "on one H200")] {
         let off = median(errors);
         println!("reserved and device, {of}: {} figures, median {off:.2} %", errors.len());
         assert!(off <= bar, "reserved and device, {of}: median {off:.2} %");

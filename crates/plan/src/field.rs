@@ -321,6 +321,7 @@ fields! {
     MoeLayerRecompute "moe_layer_recompute" Flag, "older spelling of recompute module moe";
     DistributeSavedActivations "distribute_saved_activations" Flag, "saved layer inputs sharded over tensor ranks";
     CompiledCheckpoints "compiled_checkpoints" Flag, "fully recomputed layers are compiled with their checkpoint, so that they are recomputed part by part (transformers)";
+    ReentrantCheckpoints "reentrant_checkpoints" Flag, "layers recomputed by the reentrant kind of torch.utils.checkpoint, without hooks of saved tensors (use_reentrant)";
     StatesForStep "states_for_step" Flag, "optimizer states wait on the host and come to the device for each step (transformers)";
     OffloadSavedTensors "offload_saved_tensors" Flag, "every tensor that forward saves waits on the host for backward (torch.autograd.graph.save_on_cpu)";
     CpuOffloadingNumLayers "cpu_offloading_num_layers" Count(0, MAX_LAYERS), "layers whose activations go to the host";

@@ -114,6 +114,9 @@ pub struct Transformers {
     pub reduce_buckets: Option<u64>,
     /// Whether layers that are recomputed whole are compiled with their checkpoint: backward works them out again part by part.
     pub compiled_checkpoints: bool,
+    /// Whether layers that are recomputed whole are by `torch.utils.checkpoint`'s reentrant kind, which runs them again as a graph of
+    /// their own and has no hooks of what they save.
+    pub reentrant_checkpoints: bool,
 }
 
 impl Default for Transformers {
@@ -141,6 +144,7 @@ impl Default for Transformers {
             preference_logits: PreferenceLogits::Dropped,
             steps_in_backward: false,
             compiled_checkpoints: false,
+            reentrant_checkpoints: false,
         }
     }
 }

@@ -355,6 +355,7 @@ pub(super) fn transformers(table: &mut Table) -> Transformers {
         defers_reduction: table.on(Field::DeferReduction),
         steps_in_backward: table.on(Field::StepInBackward),
         compiled_checkpoints: table.on(Field::CompiledCheckpoints),
+        reentrant_checkpoints: table.on(Field::ReentrantCheckpoints),
         evaluation_batch: table.number(Field::EvaluationBatchSize),
         preference_logits: match table.word(Field::PreferenceLogits) {
             "own" => PreferenceLogits::Own,

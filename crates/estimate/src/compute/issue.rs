@@ -36,8 +36,8 @@ const KERNEL: Seconds = Seconds::microseconds(15.0);
 /// `torch.utils.checkpoint` without reentrance, transformers' own since release 5, calls hooks in Python for each tensor that a layer
 /// saves: one while forward runs, which notes its shape, one while it is computed again, one when backward asks for it
 /// (`torch/utils/checkpoint.py:_checkpoint_hook, _recomputation_hook`). 24 to 31 µs of a processor's time a tensor, 17 to 25 µs for each
-/// kernel of the forward pass (`tests/data/measured/checkpoint_hooks.tsv`: Llama's and Qwen3's layers, torch 2.15 on an AMD EPYC). Earlier
-/// releases' default, the reentrant one, calls none; which of them runs is not read.
+/// kernel of the forward pass (`tests/data/measured/checkpoint_hooks.tsv`: Llama's and Qwen3's layers, torch 2.15 on an AMD EPYC). The
+/// reentrant kind (`use_reentrant`), the default of releases before and of some trainers, calls none.
 const CHECKPOINTED: Seconds = Seconds::microseconds(20.0);
 
 /// Megatron core: modules, specs, Transformer Engine's and Megatron's own autograd functions, all in Python both ways.
@@ -171,12 +171,14 @@ impl Issue {
         let issue = if whole { GRAPHED } else { Self::of_host(host) };
         let found = PROCESSORS.iter().find(|one| one.processor == accelerator.processor);
         let share = found.map_or(1.0, |one| one.share);
+        // What streams inputs to the host is a checkpoint of its own.
+        let unhooked = recipe.transformers.reentrant_checkpoints || recipe.offload.layer_inputs;
         Self {
             forward: issue.forward * share,
             backward: issue.backward * share,
             kernel: issue.kernel * share,
             message: issue.message * share,
-            saved: if recipe.offload.layer_inputs { Seconds::ZERO } else { issue.saved * share },
+            saved: if unhooked { Seconds::ZERO } else { issue.saved * share },
             ..issue
         }
     }

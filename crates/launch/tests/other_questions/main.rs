@@ -19,6 +19,7 @@ mod olmo_core;
 mod oumi;
 mod pretraining;
 mod primus;
+mod recomputed;
 mod rollouts;
 mod sharding;
 mod started;

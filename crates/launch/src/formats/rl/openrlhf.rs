@@ -113,8 +113,6 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
         "model.aux_loss",
         "model.loss_type",
         "actor.aux_loss",
-        "actor.gradient_checkpointing_reentrant",
-        "model.gradient_checkpointing_reentrant",
         "actor.freeze_visual_encoder",
         "train.max_tokens_per_gpu",
         "ds.packing_samples",
@@ -127,6 +125,10 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
 fn engine(leaves: &mut Leaves<'_>) {
     transformers(leaves, OPEN, "deepspeed");
     leaves.take(&["ds.zero_stage"], Field::ZeroStage);
+    leaves.take(
+        &["actor.gradient_checkpointing_reentrant", "model.gradient_checkpointing_reentrant"],
+        Field::ReentrantCheckpoints,
+    );
     leaves.pass("ds.flash_attn");
     if let Some(leaf) = leaves.get("ds.bf16").filter(|leaf| leaf.flag() == Some(false)) {
         lack(leaves, leaf, Effect::Memory, "weights in the checkpoint's own format (no --bf16)");

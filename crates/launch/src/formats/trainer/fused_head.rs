@@ -136,6 +136,11 @@ pub(super) fn release(leaves: &Leaves<'_>) -> Option<[u64; 2]> {
     leaves.get(RELEASE).and_then(|leaf| releases::numbers(&leaf.value))
 }
 
+/// Whether an argument is there that transformers 5 no longer has.
+pub(super) fn is_of_four(leaves: &Leaves<'_>) -> bool {
+    OF_FOUR.iter().any(|key| leaves.has(key))
+}
+
 /// Whether a program around unsloth has an argument that only older releases, or those of transformers 4, have. The model's length has the
 /// name of one.
 pub(super) fn is_older(leaves: &Leaves<'_>) -> bool {

@@ -19,6 +19,7 @@ mod place;
 mod python;
 mod qwen_vl;
 mod read;
+mod recomputed;
 mod rollouts;
 mod spread;
 mod tokenizer;

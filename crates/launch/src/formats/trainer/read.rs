@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 use super::vocabulary::{self, Meaning};
 use super::{
     adapters, authors, checkpoint, cookbook, eight_bit, evaluation, fused_head, grouped, kernels, objective,
-    offloading, spread, tokenizer, unsloth, unsloth_compiled, unsloth_preferences, vision, words,
+    offloading, recomputed, spread, tokenizer, unsloth, unsloth_compiled, unsloth_preferences, vision, words,
 };
 use crate::formats::leaves::{Leaf, Leaves, Scalars};
 use crate::formats::names;
@@ -50,7 +50,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     authors::read(&mut leaves, dialect);
     adam_mini(&mut leaves);
     precision(&mut leaves, dialect);
-    checkpointing(&mut leaves);
+    recomputed::read(&mut leaves);
     kernels::attention(&mut leaves);
     kernels::liger(&mut leaves);
     packing(&mut leaves, dialect);
@@ -96,6 +96,7 @@ fn reading(dialect: Dialect, scalars: &Scalars, is_file: bool) -> Reading {
     }
     eight_bit::read(&mut leaves, dialect);
     fused_head::read(&mut leaves, dialect);
+    recomputed::reentrance(&mut leaves, dialect);
     weights(&mut leaves, dialect);
     checkpoint::model(&mut leaves, dialect);
     tokenizer::read(&mut leaves, dialect);
@@ -311,23 +312,6 @@ const FOUR: &str = "transformers 4, which evaluation_strategy belongs to, loads 
 fn is_of_four(leaves: &Leaves<'_>, dialect: Dialect) -> bool {
     let sharded = matches!(leaves.reading.value(Field::DataParallelEngine), Some("fsdp1" | "fsdp2"));
     dialect == Dialect::Transformers && sharded && leaves.has("evaluation_strategy")
-}
-
-fn checkpointing(leaves: &mut Leaves<'_>) {
-    for path in ["gradient_checkpointing", "activation_checkpointing"] {
-        if let Some(leaf) = leaves.get(path) {
-            // axolotl's "offload" moves the kept inputs to the host besides.
-            if leaf.value.contains("offload") {
-                let what = "saved layer inputs offloaded to the host";
-                let item = NotModelled::new(path, &leaf.value, Effect::Memory, what).at_some(leaf.span);
-                leaves.reading.not_modelled.push(item);
-            }
-            leaves.switch(Field::GradientCheckpointing, leaf.flag() != Some(false), leaf);
-        }
-    }
-    if let Some(leaf) = leaves.yes("disable_gradient_checkpointing") {
-        leaves.switch(Field::GradientCheckpointing, false, leaf);
-    }
 }
 
 fn packing(leaves: &mut Leaves<'_>, dialect: Dialect) {

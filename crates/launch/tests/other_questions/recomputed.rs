@@ -1,0 +1,48 @@
+//! Which of PyTorch's checkpoints recomputes layers: said by the text, or the default of its trainer.
+
+use super::{said, script, value};
+use shardscope_launch::Resolution;
+use shardscope_plan::Field;
+
+const FACTORY: &str = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: lora\n\
+    lora_target: all\ndataset: alpaca\ntemplate: qwen\ncutoff_len: 2048\nbf16: true\n";
+const AXOLOTL: &str = "base_model: Qwen/Qwen2.5-7B\nsequence_len: 2048\nmicro_batch_size: 1\nbf16: true\n\
+    gradient_checkpointing: true\ndatasets:\n  - path: a\n    type: alpaca\n";
+const TRAINER: &str = "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 True \
+    --model_max_length 2048 --per_device_train_batch_size 1 --gradient_checkpointing True --output_dir out";
+const SWIFT: &str = "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-7B --train_type lora --dataset a --torch_dtype bfloat16 \
+    --max_length 2048";
+
+#[track_caller]
+fn is_reentrant(read: &Resolution) -> bool {
+    let plan = read.plan.as_ref().expect("a plan");
+    let reentrant = plan.recipe().transformers.reentrant_checkpoints;
+    assert_eq!(value(read, Field::ReentrantCheckpoints) == "true", reentrant);
+    reentrant
+}
+
+fn file(text: &str) -> Resolution {
+    said("train.yaml", text, &[("world_size", "8")])
+}
+
+#[test]
+fn each_trainer_has_its_own_default() {
+    assert!(is_reentrant(&file(FACTORY)));
+    assert!(!is_reentrant(&file(&format!("{FACTORY}use_reentrant_gc: false\n"))));
+    assert!(is_reentrant(&file(AXOLOTL)));
+    assert!(!is_reentrant(&file(&format!(
+        "{AXOLOTL}gradient_checkpointing_kwargs:\n  use_reentrant: false\n"
+    ))));
+    assert!(!is_reentrant(&script(SWIFT)));
+    assert!(is_reentrant(&script(&format!("{SWIFT} --deepspeed zero2"))));
+}
+
+#[test]
+fn transformers_has_the_other_kind_since_release_5() {
+    assert!(!is_reentrant(&script(TRAINER)));
+    assert!(is_reentrant(&script(&format!("{TRAINER} --evaluation_strategy no"))));
+    for (json, reentrant) in [("true", true), ("True", true), ("false", false)] {
+        let told = format!("{TRAINER} --gradient_checkpointing_kwargs '{{\"use_reentrant\": {json}}}'");
+        assert_eq!(is_reentrant(&script(&told)), reentrant, "{told}");
+    }
+}
