@@ -12,7 +12,7 @@ use crate::{Effect, NotModelled, Reading};
 use shardscope_config_tree::{Node, Tree};
 
 /// Its keys, and the names that trainers of transformers have for the same.
-const NAMES: [(&str, &str); 33] = [
+const NAMES: [(&str, &str); 34] = [
     ("model.model_name", "model_name_or_path"),
     ("model.model_max_length", "max_length"),
     ("model.torch_dtype_str", "torch_dtype"),
@@ -23,6 +23,7 @@ const NAMES: [(&str, &str); 33] = [
     ("training.per_device_eval_batch_size", "per_device_eval_batch_size"),
     ("training.gradient_accumulation_steps", "gradient_accumulation_steps"),
     ("training.enable_gradient_checkpointing", "gradient_checkpointing"),
+    ("training.gradient_checkpointing_kwargs", "gradient_checkpointing_kwargs"),
     ("training.gradient_checkpointing_kwargs.use_reentrant", "gradient_checkpointing_kwargs.use_reentrant"),
     ("training.optimizer", "optim"),
     ("training.compile", "torch_compile"),

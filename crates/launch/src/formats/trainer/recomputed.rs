@@ -24,7 +24,12 @@ pub(super) fn read(leaves: &mut Leaves<'_>) {
 }
 
 /// Where checkpoints are told to be reentrant or not, under any of these.
-const TOLD: [&str; 3] = ["use_reentrant_gc", "use_reentrant", "gradient_checkpointing_kwargs.use_reentrant"];
+const TOLD: [&str; 4] = [
+    "use_reentrant_gc",
+    "use_reentrant",
+    "gradient_checkpointing_use_reentrant",
+    "gradient_checkpointing_kwargs.use_reentrant",
+];
 
 /// Once it is known what shards the weights and on which loss. Both kinds keep the same tensors; the reentrant one has no hooks in Python.
 pub(super) fn reentrance(leaves: &mut Leaves<'_>, dialect: Dialect) {
