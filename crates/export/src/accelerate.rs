@@ -77,6 +77,9 @@ pub fn accelerate_command(resolution: &Resolution) -> String {
             _ => {}
         }
     }
+    if value(Field::ReentrantCheckpoints) == "true" {
+        say("gradient_checkpointing_kwargs", "'{\"use_reentrant\": true}'");
+    }
     if adapters {
         say("use_peft", "true");
         say("lora_target_modules", &value(Field::LoraTargetModules));
