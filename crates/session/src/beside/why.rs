@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(why_not_best(&base, &best.changes, best), None);
         for layout in found.best.iter().skip(1).filter(|layout| !layout.tight) {
             let why = why_not_best(&base, &layout.changes, best).expect("another layout");
-            assert!(why.contains("longer"), "{}: {why}", layout.words());
+            assert!(why.contains("slower"), "{}: {why}", layout.words());
         }
         let refused = [("tensor_model_parallel_size".to_owned(), "3".to_owned())];
         assert!(why_not_best(&base, &refused, best).is_some_and(|why| why.contains('3')));
@@ -107,7 +107,7 @@ mod tests {
         let (base, found) = searched();
         let best = found.best.first();
         let tried = why_not_typed(&base, "TP 4 PP 2 MBS 1", best).expect("understood");
-        assert!(tried.starts && tried.why.contains("longer"), "{tried:?}");
+        assert!(tried.starts && tried.why.contains("slower"), "{tried:?}");
         assert_eq!(why_not_best(&base, &tried.changes, best.expect("one")), Some(tried.why));
         let tried = why_not_typed(&base, "TP 16", best).expect("understood");
         assert!(!tried.starts && tried.why.starts_with("refused: "), "{tried:?}");
