@@ -100,7 +100,9 @@ fn flag(word: &str) -> Html {
     // Longer ones could be wider than a phone.
     let is_flag = word.trim_start_matches('(').starts_with("--") && word.len() <= WIDEST_FLAG;
     if is_flag {
-        html! { <span class="flag">{ word }</span> }
+        // A blank within would not be broken at either, and a list of flags would be one line.
+        let flag = word.trim_end_matches(' ');
+        html! { <><span class="flag">{ flag }</span>{ &word[flag.len()..] }</> }
     } else {
         html!(word)
     }
