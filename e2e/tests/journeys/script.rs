@@ -117,6 +117,11 @@ fn every_key_is_heard_while_the_answer_follows_on_a_slow_processor() {
     page.wait_text(".plan-name", "64 × H100");
 }
 
+/// What is selected in the field that has the focus; it gets there with the next frame.
+fn chosen(page: &Page) -> serde_json::Value {
+    page.js("const e = document.activeElement; return e.value?.slice(e.selectionStart, e.selectionEnd)", &[])
+}
+
 #[test]
 fn a_diagnostic_leads_to_its_place() {
     let page = Page::open("");
@@ -125,9 +130,7 @@ fn a_diagnostic_leads_to_its_place() {
     page.wait_text("#diagnostics", "-24");
     page.wait_for("mark.error");
     page.click("button.diagnostic.error");
-    let chosen = page
-        .js("const e = document.activeElement; return e.value.slice(e.selectionStart, e.selectionEnd)", &[]);
-    assert_eq!(chosen, "-24");
+    page.until("its value is selected", || (chosen(&page) == "-24").then_some(()));
 }
 
 #[test]
@@ -135,9 +138,7 @@ fn a_setting_leads_to_its_place_and_can_be_changed() {
     let page = Page::open("");
     panel(&page, "settings");
     page.click("tr:has([aria-label^='seq_length,']) .link");
-    let chosen = page
-        .js("const e = document.activeElement; return e.value.slice(e.selectionStart, e.selectionEnd)", &[]);
-    assert_eq!(chosen, "2048");
+    page.until("its value is selected", || (chosen(&page) == "2048").then_some(()));
     page.fill("[aria-label^='num_nodes,']", "1");
     page.press(Key::Enter);
     page.wait_text("tr:has([aria-label^='num_nodes,']) .link", "edited");
