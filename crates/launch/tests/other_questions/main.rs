@@ -17,6 +17,7 @@ mod lingua;
 mod olmo;
 mod olmo_core;
 mod oumi;
+mod pairs;
 mod pretraining;
 mod primus;
 mod recomputed;

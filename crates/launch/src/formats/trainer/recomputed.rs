@@ -57,16 +57,16 @@ fn reentrant(leaves: &Leaves<'_>, dialect: Dialect) -> Option<&'static str> {
     let sharded = said(Field::DataParallelEngine).is_some_and(|engine| engine != "ddp");
     match dialect {
         Dialect::LlamaFactory if said(Field::DataParallelEngine) != Some("fsdp2") => {
-            Some("use_reentrant_gc of LLaMA-Factory")
+            Some("LLaMA-Factory's use_reentrant_gc")
         }
         Dialect::Axolotl if matches!(said(Field::TrainingObjective), None | Some("" | "sft")) => {
-            Some("axolotl's own default outside of preferences and rollouts (utils/config: normalize_config)")
+            Some("axolotl's default for supervised training (utils/config: normalize_config)")
         }
         Dialect::Swift if sharded => {
             Some("ms-swift under DeepSpeed or FSDP (trainers/mixin.py: _fix_gradient_checkpointing)")
         }
         Dialect::Transformers | Dialect::Trl if fused_head::is_of_four(leaves) => {
-            Some("transformers 4, whose arguments these are")
+            Some("transformers 4, which an argument of the text belongs to")
         }
         _ => None,
     }
